@@ -36,7 +36,7 @@ std::vector<Extent> extentsOf(llvm::ArrayRef<mlir::Attribute>);
 /// What the elements of an index operand are, both ends inclusive.
 struct IndexRange {
   int64_t low = 0, high = 0;
-  /// Where lengths say the range: its two ends. `low` and `high` are then those of all lengths together.
+  /// The two ends, where lengths decide them; else empty. `low` and `high` then hold the values of all lengths together.
   std::vector<Extent> ends = {};
 };
 /// The range where sizes have these values; empty (`high` below `low`) where these leave no value.

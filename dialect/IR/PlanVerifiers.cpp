@@ -139,7 +139,8 @@ LogicalResult PlanAttr::verify(EmitError emitError, StringRef name, ArrayRef<Arg
   return verifyWorkspace(emitError, "local_bytes", localBytes);
 }
 
-/// Of a lowered module: the ends of ranges that depend on lengths, by the names of the plan's inputs.
+/// Checks the attribute of a lowered module that holds the ends of ranges which depend on lengths. Its keys are the names
+/// of the plan's inputs.
 static LogicalResult verifyRangeEnds(Operation *op, Attribute attribute) {
   auto plan = op->getAttrOfType<PlanAttr>(kPlan);
   auto all = dyn_cast<DictionaryAttr>(attribute);

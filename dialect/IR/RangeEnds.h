@@ -5,9 +5,9 @@
 
 namespace skewer::attn {
 
-/// Of a kernel's argument: the two ends of its range, each an entry as `attn.shape` has them, [1, "N"]. `attn.range` beside
-/// it holds the values that there are at any lengths. Of a lowered module: a dictionary of them by the names of the plan's
-/// inputs.
+/// The name of the attribute that holds a range's two ends where lengths decide them, [1, "N"]. The entries have the form
+/// of `attn.shape`. It stands on a kernel's argument, next to `attn.range`, which holds all values that occur at any length.
+/// A lowered module has it too: there it is a dictionary from the names of the plan's inputs to their ends.
 constexpr llvm::StringLiteral kRangeEnds = "attn.range_ends";
 
 /// attn_c15: whether the attribute holds two ends, each a number or an expression that parses.

@@ -231,7 +231,7 @@ void Checks::checkEinsum(attn::EinsumOp op, const typed::Places &places, Tables 
   }
 }
 
-/// What a message about an expression that cannot be bounded adds, where operands without a range are the reason.
+/// Adds a note for each index operand without a range: such operands are why the expression has no bounds.
 void Checks::noteMissingRanges(const Expr &expression) {
   for (const std::string &name : subscript::readsOf(expression))
     if (const typed::Operand *operand = kernel.indexOperand(name); operand && !operand->range)

@@ -15,7 +15,7 @@ namespace skewer::language {
 class Diagnostics {
 public:
   Diagnostics(llvm::SourceMgr &sources, DiagnosticSink sink) : sources(sources), sink(std::move(sink)) {}
-  /// Says nothing and counts nothing: for who goes through a text for what is good in it.
+  /// Returns diagnostics that report nothing and count nothing, for a walk that only collects what is valid.
   static Diagnostics none(llvm::SourceMgr &sources) {
     Diagnostics silent(sources, [](const Diagnostic &) {});
     silent.counts = false;

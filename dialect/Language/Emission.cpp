@@ -20,7 +20,7 @@ template <typename Op> mlir::Value createBinary(OpBuilder &builder, Location at,
   return Op::create(builder, at, inputs[0], inputs[1]);
 }
 
-/// What computes a function of elements (typed::Elementwise), by its name.
+/// Makes the operation that computes a function of elements (typed::Elementwise). The table has all of their names.
 mlir::Value elementwise(llvm::StringRef function, OpBuilder &builder, Location at, Inputs inputs) {
   using Create = mlir::Value (*)(OpBuilder &, Location, Inputs);
   static const std::map<llvm::StringRef, Create> functions = {

@@ -20,7 +20,7 @@ struct EmittedKernel {
 /// Writes the kernel's function where the builder stands: its tensors one after the other, as they were decided.
 EmittedKernel emitKernel(const typed::Kernel &, mlir::OpBuilder &, llvm::SourceMgr &);
 
-/// What is proven of the finished function of a kernel: that nothing is read outside. Says the errors. It looks at the
+/// Proves that a kernel's finished function reads nothing outside, and reports what it cannot prove. It looks at the
 /// operations, not at the typed tensors, because what hides an element, a mask further up, is found by the analysis
 /// that fusion uses as well (SeenElements). An einsum whose proof needs such a mask takes it as its guard.
 /// `isWhole` says whether a name is that of a whole number known at compile time.

@@ -200,7 +200,7 @@ Joined joinByName(const Shape &a, const Shape &b) {
   bool hasAll = covers(a.dimensions, b.dimensions), isWithin = covers(b.dimensions, a.dimensions);
   if (hasAll && isWithin) {
     if (matched.size() != all.size() || matched.size() != b.dimensions.size()) {
-      // What positions make, over iy and ix, is read inside a dimension (iy ix) of a tensor.
+      // One operand is a function of positions, over iy and ix. The tensor's dimension (iy ix) holds both axes.
       if (a.order.isWritten != b.order.isWritten)
         return {a.order.isWritten ? a : b};
       return contradiction(a, b);

@@ -226,14 +226,15 @@ def judge(skewer, before, operands, shape, body, expected, behind=""):
     return "" if error < 3e-6 else f"{text}error {error:.1e} of the largest value"
 
 
-def main():
+def main(cases):
+    """Judges the cases that the command line names, or all; prints what is wrong. The exit code."""
     wrong = 0
-    for name in sys.argv[2:] or CASES:
-        if why := judge(os.path.abspath(sys.argv[1]), *CASES[name]):
+    for name in sys.argv[2:] or cases:
+        if why := judge(os.path.abspath(sys.argv[1]), *cases[name]):
             wrong += 1
             print(f"{name}:\n{why}", flush=True)
     return 1 if wrong else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(CASES))
