@@ -153,6 +153,33 @@ std::optional<Dimensions> inOrderOf(Dimensions dimensions, const Order &order) {
   return sorted;
 }
 
+/// How far a step along an axis moves through a dimension that is named so: a number, times run-time sizes by name.
+std::pair<int64_t, std::multiset<std::string>> strideOf(const Naming &naming, size_t place) {
+  std::pair<int64_t, std::multiset<std::string>> stride{1, {}};
+  for (const Axis &inner : llvm::ArrayRef<Axis>(naming).drop_front(place + 1)) {
+    if (inner.runtime.empty())
+      stride.first *= inner.size;
+    else
+      stride.second.insert(inner.runtime);
+  }
+  return stride;
+}
+
+/// Whether two products may name one dimension: a position has one place along an axis of both, by either of them.
+/// "(g r e)" and "(h e)" may, "(a b)" and "(b c)" may not.
+bool mayBeOne(const Naming &a, const Naming &b) {
+  for (size_t k = 0; k < a.size(); ++k)
+    for (size_t l = 0; l < b.size(); ++l)
+      if (a[k].name == b[l].name && !(a[k] == b[l] && strideOf(a, k) == strideOf(b, l)))
+        return false;
+  return true;
+}
+bool mayBeOne(const Dimension &a, const Dimension &b) {
+  return llvm::all_of(a.namings, [&](const Naming &one) {
+    return llvm::all_of(b.namings, [&](const Naming &other) { return mayBeOne(one, other); });
+  });
+}
+
 /// "b h (iy ix)" beside "b h i": what one operand names by a product of axes and the other otherwise, at one place among
 /// dimensions of equal names, is one dimension that has both names.
 bool isOneByTwoNames(const Dimensions &a, const Dimensions &b) {
@@ -163,7 +190,7 @@ bool isOneByTwoNames(const Dimensions &a, const Dimensions &b) {
     if (!isSameSize(a[d], b[d]))
       return false;
     if (!sharedNaming(a[d], b[d]) &&
-        ((isLone(a[d]) && isLone(b[d])) || isCovered(a[d], second) || isCovered(b[d], first)))
+        ((isLone(a[d]) && isLone(b[d])) || isCovered(a[d], second) || isCovered(b[d], first) || !mayBeOne(a[d], b[d])))
       return false;
   }
   return true;

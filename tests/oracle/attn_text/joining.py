@@ -53,6 +53,23 @@ def cut_to_fields(tensor, fields):
     return tensor
 
 
+def may_be_one(a, b):
+    """Whether two products name one dimension: a position has one place along an axis of both, by either of them."""
+    def strides(factors):
+        out, stride = {}, 1
+        for symbol, size in reversed(factors):
+            out[symbol] = (size, stride)
+            stride *= size
+        return out
+
+    for x in a:
+        for y in b:
+            one, other = strides(x), strides(y)
+            if len(x) == 1 or len(y) == 1 or any(one[symbol] != other[symbol] for symbol in one.keys() & other.keys()):
+                return False
+    return True
+
+
 def are_products(a, b):
     """Whether the one dimension is another name of the other: a product of a single axis."""
     return any((len(x) == 1) != (len(y) == 1) for x in a for y in b)
@@ -66,7 +83,10 @@ def by_other_names(a, b):
     if all(same(x, y) for x, y in pairs):
         return False
     strange = [(x, y) for x, y in pairs if not same(x, y)]
-    return all(are_products(x, y) for x, y in strange) and not any(
+    if any(set(called(one)) <= set(called(two)) or set(called(two)) <= set(called(one))
+           for x, y in strange for one in x for two in y):
+        return False  # one and the same axes, in another order or with others between them
+    return all(are_products(x, y) or may_be_one(x, y) for x, y in strange) and not any(
         same(x, other) for x, _ in strange for other in b.names) and not any(same(y, other) for _, y in strange for other in a.names)
 
 
@@ -88,7 +108,9 @@ def ordered_like(tensor, other):
     return zeros_order(out)
 
 
-def join_by_place(a, b):
+def join_by_place(a, b, meet=None):
+    """`meet`: whether two dimensions of different names may be one."""
+    meet = meet or are_products
     a, b = ordered_like(a, b).ordered("a join by place"), ordered_like(b, a).ordered("a join by place")
     rank = max(len(a.shape), len(b.shape))
     names, shape = [], []
@@ -99,7 +121,7 @@ def join_by_place(a, b):
             raise AttnError(f"shapes do not agree: {list(a.shape)} and {list(b.shape)}")
         size = sizes.pop() if sizes else 1
         known = [own for own, length in here if length == size and own]
-        if len(known) == 2 and not same(*known) and not are_products(*known):
+        if len(known) == 2 and not same(*known) and not meet(*known):
             raise AttnError(f"'{called(known[0][0])}' meets '{called(known[1][0])}' by place")
         both = list(known[0]) if known else []
         for factors in known[1] if len(known) == 2 else []:
@@ -182,7 +204,7 @@ def join(a, b):
     if not a.is_named() or not b.is_named():
         frame = join_by_place(a, b)
     elif by_other_names(a, b):
-        frame = join_by_place(a, b)
+        frame = join_by_place(a, b, lambda x, y: are_products(x, y) or may_be_one(x, y))
     else:
         frame = join_by_name(a, b)
     return frame, spread(a, frame, frame.places[0]), spread(b, frame, frame.places[1])
