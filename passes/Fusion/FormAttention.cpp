@@ -332,9 +332,24 @@ struct FormAttention : skewer::impl::AttnFormAttentionBase<FormAttention> {
     return !findWeightUses(source, ignored) && joinProducts(source);
   }
 
+  /// Whether the condition of the product that direct weights were found from is that of all products with them: it
+  /// becomes the mask of one attention. Where it is not, a product without a condition is a source of its own.
+  static bool isMaskOfAll(const WeightSource &source, const WeightUses &uses, std::string &why) {
+    if (!source.direct || !source.mask)
+      return true;
+    bool all = true, some = true;
+    for (const WeightedSummand &one : uses.products) {
+      auto product = one.tensor.getDefiningOp<EinsumOp>();
+      all &= product && isUnderMask(product, source);
+      some &= product && product.getGuard();
+    }
+    why = all || !some ? "" : "products with the weights are under different conditions";
+    return all;
+  }
+
   static bool formFrom(const WeightSource &source, std::string &why) {
     auto uses = findWeightUses(source, why);
-    if (!uses)
+    if (!uses || !isMaskOfAll(source, *uses, why))
       return false;
     why = "the weights do not go into an einsum with the values";
     std::string first;

@@ -54,6 +54,36 @@ SmallVector<OpOperand *> skewer::storedUses(const WeightSource &source) {
   return stored;
 }
 
+/// The axes by which a tensor is read, as those by which another operation names its dimensions. Nothing where it is
+/// read by something else than axes.
+static std::optional<Substitution> renaming(const Dimensions &read, const Dimensions &named, Value tensor) {
+  if (read.size() != named.size())
+    return std::nullopt;
+  Substitution renamed;
+  for (auto [own, other, extent] : llvm::zip(read, named, shapeOf(tensor))) {
+    if (extent == 1 && own.axes.empty()) // a batch of one is "1" to one of them, and may be an axis to the other
+      continue;
+    if (!own.isProduct() || own.axes.size() != other.axes.size())
+      return std::nullopt;
+    for (auto [axis, its] : llvm::zip(own.axes, other.axes))
+      if (!renamed.insert({axis, Expr::symbol(its)}).second)
+        return std::nullopt;
+  }
+  return renamed;
+}
+
+bool skewer::isUnderMask(EinsumOp product, const WeightSource &source) {
+  ResolvedEinsum resolved = resolve(product);
+  auto weights = llvm::find(product.getInputs(), source.weights);
+  auto named = parseEinsum(source.axes);
+  auto mask = source.mask ? parse(*source.mask) : std::nullopt;
+  if (weights == product.getInputs().end() || !named || !mask || !resolved.guard)
+    return false;
+  const Dimensions &read = resolved.spec.operands[size_t(weights - product.getInputs().begin())];
+  auto renamed = renaming(read, named->operands[0], source.weights);
+  return renamed && substitute(*resolved.guard, *renamed) == *mask;
+}
+
 /// A sum of the weights over their keys alone, where `guard` holds.
 static bool isTotal(Operation *op, Value weights, const Dimensions &named, size_t keyDimension,
                     const std::optional<Expr> &guard) {
@@ -62,19 +92,11 @@ static bool isTotal(Operation *op, Value weights, const Dimensions &named, size_
     return false;
   ResolvedEinsum resolved = resolve(einsum);
   const Dimensions &read = resolved.spec.operands[0];
-  if (!resolved.spec.result || read.size() != named.size() || resolved.guard.has_value() != guard.has_value())
+  if (!resolved.spec.result || resolved.guard.has_value() != guard.has_value())
     return false;
-  Substitution renamed;
-  for (auto [own, other, extent] : llvm::zip(read, named, shapeOf(weights))) {
-    if (extent == 1 && own.axes.empty()) // a batch of one is "1" to one of them, and may be an axis to the other
-      continue;
-    if (!own.isProduct() || own.axes.size() != other.axes.size())
-      return false;
-    for (auto [axis, its] : llvm::zip(own.axes, other.axes))
-      if (!renamed.insert({axis, Expr::symbol(its)}).second)
-        return false;
-  }
-  return resolved.contracted == read[keyDimension].axes && (!guard || substitute(*resolved.guard, renamed) == *guard);
+  auto renamed = renaming(read, named, weights);
+  return renamed && resolved.contracted == read[keyDimension].axes &&
+         (!guard || substitute(*resolved.guard, *renamed) == *guard);
 }
 
 std::optional<WeightSource> skewer::directSourceOf(EinsumOp product) {

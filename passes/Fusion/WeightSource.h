@@ -27,6 +27,9 @@ llvm::SmallVector<mlir::OpOperand *> storedUses(const WeightSource &);
 /// one of keys, from which arithmetic made the weights. Nothing where it is none, or where values do not differ from
 /// head to head (or row to row of the batch): x · W₁ through a function times W₂ is a layer of another kind.
 std::optional<WeightSource> directSourceOf(attn::EinsumOp product);
+/// Whether a product with direct weights sums over the pairs that the source's mask leaves, and no others: the mask is
+/// the condition of the product that the source was found from.
+bool isUnderMask(attn::EinsumOp product, const WeightSource &);
 /// Whether the weights are what element-wise arithmetic makes of the product: f(x · W₁) · K is a product of queries and
 /// keys first, if weights are made of it, and a sum of values that are weighted by f(x · W₁) only if none are.
 bool becomesWeights(attn::EinsumOp product, const WeightSource &);
