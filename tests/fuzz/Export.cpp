@@ -38,7 +38,7 @@ llvm::Error writeCase(const std::string &folder, const Case &written) {
     return llvm::createStringError(error, "%s", folder.c_str());
   std::vector<OutputFile> files = {{folder + "/layer.attn", written.subject.text}};
   std::vector<reference::Tensor> inputs;
-  llvm::json::Array operands, results;
+  llvm::json::Array operands, results, types;
   for (auto [argument, array] : llvm::zip_equal(written.plan.inputs, written.operands.inputs)) {
     inputs.push_back({array.shape, array.values});
     if (argument.origin) // a number of the argument struct, and no operand
@@ -55,10 +55,12 @@ llvm::Error writeCase(const std::string &folder, const Case &written) {
     files.push_back({fmt::format("{}/kernel-{}.npy", folder, number), npyBytes(written.resultOf(number), "<f8")});
     files.push_back({fmt::format("{}/reference-{}.npy", folder, number), npyBytes(*expected, "<f8")});
     results.push_back(output.name);
+    types.push_back(nameOf(output.type));
   }
   llvm::json::Value description = llvm::json::Object{{"kernel", written.kernel},
                                                      {"operands", std::move(operands)},
                                                      {"results", std::move(results)},
+                                                     {"types", std::move(types)},
                                                      {"sizes", named(written.operands.sizeByName)},
                                                      {"origins", named(written.subject.origins)},
                                                      {"tolerance", written.tolerance}};

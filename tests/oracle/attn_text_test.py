@@ -113,6 +113,17 @@ class AttnTextTest(unittest.TestCase):
         lse = value(self.scores + "return logsumexp(s where j > i + 2)", (4,), q=self.q, k=self.k)
         self.assertTrue(np.all(np.isneginf(lse[2:])) and np.all(np.isfinite(lse[:2])))
 
+    def test_what_a_choice_hides_stays_hidden_behind_where(self):
+        near, far = np.array([0.0, 1.0, 2.0, 0.0, 3.0]), np.array([1.5, 0.5, 2.5, 4.0])
+        v = np.array([[1.0], [2.0], [np.nan], [4.0], [5.0]])
+        got = value(self.scores + 'return einsum("i j, j e -> i e", softmax((s if near[j] <= far[i] else -inf) where j <= i + 1), v)',
+                    [4, 1], q=self.q, k=self.k, v=v, near=near, far=far)
+        s = self.q @ self.k.T
+        e = np.where((near <= far[:, None]) & (self.j <= self.i + 1), np.exp(s), 0)
+        seen = np.where(np.isnan(v[:, 0]), 0, v[:, 0])
+        self.check(got[:2, 0], (e @ seen / e.sum(1))[:2])
+        self.assertTrue(np.isnan(got[2:]).all())
+
     def test_a_hidden_key_has_no_value(self):
         v = np.array([[1.0], [np.nan], [3.0], [4.0], [5.0]])
         got = value(self.scores + 'return einsum("i j, j e -> i e", softmax(s where j == 0 or j > 1), v)', (4, 1),

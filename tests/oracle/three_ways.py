@@ -41,6 +41,10 @@ def compare(folder):
     found = []
     for number, value in enumerate(mine):
         kernel, reference = (np.load(f"{folder}/{name}-{number}.npy") for name in ("kernel", "reference"))
+        if case["types"][number] == "f16":  # f16 ends at 65504: larger numbers are infinite there
+            with np.errstate(over="ignore"):
+                narrow = value.astype(np.float16)
+            value, reference = (np.where(np.isinf(narrow), narrow, each) for each in (value, reference))
         # An lse is a sum whose parts may cancel: of one unit of a score where all of it is smaller.
         finite = np.abs(value[np.isfinite(value)])
         smaller = min(float(finite.max(initial=0.0)), 1.0) if number else 1.0

@@ -92,7 +92,7 @@ def of_where(node, scope):
     if value.absent is not None:
         hidden = hidden | value.absent
     out = value.like(value.data)
-    out.absent, out.hidden, out.minus = hidden, None, None
+    out.absent, out.hidden = hidden, None  # elements at -inf stay what they are
     return out
 
 
