@@ -127,6 +127,9 @@ public:
   /// What stands for a key that no query sees, in place of its score or direct weight: -inf, or -0, which no seen key
   /// has.
   mlir::Value hidden();
+  /// The weight of a key that is hidden or not there, for which `isSeen` is false: 0, or the direct weight -0. A sum of
+  /// weights begins with it: it stays where none of them is seen.
+  float noWeight() const { return shape.direct ? -0.0f : 0.0f; }
   /// Whether a weight is that of a key that is seen, as far as it counts.
   mlir::Value isSeen(mlir::Value weight);
   std::function<mlir::Value(mlir::Value)> seenIf(bool tested) {

@@ -27,7 +27,7 @@ private:
 
 void AxisSums::addRow(Value row, Value position, const WeightedRows &rows) {
   const MapAxis &axis = term.keyAxis;
-  b.loop(b.index(0), b.index(weightStride), lanes, [&](Value at) { b.store(b.constant(0), weightsMemory, at); });
+  b.loop(b.index(0), b.index(weightStride), lanes, [&](Value at) { b.store(b.constant(kernel.noWeight()), weightsMemory, at); });
   Value weights = b.sub(b.mul(row, scoreStride), rows.lowKey);
   int64_t period = axis.inner == 1 ? axis.extent : axis.inner;
   b.loop(b.divide(rows.low, period), b.divide(b.add(rows.high, period - 1), period), 1, [&](Value part) {

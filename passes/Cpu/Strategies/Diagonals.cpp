@@ -111,7 +111,8 @@ void Diagonals::addToValues(const WeightedRows &weighted) {
           // Keys that are not there, or not in this block: some other weight is read, and not used.
           Value inside = arith::AndIOp::create(b.builder, b.less(own, high), b.less(b.add(low, -1), own));
           Value near = b.maximum(low, b.minimum(own, b.add(high, -1)));
-          return b.select(inside, b.scalar(memory.scores, b.add(weights, near)), b.constantScalar(0));
+          return b.select(inside, b.scalar(memory.scores, b.add(weights, near)),
+                          b.constantScalar(kernel.noWeight()));
         };
         return product(rowOf(run, offset), weight, tested, SmallVector<Value>(carried));
       });

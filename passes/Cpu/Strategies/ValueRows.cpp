@@ -63,7 +63,7 @@ Value skewer::sumOfWeights(CpuKernel &kernel, Value low, Value high) {
   constexpr int64_t kParts = 4;
   Value count = b.maximum(b.sub(high, low), b.index(0));
   Value whole = b.mul(b.divide(count, kParts * b.lanes), kParts * b.lanes);
-  SmallVector<Value> parts(kParts, b.constant(0));
+  SmallVector<Value> parts(kParts, b.constant(kernel.noWeight()));
   parts = b.loop(b.index(0), whole, kParts * b.lanes, parts, [&](Value x, ValueRange sums) {
     SmallVector<Value> next;
     for (int64_t k = 0; k < kParts; ++k)
@@ -73,13 +73,22 @@ Value skewer::sumOfWeights(CpuKernel &kernel, Value low, Value high) {
   Value rest = b.loop(whole, count, b.lanes, ValueRange{parts[0]}, [&](Value x, ValueRange sum) {
     return SmallVector<Value>{b.addf(sum[0], firstWeights(kernel, b.add(low, x), b.sub(count, x)))};
   })[0];
-  return b.reduceAdd(b.addf(b.addf(rest, parts[1]), b.addf(parts[2], parts[3])));
+  Value sums = b.addf(b.addf(rest, parts[1]), b.addf(parts[2], parts[3])), sum = b.reduceAdd(sums);
+  if (!kernel.shape.direct)
+    return sum;
+  // The reduction begins with 0, which is a weight that is seen.
+  Type integers = VectorType::get({b.lanes}, b.builder.getI32Type());
+  Value bits = arith::BitcastOp::create(b.builder, integers, sums), none = arith::BitcastOp::create(
+                                                                        b.builder, integers, b.constant(kernel.noWeight()));
+  Value seen = arith::CmpIOp::create(b.builder, arith::CmpIPredicate::ne, bits, none);
+  Value any = vector::ReductionOp::create(b.builder, vector::CombiningKind::OR, seen);
+  return b.select(any, sum, b.constantScalar(kernel.noWeight()));
 }
 
 Value skewer::firstWeights(CpuKernel &kernel, Value at, Value count) {
   VectorBuilder &b = kernel.b;
   Value inside = arith::CmpIOp::create(b.builder, arith::CmpIPredicate::slt, b.laneNumbers(), b.broadcastIndex(count));
-  return b.select(inside, b.load(kernel.memory.scores, at), b.constant(0));
+  return b.select(inside, b.load(kernel.memory.scores, at), b.constant(kernel.noWeight()));
 }
 
 void skewer::addToRow(CpuKernel &kernel, Value row,
