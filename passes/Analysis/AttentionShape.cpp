@@ -23,9 +23,8 @@ std::optional<SplitOffset> AttentionAnalyzer::split(const Expr &offset, const Do
   SplitOffset result;
   result.base = simplify(substitute(offset, othersToZero), within);
   result.axes = moving->coefficients;
-  if (readNodes(offset).empty())
-    return result;
-  // What is read at run time may only be added.
+  // What is read at run time, and what depends on leading axes, may only be added: (4*g + i) floordiv 6 moves with i in
+  // some blocks g, although it does not in the first.
   Expr sum = result.base;
   for (const auto &[axis, coefficient] : result.axes)
     sum = sum + Expr(coefficient) * Expr::symbol(axis);
