@@ -4,6 +4,7 @@
 #include "dialect/IR/ElementFunction.h"
 #include "dialect/IR/Inliner.h"
 #include "dialect/IR/Reductions.h"
+#include "dialect/IR/TermViews.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -61,7 +62,7 @@ void AttnDialect::initialize() {
 #define GET_ATTRDEF_LIST
 #include "dialect/IR/AttnAttributes.cpp.inc"
       >();
-  addInterfaces<ElementFunctions, Inliner>();
+  addInterfaces<ElementFunctions, Inliner, TermViews>();
   addBuiltinFunctions(ElementFunctions::of(this));
 }
 

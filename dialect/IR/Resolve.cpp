@@ -1,5 +1,5 @@
 // From the text that operations carry to subscripts with sizes.
-#include "dialect/IR/Attn.h"
+#include "dialect/IR/Term.h"
 #include "mlir/IR/Builders.h"
 #include <algorithm>
 
@@ -132,14 +132,16 @@ ScoreSpace skewer::attn::scoreSpace(AttentionOp op) {
 
 ResolvedEinsum skewer::attn::resolve(TermOp op) {
   auto attention = dyn_cast_or_null<AttentionOp>(op->getParentOp());
-  if (!attention)
-    return {};
-  ScoreSpace space = scoreSpace(attention);
+  return attention ? resolve(op, scoreSpace(attention)) : ResolvedEinsum();
+}
+
+ResolvedEinsum skewer::attn::resolve(TermOp op, const ScoreSpace &space) {
   AxisSizes known = sizesFrom(op.getSizesAttr());
   std::set<std::string> axes;
-  if (!op.isValueSide())
-    space.value.clear();
-  for (const auto *group : {&space.leading, &space.query, &space.key, &space.value})
+  SmallVector<const std::vector<std::string> *> groups = {&space.leading, &space.query, &space.key};
+  if (op.isValueSide())
+    groups.push_back(&space.value);
+  for (const auto *group : groups)
     for (const std::string &axis : *group) {
       axes.insert(axis);
       auto size = space.sizes.find(axis);

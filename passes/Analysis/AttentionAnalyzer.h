@@ -13,15 +13,11 @@ struct SplitOffset {
 class AttentionAnalyzer {
 public:
   AttentionAnalyzer(attn::AttentionOp attention, std::string &reason, bool picks)
-      : attention(attention), picks(picks), operands(operandsOf(attention)), space(attn::scoreSpace(attention)),
-        reason(reason) {
+      : attention(attention), view(attn::viewOf(attention)), picks(picks), operands(operandsOf(attention)),
+        space(view->space), mask(view->mask), domain(view->domain), reason(reason) {
     leading.insert(space.leading.begin(), space.leading.end());
     query.insert(space.query.begin(), space.query.end());
     key.insert(space.key.begin(), space.key.end());
-    domain = subscript::domainOf(space.sizes);
-    domain.insert(space.elements.begin(), space.elements.end());
-    if (attention.getMask())
-      mask = subscript::parse(std::string_view(*attention.getMask()));
   }
   std::optional<AttentionShape> run();
 
@@ -39,21 +35,18 @@ private:
                                  const subscript::Domain &);
   std::optional<Walk> placedWalk(const subscript::Expr &flat, const subscript::Domain &);
   /// `ofMany`: only where there are at least as many rows as keys that pick them.
-  bool addPickedContent(const attn::ResolvedEinsum &, const OtherTerm &, attn::TermOp, const subscript::Domain &,
-                        bool ofMany, AttentionShape &);
-  OtherTerm otherTerm(attn::TermOp, const attn::ResolvedEinsum &, OtherTerm, llvm::ArrayRef<SplitOffset> parts,
-                      bool affine, const std::optional<subscript::Expr> &guard);
+  bool addPickedContent(const attn::Term &, const ElementTerm &, bool ofMany, AttentionShape &);
+  OtherTerm otherTerm(const attn::Term &, const ElementTerm &, llvm::ArrayRef<SplitOffset> parts, bool affine);
   /// Offsets of a term that a mask keeps inside its operands, kept inside by themselves: `insideOffsets`.
-  void keepInside(OtherTerm &, attn::TermOp, const std::optional<subscript::Expr> &guard, const subscript::Domain &);
+  void keepInside(OtherTerm &, const std::optional<subscript::Expr> &guard);
   /// Rows of keys side by side, a number of the call apart: BiasKind::Row. False where the term is none.
-  bool findRowsOfCall(OtherTerm &, attn::TermOp, const subscript::Domain &);
-  void readAnyWhereHidden(OtherTerm &, attn::TermOp, const std::optional<subscript::Expr> &guard,
-                          const subscript::Domain &);
-  bool addTerm(attn::TermOp term, AttentionShape &shape);
-  bool addOffsetTerm(const attn::ResolvedEinsum &, llvm::ArrayRef<SplitOffset>, llvm::ArrayRef<unsigned> arguments,
-                     attn::TermOp, AttentionShape &);
-  bool addRowTerm(const attn::ResolvedEinsum &, llvm::ArrayRef<unsigned> arguments,
-                  const std::optional<subscript::Expr> &guard, attn::TermOp, AttentionShape &);
+  bool findRowsOfCall(OtherTerm &);
+  void readAnyWhereHidden(OtherTerm &, const std::optional<subscript::Expr> &guard);
+  bool addTerm(const attn::Term &, AttentionShape &shape);
+  bool addOffsetTerm(const attn::Term &, llvm::ArrayRef<SplitOffset>, llvm::ArrayRef<unsigned> arguments,
+                     AttentionShape &);
+  bool addRowTerm(const attn::Term &, llvm::ArrayRef<unsigned> arguments, const std::optional<subscript::Expr> &guard,
+                  AttentionShape &);
   bool isLength(const subscript::Expr &conjunct) const;
   std::vector<MapAxis> mapAxes(const std::vector<std::string> &axes);
   void findKind(OtherTerm &, llvm::ArrayRef<SplitOffset>, bool affine);
@@ -64,18 +57,15 @@ private:
   bool readMask(AttentionShape &);
 
   attn::AttentionOp attention;
+  std::shared_ptr<const attn::AttentionView> view;
   bool picks; // rows of the result may lie anywhere, and what is prepared is prepared for hidden pairs too
   llvm::SmallVector<mlir::Value> operands;
-  attn::ScoreSpace space;
+  const attn::ScoreSpace &space;
+  const std::optional<subscript::Expr> &mask;
+  const subscript::Domain &domain;
   std::string &reason;
   std::set<std::string> leading, query, key;
-  subscript::Domain domain;
-  std::optional<subscript::Expr> mask;
   subscript::Substitution lengths; // of axes
 };
-
-/// Whether the guard alone, or nothing, keeps an operand's subscripts inside its tensor.
-bool staysInside(mlir::Value operand, llvm::ArrayRef<subscript::Expr> subscripts, const subscript::Domain &within,
-                 const std::optional<subscript::Expr> &guard);
 
 } // namespace skewer

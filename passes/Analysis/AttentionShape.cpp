@@ -105,24 +105,11 @@ std::vector<MapAxis> AttentionAnalyzer::mapAxes(const std::vector<std::string> &
   return result;
 }
 
-bool skewer::staysInside(Value operand, ArrayRef<Expr> subscripts, const Domain &within,
-                         const std::optional<Expr> &guard) {
-  for (auto [subscript, extent] : llvm::zip(subscripts, shapeOf(operand)))
-    if (extent != kRuntime && proveWithin(subscript, {0, extent - 1}, within, guard).outcome != Proof::Proven)
-      return false;
-  return true;
-}
-
 /// Where values and result lie.
 bool AttentionAnalyzer::readValues(AttentionShape &shape) {
   unsigned valueArgument = argumentOf(attention.getValue());
-  AxisSizes known;
-  for (const auto &[axis, size] : space.sizes)
-    if (size != kRuntime)
-      known[axis] = size;
-  auto value = resolve(attention.getValueSpec(), attention.getValue(), sizesTo(attention.getContext(), known),
-                       std::nullopt, nullptr, kernelIndices(attention));
-  if (!value || !value->spec.result || space.value.size() != 1)
+  const ResolvedEinsum *value = &view->value;
+  if (!value->spec.result || space.value.size() != 1)
     return reason = "the values have more than one axis that is neither leading nor a key", false;
   AxisSizes sizes = value->sizes;
   for (const auto &[axis, size] : space.sizes)
@@ -145,17 +132,15 @@ bool AttentionAnalyzer::readValues(AttentionShape &shape) {
     resultWalk->depth = 1;
   if (!valueWalk || !resultWalk || valueWalk->query != 0 || resultWalk->key != 0 || resultWalk->depth != 1)
     return reason = "the values are not read through even strides", false;
-  Domain everywhere = domainOf(sizes);
-  everywhere.insert(space.elements.begin(), space.elements.end());
-  if (!staysInside(attention.getValue(), value->subscripts[0], everywhere, std::nullopt))
+  if (!staysInside(attention.getValue(), value->subscripts[0], domainOf(sizes, space), std::nullopt))
     return reason = "values of masked keys are read outside their tensor", false;
   shape.value = *valueWalk;
   shape.result = *resultWalk;
   shape.further.lse = static_cast<bool>(attention.getLse());
   shape.further.total = static_cast<bool>(attention.getTotal());
   shape.further.weights = static_cast<bool>(attention.getWeights());
-  if (shape.further.weights && attention.getMask())
-    shape.further.seen = parse(std::string_view(*attention.getMask()));
+  if (shape.further.weights)
+    shape.further.seen = mask;
   shape.direct = attention.getDirect();
   shape.through = attention.getThrough().empty() ? nullptr : &attention.getThrough();
   shape.sums = attention.getSums();
@@ -201,11 +186,8 @@ bool AttentionAnalyzer::isLength(const Expr &conjunct) const {
 
 /// The conjuncts of the mask: an interval of key - query, a prefix beside it, and others.
 bool AttentionAnalyzer::readMask(AttentionShape &shape) {
-  if (!attention.getMask())
-    return true;
-  auto mask = parse(std::string_view(*attention.getMask()));
   if (!mask)
-    return reason = "the mask cannot be read", false;
+    return true;
   std::vector<MaskPart> parts;
   for (const Expr &conjunct : conjunctsOf(simplify(*mask, domain))) {
     if (isLength(conjunct))
@@ -260,16 +242,16 @@ std::optional<AttentionShape> AttentionAnalyzer::run() {
 
   if (!readLengths(shape) || !readValues(shape))
     return std::nullopt;
-  for (TermOp term : attention.getValues().getOps<TermOp>()) {
-    auto found = valueTermOf(term, term.getInputs().empty() ? 0 : argumentOf(term.getInputs().front()), space, reason);
+  for (const Term &term : view->values) {
+    auto inputs = TermOp(term.op).getInputs();
+    auto found = valueTermOf(term, inputs.empty() ? 0 : argumentOf(inputs.front()), reason);
     if (!found)
       return std::nullopt;
     shape.valueTerms.push_back(std::move(*found));
   }
-  for (Operation &operation : attention.getScore().front())
-    if (auto term = dyn_cast<TermOp>(operation))
-      if (!addTerm(term, shape))
-        return std::nullopt;
+  for (const Term &term : view->score)
+    if (!addTerm(term, shape))
+      return std::nullopt;
 
   if (!readMask(shape))
     return std::nullopt;

@@ -1,8 +1,8 @@
 // What the CPU lowering needs to know of a scheduled attention: how each operand is walked, in flat positions and
 // strides.
 #pragma once
-#include "dialect/IR/ElementFunction.h"
 #include "passes/Analysis/BiasKind.h"
+#include "passes/Analysis/ElementTerm.h"
 #include "passes/Analysis/LengthMap.h"
 #include "passes/Analysis/LiveTiles.h"
 #include "passes/Analysis/RowTerm.h"
@@ -37,15 +37,8 @@ struct OffsetTerm {
 class TermStrategy;
 
 /// Anything else. `bias` says what of it is prepared: all, or all but the gates, operands that are one number a query.
-struct OtherTerm {
-  attn::ResolvedEinsum einsum;
-  std::vector<unsigned> arguments;
-  std::vector<subscript::Expr> offsets;         // flat, over all axes
-  std::optional<subscript::Expr> value;         // a function of positions that multiplies
-  std::optional<attn::Application> application; // a plugin's function that does; operands are places in `arguments`
-  std::optional<subscript::Expr> guard;
-  double scale = 1;
-  uint64_t sum = 0;
+struct OtherTerm : ElementTerm {
+  std::shared_ptr<const attn::Term> term;
   BiasKind bias = BiasKind::Element;
   const TermStrategy *own = nullptr; // computes it, instead of element by element (TermStrategy.h)
   bool onMap = false;                // BiasKind::Difference: along each axis of KeyBounds::map
@@ -59,8 +52,6 @@ struct OtherTerm {
   std::optional<subscript::Expr> insideGuard;
 
   bool isGate(unsigned place) const { return llvm::is_contained(gates, place); }
-  /// An argument of the function rather than a factor.
-  bool isArgument(unsigned place) const { return application && application->takes(place); }
 };
 /// One conjunct of a mask.
 struct MaskPart {

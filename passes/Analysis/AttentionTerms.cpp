@@ -9,36 +9,25 @@ using namespace skewer::attn;
 using namespace skewer::subscript;
 
 namespace skewer {
-/// Whether that holds for every operand of a term.
-static bool staysInside(const ResolvedEinsum &einsum, const std::optional<Expr> &guard, TermOp op,
-                        const Domain &within) {
-  for (auto [operand, subscripts] : llvm::zip(op.getInputs(), einsum.subscripts))
-    if (!staysInside(operand, subscripts, within, guard))
-      return false;
-  return true;
-}
-
 static bool usesAny(const SplitOffset &offset, const std::vector<std::string> &axes) {
   return llvm::any_of(axes, [&](const std::string &axis) { return offset.axes.count(axis) != 0; });
 }
 } // namespace skewer
 
-bool AttentionAnalyzer::addOffsetTerm(const ResolvedEinsum &einsum, ArrayRef<SplitOffset> offsets,
-                                      ArrayRef<unsigned> arguments, TermOp term, AttentionShape &shape) {
-  Domain ranged = domainOf(einsum.sizes);
-  ranged.insert(space.elements.begin(), space.elements.end());
+bool AttentionAnalyzer::addOffsetTerm(const Term &term, ArrayRef<SplitOffset> offsets, ArrayRef<unsigned> arguments,
+                                      AttentionShape &shape) {
+  const ResolvedEinsum &einsum = term.einsum;
+  auto inputs = TermOp(term.op).getInputs();
   for (unsigned table : {1u, 0u}) {
     const SplitOffset &q = offsets[1 - table], &t = offsets[table];
     if (usesAny(q, space.key) || !usesAny(t, space.key) || !usesAny(t, space.query) ||
-        !staysInside(term.getInputs()[1 - table], einsum.subscripts[1 - table], ranged, std::nullopt))
+        !staysInside(inputs[1 - table], einsum.subscripts[1 - table], term.domain, std::nullopt))
       continue;
     // Which dimension of the table holds the row, and which axes pick it.
     const auto &subscripts = einsum.subscripts[table];
-    auto shapeOfTable = cast<RankedTensorType>(term.getInputs()[table].getType()).getShape();
-    Domain within = domainOf(einsum.sizes);
-    within.insert(space.elements.begin(), space.elements.end());
+    auto shapeOfTable = cast<RankedTensorType>(inputs[table].getType()).getShape();
     for (size_t dimension = 0; dimension < subscripts.size(); ++dimension) {
-      auto offset = asOffset(subscripts[dimension], query, key, within);
+      auto offset = asOffset(subscripts[dimension], query, key, term.domain);
       if (!offset)
         continue;
       OffsetTerm result;
@@ -53,7 +42,7 @@ bool AttentionAnalyzer::addOffsetTerm(const ResolvedEinsum &einsum, ArrayRef<Spl
       // What remains without the row: a base over the leading axes and the contracted axis.
       std::vector<Expr> rest = subscripts;
       rest[dimension] = 0;
-      auto remaining = split(flatten(rest, term.getInputs()[table]), within);
+      auto remaining = split(flatten(rest, inputs[table]), term.domain);
       if (!remaining || usesAny(*remaining, space.key) || usesAny(*remaining, space.query))
         return false;
       result.tableBase = remaining->base;
@@ -67,13 +56,13 @@ bool AttentionAnalyzer::addOffsetTerm(const ResolvedEinsum &einsum, ArrayRef<Spl
         result.depth = einsum.sizes.at(einsum.contracted.front());
       }
       result.rows = shapeOfTable[dimension];
-      if (Expr extent = extentsOf(term.getInputs()[table])[dimension]; !extent.isConstant())
+      if (Expr extent = extentsOf(inputs[table])[dimension]; !extent.isConstant())
         result.rowLength = extent;
       result.sign = offset->sign;
       result.constant = offset->constant;
       result.shift = offset->shift;
-      result.scale = term.getTermScale();
-      result.sum = term.getSum();
+      result.scale = term.scale;
+      result.sum = term.sum;
       auto find = [](const std::vector<std::string> &axes, const std::vector<MapAxis> &maps, const std::string &name) {
         for (size_t k = 0; k < axes.size(); ++k)
           if (axes[k] == name)
@@ -94,17 +83,17 @@ bool AttentionAnalyzer::addOffsetTerm(const ResolvedEinsum &einsum, ArrayRef<Spl
   return false;
 }
 
-bool AttentionAnalyzer::addRowTerm(const ResolvedEinsum &einsum, ArrayRef<unsigned> arguments,
-                                   const std::optional<Expr> &guard, TermOp term, AttentionShape &shape) {
-  if (term.getValue() || term.getFunction() || einsum.subscripts.size() != 2 || einsum.contracted.size() != 1)
+bool AttentionAnalyzer::addRowTerm(const Term &term, ArrayRef<unsigned> arguments, const std::optional<Expr> &guard,
+                                   AttentionShape &shape) {
+  const ResolvedEinsum &einsum = term.einsum;
+  auto inputs = TermOp(term.op).getInputs();
+  if (term.factor || term.application || term.size() != 2 || einsum.contracted.size() != 1)
     return false;
-  Domain within = domainOf(einsum.sizes);
-  within.insert(space.elements.begin(), space.elements.end());
   const std::string &depth = einsum.contracted.front();
   for (unsigned table : {1u, 0u}) {
-    auto parts = split(flatten(einsum.subscripts[1 - table], term.getInputs()[1 - table]), within);
+    auto parts = split(flatten(einsum.subscripts[1 - table], inputs[1 - table]), term.domain);
     if (!parts || (usesAny(*parts, space.query) && usesAny(*parts, space.key)) ||
-        !staysInside(term.getInputs()[1 - table], einsum.subscripts[1 - table], within, std::nullopt))
+        !staysInside(inputs[1 - table], einsum.subscripts[1 - table], term.domain, std::nullopt))
       continue;
     auto vector = walk(*parts, arguments[1 - table], einsum.contracted);
     // The dimensions that positions pick stand side by side: together they are the row.
@@ -115,10 +104,10 @@ bool AttentionAnalyzer::addRowTerm(const ResolvedEinsum &einsum, ArrayRef<unsign
         picked.push_back(dimension);
     if (!vector || picked.empty() || picked.back() - picked.front() + 1 != picked.size())
       continue;
-    auto shapeOfTable = shapeOf(term.getInputs()[table]);
+    const std::vector<int64_t> &shapeOfTable = term.shapes[table];
     // Rows lie evenly where what is within them is of known size; of several dimensions that are picked, all but the
     // first are.
-    std::vector<Expr> extents = extentsOf(term.getInputs()[table]);
+    std::vector<Expr> extents = extentsOf(inputs[table]);
     auto isKnown = [](const Expr &e) { return e.isConstant(); };
     if (!llvm::all_of(ArrayRef<Expr>(extents).drop_front(picked.front() + 1), isKnown))
       continue;
@@ -139,10 +128,10 @@ bool AttentionAnalyzer::addRowTerm(const ResolvedEinsum &einsum, ArrayRef<unsign
       for (size_t dimension : ArrayRef<size_t>(picked).drop_front())
         result.rowLength = *result.rowLength * Expr(shapeOfTable[dimension]);
     }
-    result.row = simplify(result.row, within, guard);
+    result.row = simplify(result.row, term.domain, guard);
     for (size_t later = picked.back() + 1; later < shapeOfTable.size(); ++later)
       result.rowStride *= shapeOfTable[later];
-    auto remaining = split(flatten(rest, term.getInputs()[table]), within);
+    auto remaining = split(flatten(rest, inputs[table]), term.domain);
     if (!remaining || symbolsOf(result.row).count(depth))
       continue;
     result.tableBase = remaining->base;
@@ -154,8 +143,8 @@ bool AttentionAnalyzer::addRowTerm(const ResolvedEinsum &einsum, ArrayRef<unsign
     result.depthStride = found == remaining->axes.end() ? 0 : found->second;
     result.depth = einsum.sizes.at(depth);
     result.guard = guard;
-    result.scale = term.getTermScale();
-    result.sum = term.getSum();
+    result.scale = term.scale;
+    result.sum = term.sum;
     if (!findRowKind(result, space))
       continue;
     shape.rows.push_back(std::move(result));
@@ -166,26 +155,12 @@ bool AttentionAnalyzer::addRowTerm(const ResolvedEinsum &einsum, ArrayRef<unsign
 }
 
 void AttentionAnalyzer::findKind(OtherTerm &term, ArrayRef<SplitOffset> parts, bool affine) {
-  auto without = [&](ArrayRef<unsigned> gates) {
-    std::vector<Expr> expressions;
-    for (auto [place, offset] : llvm::enumerate(term.offsets))
-      if (!llvm::is_contained(gates, place))
-        expressions.push_back(offset);
-    if (term.value)
-      expressions.push_back(*term.value);
-    if (term.application)
-      for (const Application::Argument &argument : term.application->arguments)
-        expressions.push_back(argument.position);
-    if (term.guard)
-      expressions.push_back(*term.guard);
-    return expressions;
-  };
   std::vector<unsigned> gates;
   for (auto [place, offset] : llvm::enumerate(term.offsets)) {
     auto symbols = symbolsOf(offset);
     bool ofQuery = llvm::any_of(symbols, [&](const std::string &s) { return query.count(s) != 0; });
-    bool ofElse = llvm::any_of(
-        symbols, [&](const std::string &s) { return key.count(s) || llvm::is_contained(term.einsum.contracted, s); });
+    bool ofElse = llvm::any_of(symbols, [&](const std::string &s) { return key.count(s) != 0; }) ||
+                  llvm::any_of(term.contracted, [&](const auto &axis) { return symbols.count(axis.first) != 0; });
     if (ofQuery && !ofElse && !term.isArgument(place))
       gates.push_back(place);
   }
@@ -194,12 +169,12 @@ void AttentionAnalyzer::findKind(OtherTerm &term, ArrayRef<SplitOffset> parts, b
     BiasKind kind = biasKindOf(expressions, space);
     return kind == BiasKind::Table && !lengths.empty() ? BiasKind::Element : kind;
   };
-  term.bias = kindOf(without({}));
+  term.bias = kindOf(expressionsOf(term));
   if (term.bias == BiasKind::Difference || term.bias == BiasKind::Key)
     return;
   // An operand's own rows are loaded rather than copied to a table.
-  if (term.offsets.size() == gates.size() + 1 && !term.value && !term.application && !term.guard && affine &&
-      term.einsum.contracted.empty()) {
+  if (term.offsets.size() == gates.size() + 1 && !term.factor && !term.application && !term.guard && affine &&
+      term.contracted.empty()) {
     unsigned place = 0;
     while (llvm::is_contained(gates, place))
       ++place;
@@ -213,7 +188,7 @@ void AttentionAnalyzer::findKind(OtherTerm &term, ArrayRef<SplitOffset> parts, b
   }
   if (gates.empty())
     return;
-  BiasKind inner = kindOf(without(gates));
+  BiasKind inner = kindOf(expressionsOf(term, gates));
   if (inner != BiasKind::Element) {
     term.bias = inner;
     term.gates = gates;
@@ -222,39 +197,41 @@ void AttentionAnalyzer::findKind(OtherTerm &term, ArrayRef<SplitOffset> parts, b
 
 /// What a mask hides may be read from any row: where rows are kept inside, the mask need not be asked, and the term may
 /// be prepared although the mask is no function of what it depends on.
-void AttentionAnalyzer::readAnyWhereHidden(OtherTerm &term, TermOp op, const std::optional<Expr> &guard,
-                                           const Domain &within) {
+void AttentionAnalyzer::readAnyWhereHidden(OtherTerm &term, const std::optional<Expr> &guard) {
+  const Term &read = *term.term;
   OtherTerm inside = term;
   inside.guard = guard;
-  for (auto [place, operand] : llvm::enumerate(op.getInputs())) {
-    std::vector<Expr> subscripts = term.einsum.subscripts[place];
-    for (auto [subscript, extent] : llvm::zip(subscripts, shapeOf(operand)))
-      if (extent != kRuntime && proveWithin(subscript, {0, extent - 1}, within, guard).outcome != Proof::Proven)
+  for (auto [place, operand] : llvm::enumerate(TermOp(read.op).getInputs())) {
+    std::vector<Expr> subscripts = read.einsum.subscripts[place];
+    for (auto [subscript, extent] : llvm::zip(subscripts, read.shapes[place]))
+      if (extent != kRuntime && proveWithin(subscript, {0, extent - 1}, read.domain, guard).outcome != Proof::Proven)
         subscript = min(max(subscript, Expr(0)), Expr(extent - 1));
-    inside.offsets[place] = simplify(flatten(subscripts, operand), within);
+    inside.offsets[place] = simplify(flatten(subscripts, operand), read.domain);
   }
   findKind(inside, {}, false);
   if (inside.bias != BiasKind::Element)
     term = std::move(inside);
 }
 
-void AttentionAnalyzer::keepInside(OtherTerm &term, TermOp op, const std::optional<Expr> &guard, const Domain &within) {
+void AttentionAnalyzer::keepInside(OtherTerm &term, const std::optional<Expr> &guard) {
+  const Term &read = *term.term;
   term.insideGuard = guard;
-  for (auto [place, operand] : llvm::enumerate(op.getInputs())) {
-    std::vector<Expr> subscripts = term.einsum.subscripts[place];
+  for (auto [place, operand] : llvm::enumerate(TermOp(read.op).getInputs())) {
+    std::vector<Expr> subscripts = read.einsum.subscripts[place];
     for (auto [subscript, extent] : llvm::zip(subscripts, extentsOf(operand)))
       if (!extent.isConstant() ||
           (extent.value() != kRuntime &&
-           proveWithin(subscript, {0, extent.value() - 1}, within, guard).outcome != Proof::Proven))
+           proveWithin(subscript, {0, extent.value() - 1}, read.domain, guard).outcome != Proof::Proven))
         subscript = min(max(subscript, Expr(0)), extent - 1);
     term.insideOffsets.push_back(flatten(subscripts, operand));
   }
 }
 
-bool AttentionAnalyzer::findRowsOfCall(OtherTerm &term, TermOp op, const Domain &within) {
-  if (term.value || term.application || term.guard || !term.einsum.contracted.empty() || space.query.size() != 1 ||
+bool AttentionAnalyzer::findRowsOfCall(OtherTerm &term) {
+  if (term.factor || term.application || term.guard || !term.contracted.empty() || space.query.size() != 1 ||
       space.key.size() != 1)
     return false;
+  const Domain &within = term.term->domain;
   const std::string &i = space.query[0], &j = space.key[0];
   std::vector<unsigned> gates;
   std::optional<size_t> rows;
@@ -280,7 +257,7 @@ bool AttentionAnalyzer::findRowsOfCall(OtherTerm &term, TermOp op, const Domain 
   Expr inLayer = 1;
   for (const auto &[axis, length] : lengths)
     inLayer = logicalAnd(inLayer, less(Expr::symbol(axis), length));
-  for (auto [subscript, extent] : llvm::zip(term.einsum.subscripts[*rows], extentsOf(op.getInputs()[*rows])))
+  for (auto [subscript, extent] : llvm::zip(term.term->einsum.subscripts[*rows], extentsOf(TermOp(term.term->op).getInputs()[*rows])))
     if (!extent.isConstant())
       for (const Expr &room : {subscript, extent - 1 - subscript})
         if (proveWithin(room, {0, INT64_MAX}, within, inLayer).outcome != Proof::Proven)
@@ -296,27 +273,20 @@ bool AttentionAnalyzer::findRowsOfCall(OtherTerm &term, TermOp op, const Domain 
 }
 
 /// A term as one that has no class: what of it can be prepared.
-OtherTerm AttentionAnalyzer::otherTerm(TermOp op, const ResolvedEinsum &einsum, OtherTerm term,
-                                       ArrayRef<SplitOffset> parts, bool affine, const std::optional<Expr> &guard) {
-  term.guard = guard;
-  if (op.getValue())
-    term.value = parse(std::string_view(*op.getValue()));
-  term.application = applicationOf(op);
-  term.scale = op.getTermScale();
-  term.sum = op.getSum();
-  term.einsum = einsum;
-  Domain within = domainOf(einsum.sizes);
-  within.insert(space.elements.begin(), space.elements.end());
+OtherTerm AttentionAnalyzer::otherTerm(const Term &read, const ElementTerm &flat, ArrayRef<SplitOffset> parts,
+                                       bool affine) {
+  OtherTerm term{flat};
+  term.term = {view, &read};
+  std::optional<Expr> guard = ownGuardOf(read, mask);
   // What is prepared is prepared for masked pairs too, where an operand may be read outside.
-  bool leaves = mask && !staysInside(term.einsum, term.guard, op, within);
-  if (leaves)
-    term.guard = guard ? logicalAnd(*guard, *mask) : *mask;
+  term.guard = guardOf(read, mask);
+  bool leaves = mask && !read.staysInside(guard);
   findKind(term, parts, affine);
   if (leaves && picks && term.bias == BiasKind::Element)
-    readAnyWhereHidden(term, op, guard, within);
+    readAnyWhereHidden(term, guard);
   if (leaves && picks && !lengths.empty() && term.bias == BiasKind::Element)
-    keepInside(term, op, guard, within);
-  if (picks && !lengths.empty() && term.bias == BiasKind::Element && findRowsOfCall(term, op, within))
+    keepInside(term, guard);
+  if (picks && !lengths.empty() && term.bias == BiasKind::Element && findRowsOfCall(term))
     return term;
   if (term.bias == BiasKind::Element && fitsLanes(term, space))
     term.bias = BiasKind::Lanes;
@@ -324,54 +294,45 @@ OtherTerm AttentionAnalyzer::otherTerm(TermOp op, const ResolvedEinsum &einsum, 
 }
 
 /// Queries that are walked evenly with keys whose rows are picked.
-bool AttentionAnalyzer::addPickedContent(const ResolvedEinsum &einsum, const OtherTerm &operands, TermOp term,
-                                         const Domain &within, bool ofMany, AttentionShape &shape) {
-  if (term.getInputs().size() != 2 || einsum.contracted.size() != 1 ||
-      (mask && !staysInside(einsum, std::nullopt, term, within)))
+bool AttentionAnalyzer::addPickedContent(const Term &term, const ElementTerm &operands, bool ofMany,
+                                         AttentionShape &shape) {
+  const ResolvedEinsum &einsum = term.einsum;
+  if (term.size() != 2 || einsum.contracted.size() != 1 || (mask && !term.staysInside(std::nullopt)))
     return false;
   for (unsigned first : {0u, 1u}) {
-    auto query = split(operands.offsets[first], within);
+    auto query = split(operands.offsets[first], term.domain);
     if (!query || usesAny(*query, space.key))
       continue;
     auto queryWalk = walk(*query, operands.arguments[first], einsum.contracted);
-    auto keyWalk = pickedWalk(operands.offsets[1 - first], operands.arguments[1 - first], einsum.contracted, within);
+    auto keyWalk =
+        pickedWalk(operands.offsets[1 - first], operands.arguments[1 - first], einsum.contracted, term.domain);
     if (!queryWalk || !keyWalk || keyWalk->depth != 1)
       continue;
     int64_t rows = 1; // that keys may pick
-    for (auto [subscript, size] : llvm::zip(einsum.subscripts[1 - first], shapeOf(term.getInputs()[1 - first])))
+    for (auto [subscript, size] : llvm::zip(einsum.subscripts[1 - first], term.shapes[1 - first]))
       if (llvm::any_of(symbolsOf(subscript), [&](const std::string &symbol) { return key.count(symbol) > 0; }))
         rows *= size;
     if (ofMany && rows < space.keys())
       continue;
-    shape.content.push_back(
-        {*queryWalk, *keyWalk, einsum.sizes.at(einsum.contracted.front()), term.getTermScale(), term.getSum()});
+    shape.content.push_back({*queryWalk, *keyWalk, term.sizeOf(einsum.contracted.front()), term.scale, term.sum});
     shape.roles.push_back(TermRole::Content);
     return true;
   }
   return false;
 }
 
-bool AttentionAnalyzer::addTerm(TermOp term, AttentionShape &shape) {
-  ResolvedEinsum einsum = resolve(term);
-  OtherTerm other;
+bool AttentionAnalyzer::addTerm(const Term &term, AttentionShape &shape) {
+  const ResolvedEinsum &einsum = term.einsum;
+  ElementTerm flat = flatTermOf(term, operands);
   std::vector<SplitOffset> offsets;
   bool affine = true;
-  Domain within = domainOf(einsum.sizes);
-  within.insert(space.elements.begin(), space.elements.end());
-  for (auto [number, operand] : llvm::enumerate(term.getInputs())) {
-    other.arguments.push_back(argumentOf(operand));
-    Expr flat = flatten(einsum.subscripts[number], operand);
-    other.offsets.push_back(simplify(flat, within));
-    auto parts = split(flat, within);
-    if (parts)
+  for (auto [operand, subscripts] : llvm::zip(TermOp(term.op).getInputs(), einsum.subscripts)) {
+    if (auto parts = split(flatten(subscripts, operand), term.domain))
       offsets.push_back(*parts);
     else
       affine = false;
   }
-  std::optional<Expr> guard = einsum.guard;
-  // A guard that repeats the mask says nothing more.
-  if (guard && mask && simplify(*mask, domain) == simplify(*guard, domain))
-    guard = std::nullopt;
+  std::optional<Expr> guard = ownGuardOf(term, mask);
   auto addOther = [&](OtherTerm form) {
     shape.others.push_back(std::move(form));
     shape.roles.push_back(TermRole::Other);
@@ -379,42 +340,39 @@ bool AttentionAnalyzer::addTerm(TermOp term, AttentionShape &shape) {
   };
   // A strategy may take the term before any class does.
   if (const TermStrategies &strategies = termStrategiesOf(attention.getContext()); strategies.hasEarly()) {
-    OtherTerm form = otherTerm(term, einsum, other, offsets, affine, guard);
+    OtherTerm form = otherTerm(term, flat, offsets, affine);
     form.own = strategies.findEarly(form, shape);
     if (form.own)
       return addOther(std::move(form));
   }
-  bool plain = !guard && !term.getValue() && !term.getFunction() && term.getInputs().size() == 2 &&
-               einsum.contracted.size() <= 1 && affine;
+  bool isProduct = !guard && !term.factor && !term.application;
+  bool plain = isProduct && term.size() == 2 && einsum.contracted.size() <= 1 && affine;
   // Rows of queries and keys are packed whole: also those of masked pairs, which an index simplified under the mask may
   // put outside. Their products begin the first of the sums that a score is a function of.
-  if (plain && term.getSum() == 0 && (!mask || staysInside(einsum, std::nullopt, term, within))) {
+  if (plain && term.sum == 0 && (!mask || term.staysInside(std::nullopt))) {
     for (unsigned first : {0u, 1u}) {
       const SplitOffset &q = offsets[first], &k = offsets[1 - first];
       if (usesAny(q, space.key) || usesAny(k, space.query))
         continue;
-      auto queryWalk = walk(q, other.arguments[first], einsum.contracted);
-      auto keyWalk = walk(k, other.arguments[1 - first], einsum.contracted);
+      auto queryWalk = walk(q, flat.arguments[first], einsum.contracted);
+      auto keyWalk = walk(k, flat.arguments[1 - first], einsum.contracted);
       if (!queryWalk || !keyWalk)
         continue;
-      ContentTerm content{*queryWalk, *keyWalk, 1, term.getTermScale(), term.getSum()};
+      ContentTerm content{*queryWalk, *keyWalk, 1, term.scale, term.sum};
       if (!einsum.contracted.empty())
-        content.depth = einsum.sizes.at(einsum.contracted.front());
+        content.depth = term.sizeOf(einsum.contracted.front());
       shape.content.push_back(content);
       shape.roles.push_back(TermRole::Content);
       return true;
     }
   }
   // What depends on the offset alone is one number an offset, contraction and all; nothing of it is a query's vector.
-  bool line = biasKindOf(other.offsets, space) == BiasKind::Difference && space.query.size() == 1;
-  if (plain && !line && !einsum.contracted.empty() && addOffsetTerm(einsum, offsets, other.arguments, term, shape))
+  bool line = biasKindOf(flat.offsets, space) == BiasKind::Difference && space.query.size() == 1;
+  if (plain && !line && !einsum.contracted.empty() && addOffsetTerm(term, offsets, flat.arguments, shape))
     return true;
-  auto addPicked = [&](bool ofMany) {
-    return !guard && !term.getValue() && !term.getFunction() &&
-           addPickedContent(einsum, other, term, within, ofMany, shape);
-  };
+  auto addPicked = [&](bool ofMany) { return isProduct && addPickedContent(term, flat, ofMany, shape); };
   // The products of a query with a few rows that many keys pick are made once; else each key's own row is multiplied.
-  if (!line && (addPicked(true) || addRowTerm(einsum, other.arguments, guard, term, shape) || addPicked(false)))
+  if (!line && (addPicked(true) || addRowTerm(term, flat.arguments, guard, shape) || addPicked(false)))
     return true;
-  return addOther(otherTerm(term, einsum, std::move(other), offsets, affine, guard));
+  return addOther(otherTerm(term, flat, offsets, affine));
 }

@@ -16,17 +16,18 @@ std::string rowsUsed(const TermAnalysis &analysis) {
 class Content : public TermClass {
 public:
   llvm::StringRef name() const override { return "content"; }
-  std::optional<TermAnalysis> match(const TermView &view, const ScoreSpace &space) const override {
-    if (view.shapes.size() != 2 || view.value || view.resolved.contracted.empty())
+  std::optional<TermAnalysis> match(const Term &term) const override {
+    const ScoreSpace &space = *term.space;
+    if (term.shapes.size() != 2 || term.factor || term.einsum.contracted.empty())
       return std::nullopt;
-    TermReader reader(view, space);
+    TermReader reader(term);
     Reading readings[2] = {reader.read(0), reader.read(1)};
     for (int query : {0, 1}) {
       const Reading &q = readings[query], &k = readings[1 - query];
       auto readsAll = [&](int operand, bool ofQuery) {
         return reader.readsEvenly(operand, ofQuery) || ((ofQuery ? q : k).plain && reader.readsWhole(operand, ofQuery));
       };
-      int picked = pickedDimension(view, space, 1 - query);
+      int picked = pickedDimension(term, space, 1 - query);
       if (!q.contracted || !k.contracted || q.key || k.query || !readsAll(query, true) ||
           (picked < 0 && !readsAll(1 - query, false)))
         continue;
@@ -37,16 +38,16 @@ public:
       analysis.otherLeading = k.leading;
       if (picked >= 0) {
         analysis.rowDimension = picked;
-        analysis.row = simplify(view.resolved.subscripts[1 - query][picked], reader.domain);
-        analysis.rows = view.shapes[1 - query][picked];
+        analysis.row = simplify(term.einsum.subscripts[1 - query][picked], reader.domain);
+        analysis.rows = term.shapes[1 - query][picked];
       }
       return analysis;
     }
     return std::nullopt;
   }
   /// Of an operand, the dimension in which keys pick rows by a run-time index: the pages of a cache. -1: none.
-  static int pickedDimension(const TermView &view, const ScoreSpace &space, int operand) {
-    const auto &subscripts = view.resolved.subscripts[operand];
+  static int pickedDimension(const Term &term, const ScoreSpace &space, int operand) {
+    const auto &subscripts = term.einsum.subscripts[operand];
     for (size_t d = 0; d < subscripts.size(); ++d)
       for (const Expr &read : readNodes(subscripts[d]))
         for (const std::string &symbol : symbolsOf(read))
@@ -54,7 +55,7 @@ public:
             return int(d);
     return -1;
   }
-  std::string describe(const TermView &, const TermAnalysis &analysis) const override {
+  std::string describe(const Term &, const TermAnalysis &analysis) const override {
     if (analysis.rowDimension >= 0)
       return "matmul of queries and keys, row " + print(analysis.row) + " of " + std::to_string(analysis.rows);
     return analysis.otherLeading ? "matmul of queries and keys"
@@ -68,10 +69,11 @@ public:
   RowOfTable(llvm::StringRef label, TermKind kind) : label(label), kind(kind) {}
   llvm::StringRef name() const override { return label; }
 
-  std::optional<TermAnalysis> match(const TermView &view, const ScoreSpace &space) const override {
-    if (view.shapes.size() != 2 || view.value || view.resolved.contracted.empty())
+  std::optional<TermAnalysis> match(const Term &term) const override {
+    const ScoreSpace &space = *term.space;
+    if (term.shapes.size() != 2 || term.factor || term.einsum.contracted.empty())
       return std::nullopt;
-    TermReader reader(view, space);
+    TermReader reader(term);
     for (int vector : {0, 1}) {
       int table = 1 - vector;
       Reading v = reader.read(vector), t = reader.read(table);
@@ -81,11 +83,11 @@ public:
         continue;
       // Besides the row, the table is read by leading and contracted axes only.
       bool clean = true;
-      for (size_t d = 0; d < view.resolved.subscripts[table].size(); ++d)
+      for (size_t d = 0; d < term.einsum.subscripts[table].size(); ++d)
         if (int(d) != t.odd)
-          for (const std::string &symbol : symbolsOf(view.resolved.subscripts[table][d]))
+          for (const std::string &symbol : symbolsOf(term.einsum.subscripts[table][d]))
             clean &= !contains(space.query, symbol) && !contains(space.key, symbol);
-      Expr row = simplify(view.resolved.subscripts[table][t.odd], reader.domain, view.resolved.guard);
+      Expr row = simplify(term.einsum.subscripts[table][t.odd], reader.domain, term.einsum.guard);
       for (const std::string &symbol : symbolsOf(row))
         clean &= contains(space.query, symbol) || contains(space.key, symbol);
       if (!clean)
@@ -97,15 +99,15 @@ public:
       analysis.otherLeading = t.leading;
       analysis.row = row;
       analysis.rowDimension = t.odd;
-      analysis.rows = view.shapes[table][t.odd];
+      analysis.rows = term.shapes[table][t.odd];
       if (fits(analysis, reader, query))
         return analysis;
     }
     return std::nullopt;
   }
 
-  std::string describe(const TermView &view, const TermAnalysis &a) const override {
-    std::string side = TermReader(view, *view.space).read(a.query).key ? "key side" : "query side";
+  std::string describe(const Term &term, const TermAnalysis &a) const override {
+    std::string side = TermReader(term).read(a.query).key ? "key side" : "query side";
     return "row " + print(a.row) + " of a table" + (a.otherLeading ? " a head" : "") + ", " + rowsUsed(a) + ", " + side;
   }
 

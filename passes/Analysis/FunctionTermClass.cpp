@@ -13,22 +13,22 @@ public:
   llvm::StringRef name() const override { return "function"; }
   bool isOfFunctions() const override { return true; }
 
-  std::optional<TermAnalysis> match(const TermView &view, const ScoreSpace &space) const override {
-    return TermReader(view, space).start(TermKind::Function);
+  std::optional<TermAnalysis> match(const Term &term) const override {
+    return TermReader(term).start(TermKind::Function);
   }
-  std::string describe(const TermView &view, const TermAnalysis &) const override {
-    std::string text = "the function " + signatureOf(*view.application->function) +
-                       (isBuiltinFunction(view.application->function->name()) ? ", of" : " of a plugin, of");
+  std::string describe(const Term &term, const TermAnalysis &) const override {
+    std::string text = "the function " + signatureOf(*term.application->function) +
+                       (isBuiltinFunction(term.application->function->name()) ? ", of" : " of a plugin, of");
     const char *separator = " ";
-    for (const Application::Argument &argument : view.application->arguments) {
+    for (const Application::Argument &argument : term.application->arguments) {
       text += separator;
       text += argument.operand >= 0 ? "an element" : print(argument.position);
       separator = ", ";
     }
     return text;
   }
-  double flops(const TermView &view, const TermAnalysis &, double pairs) const override {
-    return view.application->function->flops() * pairs;
+  double flops(const Term &term, const TermAnalysis &, double pairs) const override {
+    return term.application->function->flops() * pairs;
   }
 };
 } // namespace

@@ -18,35 +18,6 @@ ElementType skewer::gpu::elementTypeOf(Value tensor) {
 
 namespace {
 
-ElementTerm elementTermOf(attn::TermOp term, ArrayRef<Value> operands, const std::optional<Expr> &mask,
-                          const subscript::Domain &scoreDomain) {
-  ElementTerm result;
-  attn::ResolvedEinsum einsum = attn::resolve(term);
-  subscript::Domain within = subscript::domainOf(einsum.sizes);
-  result.guard = einsum.guard;
-  if (result.guard && mask && simplify(*mask, scoreDomain) == simplify(*result.guard, scoreDomain))
-    result.guard = std::nullopt; // the mask takes those scores away anyway
-  bool inside = true;
-  for (auto [operand, subscripts] : llvm::zip_equal(term.getInputs(), einsum.subscripts)) {
-    result.arguments.push_back(unsigned(llvm::find(operands, operand) - operands.begin()));
-    auto shape = cast<RankedTensorType>(operand.getType()).getShape();
-    for (auto [subscript, size] : llvm::zip(subscripts, shape))
-      if (!ShapedType::isDynamic(size))
-        inside &= proveWithin(subscript, {0, size - 1}, within, result.guard).outcome == subscript::Proof::Proven;
-    result.offsets.push_back(simplify(rowMajorIn(attn::extentsOf(operand), subscripts), within));
-  }
-  // Scores are computed for masked pairs too, where an operand may be read outside.
-  if (!inside && mask)
-    result.guard = result.guard ? logicalAnd(*result.guard, *mask) : *mask;
-  if (term.getValue())
-    result.factor = subscript::parse(std::string_view(*term.getValue()));
-  result.application = attn::applicationOf(term);
-  for (const std::string &axis : einsum.contracted)
-    result.contracted.push_back({axis, einsum.sizes.at(axis)});
-  result.scale = term.getTermScale();
-  return result;
-}
-
 // Logits of so many rows are computed once a block rather than in a band for each tile; of more than the second number
 // they do not fit into shared memory.
 constexpr int64_t kRowsBeforeBand = 64, kMostLookupRows = 512;
@@ -142,15 +113,7 @@ BandTerm bandOf(const RowTerm &term) {
 bool isLineOfOffsets(const ElementTerm &term, const attn::ScoreSpace &space) {
   if (!term.contracted.empty() || space.query.size() != 1 || space.key.size() != 1)
     return false;
-  std::vector<Expr> expressions = term.offsets;
-  if (term.factor)
-    expressions.push_back(*term.factor);
-  if (term.guard)
-    expressions.push_back(*term.guard);
-  if (term.application)
-    for (const attn::Application::Argument &argument : term.application->arguments)
-      expressions.push_back(argument.position);
-  return isOfDifferences(expressions, space);
+  return isOfDifferences(expressionsOf(term), space);
 }
 
 /// A term whose operands are numbers of the query, and of key - query. Those of the query are read for every one of
@@ -166,9 +129,9 @@ std::optional<GatedLine> gatedLineOf(const ElementTerm &term, const attn::ScoreS
     auto moves = [&](const std::vector<std::string> &axes) {
       return llvm::any_of(axes, [&](const std::string &axis) { return symbols.count(axis) > 0; });
     };
-    bool isGate = moves(space.query) && !moves(space.key) && !term.isTaken(place);
+    bool isGate = moves(space.query) && !moves(space.key) && !term.isArgument(place);
     ElementTerm &part = isGate ? result.gate : result.line;
-    if (term.isTaken(place))
+    if (term.isArgument(place))
       for (auto [now, before] : llvm::zip(result.line.application->arguments, term.application->arguments))
         if (before.operand == int(place))
           now.operand = int(part.arguments.size());
@@ -218,12 +181,11 @@ struct TermLists {
   const AttentionShape &shape;
   ArrayRef<Value> operands;
   const std::optional<Expr> &mask;
-  const subscript::Domain &domain;
   GpuShape &result;
   size_t offsets = 0, rows = 0; // that were added
 
   /// The strategy's name.
-  StringRef add(attn::TermOp term, TermRole role) {
+  StringRef add(const attn::Term &term, TermRole role) {
     if (role == TermRole::Content)
       return strategy::kMatmul;
     StringRef chosen;
@@ -231,18 +193,23 @@ struct TermLists {
       chosen = addOffset(shape.offsets[offsets++]);
     else if (role == TermRole::Row)
       chosen = addRow(shape.rows[rows++]);
-    return chosen.empty() ? addElement(elementTermOf(term, operands, mask, domain)) : chosen;
+    return chosen.empty() ? addElement(elementTermOf(term)) : chosen;
   }
   /// A term of another sum than the first: products by tiles are that one's.
-  StringRef addToFurtherSum(attn::TermOp term, TermRole role) {
+  StringRef addToFurtherSum(const attn::Term &term, TermRole role) {
     offsets += role == TermRole::Offset;
     rows += role == TermRole::Row;
-    result.elements.push_back(elementTermOf(term, operands, mask, domain));
-    result.elements.back().sum = term.getSum();
+    result.elements.push_back(elementTermOf(term));
     return strategy::kPerScore;
   }
 
 private:
+  /// Scores are computed for masked pairs too.
+  ElementTerm elementTermOf(const attn::Term &term) const {
+    ElementTerm element = flatTermOf(term, operands);
+    element.guard = guardOf(term, mask);
+    return element;
+  }
   StringRef addOffset(const OffsetTerm &offset) {
     if (offset.queryAxis.isWhole(shape.queries) && offset.keyAxis.isWhole(shape.keys)) {
       result.bands.push_back(bandOf(offset));
@@ -334,20 +301,17 @@ std::optional<GpuShape> skewer::gpu::gpuShapeOf(attn::AttentionOp attention, std
   if (shape->direct && result.element.isF16() && !isBounded)
     return reason = "weights that no softmax makes may be larger than f16 holds", std::nullopt;
 
-  std::optional<Expr> mask;
-  if (attention.getMask())
-    mask = subscript::parse(std::string_view(*attention.getMask()));
-  subscript::Domain domain = subscript::domainOf(shape->space.sizes);
   if (!saysOnly(attention,
                 {"space", "sizes", "mask", "value_spec", "direct", "schedule", "index_names", "operandSegmentSizes",
                  "resultSegmentSizes"},
                 reason))
     return std::nullopt;
-  TermLists lists{*shape, operands, mask, domain, result};
-  for (auto [term, role] : llvm::zip(attention.getScore().getOps<attn::TermOp>(), shape->roles)) {
-    if (!saysOnly(term, knownOfTerms(), reason))
+  auto view = attn::viewOf(attention);
+  TermLists lists{*shape, operands, view->mask, result};
+  for (auto [term, role] : llvm::zip(view->score, shape->roles)) {
+    if (!saysOnly(term.op, knownOfTerms(), reason))
       return std::nullopt;
-    result.strategies.push_back(term.getSum() ? lists.addToFurtherSum(term, role) : lists.add(term, role));
+    result.strategies.push_back(term.sum ? lists.addToFurtherSum(term, role) : lists.add(term, role));
   }
   if (auto schedule = dyn_cast_or_null<attn::GpuScheduleAttr>(attention.getScheduleAttr())) {
     result.tile = {schedule.getRows(),    schedule.getKeys(),     schedule.getStages(), schedule.getKeepQueries(),

@@ -8,19 +8,6 @@
 
 namespace skewer::gpu {
 
-/// A term at one query and one key: scale × factor × function × Σ over contracted axes of Π operand[offset], 0 where
-/// the guard is.
-struct ElementTerm {
-  std::vector<unsigned> arguments;
-  std::vector<subscript::Expr> offsets; // flat, over all axes
-  std::vector<std::pair<std::string, int64_t>> contracted;
-  std::optional<subscript::Expr> factor, guard;
-  std::optional<attn::Application> application; // a plugin's function; operands that it takes are in no product
-  double scale = 1;
-  uint64_t sum = 0; // of those that the score is a function of
-  bool isTaken(size_t place) const { return application && application->takes(place); }
-};
-
 /// A function of key - query times a number of the query.
 struct GatedLine {
   ElementTerm line, gate;

@@ -51,8 +51,7 @@ static std::optional<Expr> overQueries(const Limit &limit, const std::vector<std
 
 bool skewer::takeBounds(const MaskPart &part, AttentionShape &shape) {
   const attn::ScoreSpace &space = shape.space;
-  Domain domain = domainOf(space.sizes);
-  domain.insert(space.elements.begin(), space.elements.end());
+  Domain domain = attn::domainOf(space);
   Dimension flat;
   flat.axes = space.key;
   auto limit = solveForKey(part.predicate, space.key, flatIndex(flat, space.sizes), domain);

@@ -62,18 +62,17 @@ static void addWords(const Expr &expression, Domain &domain) {
 }
 
 bool skewer::fitsLanes(const OtherTerm &term, const attn::ScoreSpace &space) {
-  if (!term.einsum.contracted.empty() || term.application)
+  if (!term.contracted.empty() || term.application)
     return false;
-  Domain domain = domainOf(space.sizes);
-  domain.insert(space.elements.begin(), space.elements.end());
-  for (const Expr *e : {term.value ? &*term.value : nullptr, term.guard ? &*term.guard : nullptr})
+  Domain domain = attn::domainOf(space);
+  for (const Expr *e : {term.factor ? &*term.factor : nullptr, term.guard ? &*term.guard : nullptr})
     addWords(e ? *e : Expr(0), domain);
   for (const Expr &offset : term.offsets)
     addWords(offset, domain);
   for (const Expr &offset : term.offsets)
     if (!fitsLanes(splitPlace(offset, space).second, domain))
       return false;
-  return (!term.value || fitsLanes(*term.value, domain)) && (!term.guard || fitsLanes(*term.guard, domain));
+  return (!term.factor || fitsLanes(*term.factor, domain)) && (!term.guard || fitsLanes(*term.guard, domain));
 }
 
 static int64_t readsByLane(const Expr &expression, const attn::ScoreSpace &space) {
@@ -88,7 +87,7 @@ static int64_t readsByLane(const Expr &expression, const attn::ScoreSpace &space
 }
 
 int64_t skewer::readsByLane(const OtherTerm &term, const attn::ScoreSpace &space) {
-  int64_t reads = (term.value ? ::readsByLane(*term.value, space) : 0) +
+  int64_t reads = (term.factor ? ::readsByLane(*term.factor, space) : 0) +
                   (term.guard ? ::readsByLane(*term.guard, space) : 0);
   for (const Expr &offset : term.offsets)
     reads += ::readsByLane(offset, space);

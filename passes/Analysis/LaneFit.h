@@ -1,6 +1,6 @@
 // What can be evaluated for as many keys at once as a vector has lanes: in 32-bit integers.
 #pragma once
-#include "dialect/IR/Attn.h"
+#include "dialect/IR/Term.h"
 #include "dialect/Subscript/Analysis.h"
 
 namespace skewer {

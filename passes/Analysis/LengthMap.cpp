@@ -52,26 +52,11 @@ static int64_t mostRows(const std::optional<Expr> &length, const Expr &width, in
   return bounds ? std::min(positions, bounds->range.high) : positions;
 }
 
-/// Everything that a term depends on, but for its gates.
-static std::vector<Expr> expressionsOf(const OtherTerm &term, llvm::ArrayRef<unsigned> gates) {
-  std::vector<Expr> expressions;
-  for (unsigned place = 0; place < term.offsets.size(); ++place)
-    if (!llvm::is_contained(gates, place))
-      expressions.push_back(term.offsets[place]);
-  for (const auto &expression : {term.value, term.guard})
-    if (expression)
-      expressions.push_back(*expression);
-  if (term.application)
-    for (const Application::Argument &argument : term.application->arguments)
-      expressions.push_back(argument.position);
-  return expressions;
-}
-
 /// Operands that are one number a query.
 static std::vector<unsigned> gatesOf(const OtherTerm &term, const ScoreSpace &space) {
   std::vector<unsigned> gates;
   for (auto [place, offset] : llvm::enumerate(term.offsets))
-    if (usesAny(offset, space.query) && !usesAny(offset, space.key) && !usesAny(offset, term.einsum.contracted) &&
+    if (usesAny(offset, space.query) && !usesAny(offset, space.key) && !llvm::any_of(term.contracted, [&](const auto &axis) { return usesAny(offset, {axis.first}); }) &&
         !term.isArgument(place))
       gates.push_back(place);
   return gates;
@@ -123,8 +108,7 @@ void skewer::findLengthMap(AttentionShape &shape) {
     width = width ? width : widthIn(e, space.key[0]);
     queryWidth = queryWidth ? queryWidth : widthIn(e, space.query[0]);
   }
-  Domain domain = domainOf(space.sizes);
-  domain.insert(space.elements.begin(), space.elements.end());
+  Domain domain = attn::domainOf(space);
   auto most = [&](const Expr &e) {
     auto bounds = bound(e, domain, std::nullopt, 0);
     return bounds && bounds->range.low >= 1 ? bounds->range.high : 0;

@@ -13,35 +13,36 @@ class PerToken : public TermClass {
 public:
   llvm::StringRef name() const override { return "per-token index"; }
 
-  std::optional<TermAnalysis> match(const TermView &view, const ScoreSpace &space) const override {
-    TermReader reader(view, space);
+  std::optional<TermAnalysis> match(const Term &term) const override {
+    const ScoreSpace &space = *term.space;
+    TermReader reader(term);
     TermAnalysis analysis = reader.start(TermKind::PerToken);
-    bool found = view.value && !readsOf(withoutUniformReads(*view.value)).empty(), query = false, key = false;
+    bool found = term.factor && !readsOf(withoutUniformReads(*term.factor)).empty(), query = false, key = false;
     auto dependsOn = [&](const Expr &e) {
       for (const std::string &symbol : symbolsOf(e)) {
         query |= contains(space.query, symbol);
         key |= contains(space.key, symbol);
       }
     };
-    if (view.value)
-      dependsOn(*view.value);
-    for (size_t operand = 0; operand < view.shapes.size(); ++operand)
-      for (size_t d = 0; d < view.shapes[operand].size(); ++d) {
-        const Expr &subscript = view.resolved.subscripts[operand][d];
+    if (term.factor)
+      dependsOn(*term.factor);
+    for (size_t operand = 0; operand < term.shapes.size(); ++operand)
+      for (size_t d = 0; d < term.shapes[operand].size(); ++d) {
+        const Expr &subscript = term.einsum.subscripts[operand][d];
         dependsOn(subscript);
         if (readsOf(withoutUniformReads(subscript)).empty()) // an origin is the same for all
           continue;
         found = true;
         analysis.other = int(operand);
         analysis.rowDimension = int(d);
-        analysis.row = simplify(subscript, reader.domain, view.resolved.guard);
-        analysis.rows = view.shapes[operand][d];
+        analysis.row = simplify(subscript, reader.domain, term.einsum.guard);
+        analysis.rows = term.shapes[operand][d];
       }
     if (!found || !query || !key)
       return std::nullopt;
     if (analysis.other >= 0)
       analysis.otherLeading = reader.read(analysis.other).leading;
-    for (int operand = 0; operand < int(view.shapes.size()); ++operand)
+    for (int operand = 0; operand < int(term.shapes.size()); ++operand)
       if (Reading reading = reader.read(operand); operand != analysis.other && reading.plain && reading.query) {
         analysis.query = operand;
         analysis.queryLeading = reading.leading;
@@ -49,9 +50,9 @@ public:
     return analysis;
   }
 
-  std::string describe(const TermView &view, const TermAnalysis &a) const override {
+  std::string describe(const Term &term, const TermAnalysis &a) const override {
     if (a.other < 0)
-      return print(*view.value) + ", read for each query and key";
+      return print(*term.factor) + ", read for each query and key";
     return "row " + print(a.row) + " of " + std::to_string(a.rows) + ", read for each query and key" +
            (a.query >= 0 ? ", query side" : "");
   }

@@ -28,20 +28,20 @@ struct PickedRows {
   int dimension = -1; // the one that is picked, if it is one
   Expr row;
 };
-std::optional<PickedRows> pickedRows(const TermView &view, size_t operand, const TermReader &reader) {
+std::optional<PickedRows> pickedRows(const Term &term, size_t operand, const TermReader &reader) {
   const ScoreSpace &space = reader.space;
   PickedRows picked;
   int dimensions = 0;
-  for (size_t d = 0; d < view.shapes[operand].size(); ++d) {
-    const Expr &subscript = view.resolved.subscripts[operand][d];
+  for (size_t d = 0; d < term.shapes[operand].size(); ++d) {
+    const Expr &subscript = term.einsum.subscripts[operand][d];
     Sides sides = sidesOf({subscript}, space);
     if (!sides.query && !sides.key)
       continue;
-    if (view.shapes[operand][d] == kRuntime ||
-        __builtin_mul_overflow(picked.rows, view.shapes[operand][d], &picked.rows))
+    if (term.shapes[operand][d] == kRuntime ||
+        __builtin_mul_overflow(picked.rows, term.shapes[operand][d], &picked.rows))
       return std::nullopt;
     picked.dimension = dimensions++ ? -1 : int(d);
-    picked.row = simplify(subscript, reader.domain, view.resolved.guard);
+    picked.row = simplify(subscript, reader.domain, term.einsum.guard);
   }
   if (dimensions == 0 || picked.rows >= space.queries() * space.keys())
     return std::nullopt;
@@ -59,14 +59,14 @@ std::string rowText(const TermAnalysis &analysis) {
 class RowOfPositions : public TermClass {
 public:
   llvm::StringRef name() const override { return "row picked by positions"; }
-  std::optional<TermAnalysis> match(const TermView &view, const ScoreSpace &space) const override {
-    if (view.shapes.size() != 2 || view.value || view.resolved.contracted.empty())
+  std::optional<TermAnalysis> match(const Term &term) const override {
+    if (term.shapes.size() != 2 || term.factor || term.einsum.contracted.empty())
       return std::nullopt;
-    TermReader reader(view, space);
+    TermReader reader(term);
     for (int vector : {0, 1}) {
       int table = 1 - vector;
       Reading v = reader.read(vector), t = reader.read(table);
-      auto picked = pickedRows(view, table, reader);
+      auto picked = pickedRows(term, table, reader);
       bool query = reader.readsWhole(vector, true) && !v.key, key = reader.readsWhole(vector, false) && !v.query;
       if (!v.plain || !v.contracted || !t.contracted || query == key || !picked || (query ? !t.key : !t.query))
         continue;
@@ -82,8 +82,8 @@ public:
     }
     return std::nullopt;
   }
-  std::string describe(const TermView &view, const TermAnalysis &a) const override {
-    TermReader reader(view, *view.space);
+  std::string describe(const Term &term, const TermAnalysis &a) const override {
+    TermReader reader(term);
     return rowText(a) + " rows of a table" + (a.otherLeading ? " a head" : "") +
            (reader.read(a.query).query ? ", query side" : ", key side");
   }
@@ -93,12 +93,13 @@ public:
 class ScalarOfPositions : public TermClass {
 public:
   llvm::StringRef name() const override { return "scalar picked by positions"; }
-  std::optional<TermAnalysis> match(const TermView &view, const ScoreSpace &space) const override {
-    if (view.shapes.size() != 1 || !view.resolved.contracted.empty())
+  std::optional<TermAnalysis> match(const Term &term) const override {
+    const ScoreSpace &space = *term.space;
+    if (term.shapes.size() != 1 || !term.einsum.contracted.empty())
       return std::nullopt;
-    TermReader reader(view, space);
-    auto picked = pickedRows(view, 0, reader);
-    Sides sides = sidesOf(view.resolved.subscripts[0], space);
+    TermReader reader(term);
+    auto picked = pickedRows(term, 0, reader);
+    Sides sides = sidesOf(term.einsum.subscripts[0], space);
     if (!picked || !sides.query || !sides.key)
       return std::nullopt;
     TermAnalysis analysis = reader.start(TermKind::PositionFunction);
@@ -109,7 +110,7 @@ public:
     analysis.rows = picked->rows;
     return analysis;
   }
-  std::string describe(const TermView &, const TermAnalysis &a) const override {
+  std::string describe(const Term &, const TermAnalysis &a) const override {
     return "one number for each query and key, " + rowText(a) + (a.otherLeading ? ", a table a head" : "");
   }
 };
@@ -118,21 +119,22 @@ public:
 class ScalarsOfOffset : public TermClass {
 public:
   llvm::StringRef name() const override { return "scalar of the offset"; }
-  std::optional<TermAnalysis> match(const TermView &view, const ScoreSpace &space) const override {
+  std::optional<TermAnalysis> match(const Term &term) const override {
+    const ScoreSpace &space = *term.space;
     std::vector<Expr> all;
-    for (const std::vector<Expr> &subscripts : view.resolved.subscripts)
+    for (const std::vector<Expr> &subscripts : term.einsum.subscripts)
       all.insert(all.end(), subscripts.begin(), subscripts.end());
-    for (const auto &expression : {view.value, view.resolved.guard})
+    for (const auto &expression : {term.factor, term.einsum.guard})
       if (expression)
         all.push_back(*expression);
     Sides sides = sidesOf(all, space);
-    if (view.shapes.empty() || !sides.query || !sides.key || !isOfDifferences(all, space))
+    if (term.shapes.empty() || !sides.query || !sides.key || !isOfDifferences(all, space))
       return std::nullopt;
-    return TermReader(view, space).start(TermKind::ScalarOffset);
+    return TermReader(term).start(TermKind::ScalarOffset);
   }
-  std::string describe(const TermView &view, const TermAnalysis &) const override {
-    std::string sum = view.resolved.contracted.empty() ? "a product of " : "a sum of products of ";
-    return "one number an offset: " + sum + std::to_string(view.shapes.size()) + " tensors";
+  std::string describe(const Term &term, const TermAnalysis &) const override {
+    std::string sum = term.einsum.contracted.empty() ? "a product of " : "a sum of products of ";
+    return "one number an offset: " + sum + std::to_string(term.shapes.size()) + " tensors";
   }
 };
 
@@ -140,12 +142,13 @@ public:
 class GatedScalarOffset : public TermClass {
 public:
   llvm::StringRef name() const override { return "gated scalar of the offset"; }
-  std::optional<TermAnalysis> match(const TermView &view, const ScoreSpace &space) const override {
-    TermReader reader(view, space);
+  std::optional<TermAnalysis> match(const Term &term) const override {
+    const ScoreSpace &space = *term.space;
+    TermReader reader(term);
     TermAnalysis analysis = reader.start(TermKind::ScalarOffset);
     std::vector<Expr> ofOffset;
-    for (size_t operand = 0; operand < view.shapes.size(); ++operand) {
-      const std::vector<Expr> &subscripts = view.resolved.subscripts[operand];
+    for (size_t operand = 0; operand < term.shapes.size(); ++operand) {
+      const std::vector<Expr> &subscripts = term.einsum.subscripts[operand];
       Sides sides = sidesOf(subscripts, space);
       bool gate = sides.query && !sides.key;
       if (gate && analysis.query < 0)
@@ -156,13 +159,13 @@ public:
       if (analysis.other < 0 && sides.key)
         analysis.other = int(operand);
     }
-    for (const auto &expression : {view.value, view.resolved.guard})
+    for (const auto &expression : {term.factor, term.einsum.guard})
       if (expression)
         ofOffset.push_back(*expression);
-    bool numbers = view.resolved.contracted.empty() && sidesOf(ofOffset, space).key && isOfDifferences(ofOffset, space);
+    bool numbers = term.einsum.contracted.empty() && sidesOf(ofOffset, space).key && isOfDifferences(ofOffset, space);
     return analysis.query >= 0 && numbers ? std::optional<TermAnalysis>(analysis) : std::nullopt;
   }
-  std::string describe(const TermView &, const TermAnalysis &) const override {
+  std::string describe(const Term &, const TermAnalysis &) const override {
     return "one number an offset, times one a query";
   }
 };

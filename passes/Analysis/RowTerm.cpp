@@ -93,8 +93,7 @@ bool skewer::findRowKind(RowTerm &term, const ScoreSpace &space) {
     term.endRow = high + 1;
     return true;
   }
-  Domain domain = domainOf(space.sizes);
-  domain.insert(space.elements.begin(), space.elements.end());
+  Domain domain = attn::domainOf(space);
   if (!rowFitsLanes(term, domain))
     return false;
   if (auto bounds = bound(term.row, domain, term.guard)) {
@@ -118,7 +117,6 @@ bool skewer::findRowKind(RowTerm &term, const ScoreSpace &space) {
 }
 
 bool skewer::mayPickAnyRow(const RowTerm &term, const ScoreSpace &space) {
-  Domain domain = domainOf(space.sizes);
-  domain.insert(space.elements.begin(), space.elements.end());
+  Domain domain = attn::domainOf(space);
   return rowFitsLanes(term, domain) && hasFewRows(term, space) && term.endRow > term.firstRow;
 }

@@ -1,7 +1,7 @@
 // Terms in which a vector of the query (or of the key) meets a row of a table that a function of both positions picks:
 // clamped and bucketed offsets, windows, rational steps between maps, rows by run-time indices.
 #pragma once
-#include "dialect/IR/Attn.h"
+#include "dialect/IR/Term.h"
 #include "passes/Analysis/Walk.h"
 
 namespace skewer {

@@ -8,15 +8,15 @@ using namespace skewer::subscript;
 
 namespace {
 /// Every symbol that the term's value depends on.
-std::set<std::string> symbolsOfTerm(const TermView &view) {
+std::set<std::string> symbolsOfTerm(const Term &term) {
   std::set<std::string> symbols;
-  for (const auto &subscripts : view.resolved.subscripts)
+  for (const auto &subscripts : term.einsum.subscripts)
     for (const Expr &subscript : subscripts)
       symbols.merge(symbolsOf(subscript));
-  if (view.value)
-    symbols.merge(symbolsOf(*view.value));
-  if (view.resolved.guard)
-    symbols.merge(symbolsOf(*view.resolved.guard));
+  if (term.factor)
+    symbols.merge(symbolsOf(*term.factor));
+  if (term.einsum.guard)
+    symbols.merge(symbolsOf(*term.einsum.guard));
   return symbols;
 }
 bool meets(const std::set<std::string> &symbols, const std::vector<std::string> &axes) {
@@ -28,10 +28,11 @@ class ScalarOffset : public TermClass {
 public:
   llvm::StringRef name() const override { return "scalar of the offset"; }
 
-  std::optional<TermAnalysis> match(const TermView &view, const ScoreSpace &space) const override {
-    if (view.shapes.size() != 1 || !view.resolved.contracted.empty() || space.query.size() != space.key.size())
+  std::optional<TermAnalysis> match(const Term &term) const override {
+    const ScoreSpace &space = *term.space;
+    if (term.shapes.size() != 1 || !term.einsum.contracted.empty() || space.query.size() != space.key.size())
       return std::nullopt;
-    TermReader reader(view, space);
+    TermReader reader(term);
     TermAnalysis analysis = reader.start(TermKind::ScalarOffset);
     analysis.other = 0;
     std::set<std::string> used;
@@ -40,8 +41,8 @@ public:
       return invariant(e, reader);
     };
     int rows = 0;
-    for (size_t d = 0; d < view.resolved.subscripts[0].size(); ++d) {
-      Expr e = simplify(view.resolved.subscripts[0][d], reader.domain, view.resolved.guard);
+    for (size_t d = 0; d < term.einsum.subscripts[0].size(); ++d) {
+      Expr e = simplify(term.einsum.subscripts[0][d], reader.domain, term.einsum.guard);
       std::set<std::string> symbols = symbolsOf(e);
       if (e.isConstant() || (e.isSymbol() && contains(space.leading, e.name()))) {
         analysis.otherLeading |= !e.isConstant();
@@ -52,9 +53,9 @@ public:
       ++rows;
       analysis.rowDimension = int(d);
       analysis.row = e;
-      analysis.rows = view.shapes[0][d];
+      analysis.rows = term.shapes[0][d];
     }
-    if (view.value && (meets(symbolsOf(*view.value), space.leading) || !offsetOnly(*view.value)))
+    if (term.factor && (meets(symbolsOf(*term.factor), space.leading) || !offsetOnly(*term.factor)))
       return std::nullopt;
     if (rows > 1) { // one row a map axis: read the subscripts
       analysis.rowDimension = -1;
@@ -75,9 +76,9 @@ public:
     return analysis;
   }
 
-  std::string describe(const TermView &view, const TermAnalysis &a) const override {
-    if (view.value && a.rowDimension < 0)
-      return "the function " + print(*view.value) + " of the offset, times one number" +
+  std::string describe(const Term &term, const TermAnalysis &a) const override {
+    if (term.factor && a.rowDimension < 0)
+      return "the function " + print(*term.factor) + " of the offset, times one number" +
              (a.otherLeading ? " a head" : "");
     return "one number an offset" + std::string(a.otherLeading ? " and head" : "") +
            (a.rowDimension >= 0 ? ", row " + print(a.row) + " of " + std::to_string(a.rows) : "");
@@ -106,20 +107,21 @@ public:
   OneSided(llvm::StringRef label, TermKind kind, llvm::StringRef line) : label(label), line(line), kind(kind) {}
   llvm::StringRef name() const override { return label; }
 
-  std::optional<TermAnalysis> match(const TermView &view, const ScoreSpace &space) const override {
-    std::set<std::string> symbols = symbolsOfTerm(view);
+  std::optional<TermAnalysis> match(const Term &term) const override {
+    const ScoreSpace &space = *term.space;
+    std::set<std::string> symbols = symbolsOfTerm(term);
     bool query = meets(symbols, space.query), key = meets(symbols, space.key);
-    bool fits = kind == TermKind::KeyOnly ? key && !query : kind == TermKind::QueryOnly ? !key : view.shapes.empty();
+    bool fits = kind == TermKind::KeyOnly ? key && !query : kind == TermKind::QueryOnly ? !key : term.shapes.empty();
     if (!fits)
       return std::nullopt;
-    TermAnalysis analysis = TermReader(view, space).start(kind);
-    if (view.shapes.size() == 1)
+    TermAnalysis analysis = TermReader(term).start(kind);
+    if (term.shapes.size() == 1)
       analysis.other = 0;
     for (const std::string &axis : space.leading)
       analysis.otherLeading |= analysis.other == 0 && symbols.count(axis);
     return analysis;
   }
-  std::string describe(const TermView &, const TermAnalysis &) const override { return line; }
+  std::string describe(const Term &, const TermAnalysis &) const override { return line; }
 
 private:
   std::string label, line;

@@ -12,13 +12,13 @@ class Materialised : public TermClass {
 public:
   llvm::StringRef name() const override { return "pair by pair"; }
   bool isOf(bool) const override { return true; }
-  std::optional<TermAnalysis> match(const TermView &view, const ScoreSpace &) const override {
+  std::optional<TermAnalysis> match(const Term &) const override {
     TermAnalysis analysis;
     analysis.kind = TermKind::Materialised;
     return analysis;
   }
-  std::string describe(const TermView &view, const TermAnalysis &) const override {
-    return "a number for each query and key: no class fits its subscripts '" + print(view.resolved.spec) + "'";
+  std::string describe(const Term &term, const TermAnalysis &) const override {
+    return "a number for each query and key: no class fits its subscripts '" + print(term.einsum.spec) + "'";
   }
 };
 
@@ -53,27 +53,12 @@ void skewer::forEachTermClass(mlir::MLIRContext *context, llvm::function_ref<boo
   (own ? own : &builtin)->forEach(visit);
 }
 
-TermView skewer::viewOf(TermOp op, const ScoreSpace &space) {
-  TermView view;
-  view.resolved = resolve(op);
-  view.space = &space;
-  if (op.getValue())
-    view.value = parse(std::string_view(*op.getValue()));
-  view.application = applicationOf(op);
-  view.context = op.getContext();
-  view.scale = op.getScale().convertToDouble();
-  view.valueSide = op.isValueSide();
-  for (mlir::Value input : op.getInputs())
-    view.shapes.push_back(shapeOf(input));
-  return view;
-}
-
-const TermClass &skewer::classify(const TermView &view, const ScoreSpace &space, TermAnalysis &analysis) {
+const TermClass &skewer::classify(const Term &term, TermAnalysis &analysis) {
   const TermClass *found = nullptr;
-  forEachTermClass(view.context, [&](const TermClass &termClass) {
+  forEachTermClass(TermOp(term.op).getContext(), [&](const TermClass &termClass) {
     bool asked = &termClass == &materialised ||
-                 (termClass.isOf(view.valueSide) && termClass.isOfFunctions() == view.application.has_value());
-    auto matched = asked ? termClass.match(view, space) : std::nullopt;
+                 (termClass.isOf(term.isOfValues) && termClass.isOfFunctions() == term.application.has_value());
+    auto matched = asked ? termClass.match(term) : std::nullopt;
     if (!matched)
       return false;
     analysis = std::move(*matched);
@@ -81,24 +66,18 @@ const TermClass &skewer::classify(const TermView &view, const ScoreSpace &space,
     return true;
   });
   analysis.className = found->name().str();
-  analysis.guarded = view.resolved.guard.has_value();
+  analysis.guarded = term.einsum.guard.has_value();
   return *found;
 }
 
-const TermClass &skewer::classify(TermOp op) {
-  ScoreSpace space = scoreSpace(op->getParentOfType<AttentionOp>());
+TermAnalysis skewer::analyse(const Term &term) {
   TermAnalysis analysis;
-  return classify(viewOf(op, space), space, analysis);
-}
-TermAnalysis skewer::analyse(TermOp op) { return analyse(op, scoreSpace(op->getParentOfType<AttentionOp>())); }
-TermAnalysis skewer::analyse(TermOp op, const ScoreSpace &space) {
-  TermAnalysis analysis;
-  classify(viewOf(op, space), space, analysis);
+  classify(term, analysis);
   return analysis;
 }
+TermAnalysis skewer::analyse(TermOp op) { return analyse(*termOf(op)); }
 std::string skewer::describe(TermOp op) {
-  ScoreSpace space = scoreSpace(op->getParentOfType<AttentionOp>());
-  TermView view = viewOf(op, space);
+  auto term = termOf(op);
   TermAnalysis analysis;
-  return classify(view, space, analysis).describe(view, analysis);
+  return classify(*term, analysis).describe(*term, analysis);
 }

@@ -9,7 +9,7 @@
 //     skewer::TermClasses::of(dialect).add(std::make_unique<MyClass>(), 50);
 //   });
 #pragma once
-#include "dialect/IR/ElementFunction.h"
+#include "dialect/IR/Term.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include <memory>
 
@@ -36,19 +36,6 @@ enum class TermKind {
   Materialised,     // anything else: "pair by pair"
   Function,         // a plugin's function of elements and positions
   Custom
-};
-
-/// One term, resolved: what a class is matched against. `resolved.subscripts[k]` are operand k's, over `space`'s axes
-/// and `resolved.contracted`.
-struct TermView {
-  attn::ResolvedEinsum resolved;
-  const attn::ScoreSpace *space = nullptr;
-  std::optional<subscript::Expr> value;         // `times`: an extra factor, a function of positions
-  std::optional<attn::Application> application; // `apply`: a plugin's function
-  double scale = 1;
-  std::vector<std::vector<int64_t>> shapes; // of each operand
-  bool valueSide = false;                   // added to the values, not to the score
-  mlir::MLIRContext *context = nullptr;     // whose classes are asked; null: the built-in ones
 };
 
 /// A factor of an operand that is the row of a table: f(difference) for one query axis and one key axis.
@@ -89,12 +76,12 @@ public:
   /// Whether the class is about terms that apply a plugin's function, or about those that do not.
   virtual bool isOfFunctions() const { return false; }
   /// The analysis if the term is of this class; `className` and `guarded` are filled in by `analyse`.
-  virtual std::optional<TermAnalysis> match(const TermView &, const attn::ScoreSpace &) const = 0;
+  virtual std::optional<TermAnalysis> match(const attn::Term &) const = 0;
   /// One line for a reader: "offset jy - iy + 13 on axis y of 14 of 27 rows, query side".
-  virtual std::string describe(const TermView &, const TermAnalysis &) const = 0;
+  virtual std::string describe(const attn::Term &, const TermAnalysis &) const = 0;
   /// Useful floating-point operations of the term over `pairs` visible pairs of one leading index, of a class that a
   /// plugin brings; `bench` counts them.
-  virtual double flops(const TermView &, const TermAnalysis &, double pairs) const { return 0; }
+  virtual double flops(const attn::Term &, const TermAnalysis &, double pairs) const { return 0; }
 };
 
 /// The classes of one context, held by its attn dialect.
@@ -117,12 +104,10 @@ private:
 /// The context's classes; the built-in ones where nothing was added to it, or without a context.
 void forEachTermClass(mlir::MLIRContext *, llvm::function_ref<bool(const TermClass &)> visit);
 
-/// A term's view; `space` must outlive it.
-TermView viewOf(attn::TermOp, const attn::ScoreSpace &space);
-const TermClass &classify(const TermView &, const attn::ScoreSpace &, TermAnalysis &);
-const TermClass &classify(attn::TermOp);
+/// The class of a term, and what it found.
+const TermClass &classify(const attn::Term &, TermAnalysis &);
+TermAnalysis analyse(const attn::Term &);
 TermAnalysis analyse(attn::TermOp);
-TermAnalysis analyse(attn::TermOp, const attn::ScoreSpace &);
 /// The class's line about a term, for `explain`: "q·rel_h[jy - iy + 13]" is the caller's business.
 std::string describe(attn::TermOp);
 

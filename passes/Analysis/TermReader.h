@@ -25,11 +25,11 @@ struct Reading {
 
 class TermReader {
 public:
-  TermReader(const TermView &view, const attn::ScoreSpace &space) : view(view), space(space) {
-    domain = subscript::domainOf(view.resolved.sizes);
+  explicit TermReader(const attn::Term &term) : term(term), space(*term.space) {
+    domain = subscript::domainOf(term.einsum.sizes);
     for (const auto &[axis, range] : subscript::domainOf(space.sizes))
       domain[axis] = range;
-    sizes = view.resolved.sizes;
+    sizes = term.einsum.sizes;
     sizes.insert(space.sizes.begin(), space.sizes.end());
     queryPosition = subscript::simplify(positionOf(space.query), domain);
     keyPosition = subscript::simplify(positionOf(space.key), domain);
@@ -37,14 +37,14 @@ public:
 
   Reading read(size_t operand) const {
     Reading reading;
-    const auto &subscripts = view.resolved.subscripts[operand];
+    const auto &subscripts = term.einsum.subscripts[operand];
     for (size_t d = 0; d < subscripts.size(); ++d) {
       subscript::Expr e = subscript::simplify(subscripts[d], domain);
       for (const std::string &symbol : symbolsOf(e)) {
         reading.leading |= contains(space.leading, symbol);
         reading.query |= contains(space.query, symbol);
         reading.key |= contains(space.key, symbol);
-        reading.contracted |= contains(view.resolved.contracted, symbol);
+        reading.contracted |= contains(term.einsum.contracted, symbol);
       }
       bool positions = false; // of the query or the key
       for (const std::string &symbol : symbolsOf(e))
@@ -67,7 +67,7 @@ public:
     for (const std::string &axis : query ? space.query : space.key)
       if (space.sizes.at(axis) != 1)
         axes.push_back(axis);
-    for (const subscript::Expr &subscript : view.resolved.subscripts[operand])
+    for (const subscript::Expr &subscript : term.einsum.subscripts[operand])
       for (const std::string &axis : dimensionFor(subscript::simplify(subscript, domain), sizes).axes)
         if (contains(axes, axis))
           read.push_back(axis);
@@ -80,7 +80,7 @@ public:
     for (const std::string &axis : query ? space.query : space.key)
       if (space.sizes.at(axis) != 1)
         missing.insert(axis);
-    for (const subscript::Expr &subscript : view.resolved.subscripts[operand]) {
+    for (const subscript::Expr &subscript : term.einsum.subscripts[operand]) {
       std::set<std::string> symbols = symbolsOf(subscript);
       bool positions = false;
       for (const auto *axes : {&space.query, &space.key})
@@ -106,10 +106,10 @@ public:
   TermAnalysis start(TermKind kind) const {
     TermAnalysis analysis;
     analysis.kind = kind;
-    analysis.contracted = view.resolved.contracted;
+    analysis.contracted = term.einsum.contracted;
     for (const std::string &axis : analysis.contracted) {
-      auto size = view.resolved.sizes.find(axis);
-      analysis.depth = size == view.resolved.sizes.end() || size->second == subscript::kRuntime ||
+      auto size = term.einsum.sizes.find(axis);
+      analysis.depth = size == term.einsum.sizes.end() || size->second == subscript::kRuntime ||
                                analysis.depth == subscript::kRuntime
                            ? subscript::kRuntime
                            : analysis.depth * size->second;
@@ -117,7 +117,7 @@ public:
     return analysis;
   }
 
-  const TermView &view;
+  const attn::Term &term;
   const attn::ScoreSpace &space;
   subscript::Domain domain;
   subscript::AxisSizes sizes;

@@ -16,14 +16,12 @@ constexpr int64_t kMostOffsets = 1 << 22;
 
 class Reader {
 public:
-  Reader(TermOp op, const ScoreSpace &space) : space(space), einsum(resolve(op)) {
+  explicit Reader(const Term &term)
+      : space(*term.space), einsum(term.einsum), shape(term.shapes[0]), factor(term.factor) {
     domain = domainOf(einsum.sizes);
     for (const auto &[axis, range] : domainOf(space.sizes))
       domain[axis] = range;
-    shape = shapeOf(op.getInputs()[0]);
-    extents = extentsOf(op.getInputs()[0]);
-    if (op.getValue())
-      factor = parse(std::string_view(*op.getValue()));
+    extents = extentsOf(TermOp(term.op).getInputs()[0]);
     for (const std::vector<std::string> *side : {&space.query, &space.key})
       positions.insert(side->begin(), side->end());
   }
@@ -185,25 +183,23 @@ private:
   }
 
   const ScoreSpace &space;
-  ResolvedEinsum einsum;
-  std::vector<int64_t> shape;
+  const ResolvedEinsum &einsum;
+  const std::vector<int64_t> &shape;
+  const std::optional<Expr> &factor;
   std::vector<Expr> extents;
-  std::optional<Expr> factor;
   Domain domain;
   std::set<std::string> positions;
   std::string query, key;
 };
 } // namespace
 
-std::optional<ValueTerm> skewer::valueTermOf(TermOp op, unsigned argument, const ScoreSpace &space,
-                                             std::string &reason) {
-  ResolvedEinsum einsum = resolve(op);
-  if (op.getInputs().size() != 1 || !einsum.contracted.empty())
+std::optional<ValueTerm> skewer::valueTermOf(const Term &term, unsigned argument, std::string &reason) {
+  if (term.size() != 1 || !term.einsum.contracted.empty())
     return reason = "a term of the values is not one operand that is read once", std::nullopt;
-  auto term = Reader(op, space).read(reason);
-  if (!term)
+  auto found = Reader(term).read(reason);
+  if (!found)
     return std::nullopt;
-  term->argument = argument;
-  term->scale = op.getScale().convertToDouble();
-  return term;
+  found->argument = argument;
+  found->scale = term.scale;
+  return found;
 }

@@ -1,6 +1,6 @@
 // What a key adds to the result besides its value, as the CPU kernels compute it: tables read by a pair of positions.
 #pragma once
-#include "dialect/IR/Attn.h"
+#include "dialect/IR/Term.h"
 #include "mlir/IR/Value.h"
 #include "passes/Analysis/Walk.h"
 
@@ -38,6 +38,6 @@ struct ValueTerm {
 
 /// Nothing where it has several operands or contracts something, or its table cannot be read along the width; `reason`
 /// says which. `argument` is the operand's number.
-std::optional<ValueTerm> valueTermOf(attn::TermOp, unsigned argument, const attn::ScoreSpace &, std::string &reason);
+std::optional<ValueTerm> valueTermOf(const attn::Term &, unsigned argument, std::string &reason);
 
 } // namespace skewer

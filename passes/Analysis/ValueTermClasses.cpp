@@ -12,10 +12,10 @@ class ValueOfKey : public TermClass {
 public:
   llvm::StringRef name() const override { return "key only, value side"; }
   bool isOf(bool valueSide) const override { return valueSide; }
-  std::optional<TermAnalysis> match(const TermView &view, const ScoreSpace &space) const override {
-    if (view.shapes.size() != 1 || view.value || view.resolved.guard)
+  std::optional<TermAnalysis> match(const Term &term) const override {
+    if (term.shapes.size() != 1 || term.factor || term.einsum.guard)
       return std::nullopt;
-    TermReader reader(view, space);
+    TermReader reader(term);
     Reading reading = reader.read(0);
     if (!reading.plain || reading.query || !reader.readsWhole(0, false))
       return std::nullopt;
@@ -24,7 +24,7 @@ public:
     analysis.otherLeading = reading.leading;
     return analysis;
   }
-  std::string describe(const TermView &, const TermAnalysis &) const override {
+  std::string describe(const Term &, const TermAnalysis &) const override {
     return "added to the values of the keys";
   }
 };
@@ -36,14 +36,15 @@ public:
   llvm::StringRef name() const override { return label; }
   bool isOf(bool valueSide) const override { return valueSide; }
 
-  std::optional<TermAnalysis> match(const TermView &view, const ScoreSpace &space) const override {
-    if (view.shapes.size() != 1 || view.value)
+  std::optional<TermAnalysis> match(const Term &term) const override {
+    const ScoreSpace &space = *term.space;
+    if (term.shapes.size() != 1 || term.factor)
       return std::nullopt;
-    TermReader reader(view, space);
+    TermReader reader(term);
     Reading reading = reader.read(0);
     if (reading.oddDimensions != 1 || reading.contracted)
       return std::nullopt;
-    const auto &subscripts = view.resolved.subscripts[0];
+    const auto &subscripts = term.einsum.subscripts[0];
     for (size_t d = 0; d < subscripts.size(); ++d)
       if (int(d) != reading.odd)
         for (const std::string &symbol : symbolsOf(subscripts[d]))
@@ -52,18 +53,18 @@ public:
     TermAnalysis analysis = reader.start(kind);
     analysis.other = 0;
     analysis.otherLeading = reading.leading;
-    analysis.row = simplify(subscripts[reading.odd], reader.domain, view.resolved.guard);
+    analysis.row = simplify(subscripts[reading.odd], reader.domain, term.einsum.guard);
     analysis.rowDimension = reading.odd;
-    analysis.rows = view.shapes[0][reading.odd];
+    analysis.rows = term.shapes[0][reading.odd];
     if (!fits(analysis, reader))
       return std::nullopt;
     return analysis;
   }
 
-  std::string describe(const TermView &view, const TermAnalysis &a) const override {
+  std::string describe(const Term &term, const TermAnalysis &a) const override {
     std::string text = "row " + print(a.row) + " of a table" + (a.otherLeading ? " a head" : "") + " of " +
                        std::to_string(a.rows) + " rows, value side";
-    return view.resolved.guard ? text + ", where " + print(*view.resolved.guard) : text;
+    return term.einsum.guard ? text + ", where " + print(*term.einsum.guard) : text;
   }
 
 private:

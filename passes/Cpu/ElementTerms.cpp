@@ -15,13 +15,12 @@ Value skewer::elementOf(CpuKernel &kernel, const OtherTerm &term, Positions::Val
     return arith::ConstantOp::create(b.builder, b.builder.getF64FloatAttr(x)).getResult();
   };
   std::function<Value(size_t, Value)> contract = [&](size_t level, Value sum) -> Value {
-    if (level < term.einsum.contracted.size()) {
-      const std::string &axis = term.einsum.contracted[level];
-      return b.loop(b.index(0), b.index(term.einsum.sizes.at(axis)), 1, ValueRange{sum},
-                    [&](Value d, ValueRange carried) {
-                      at[axis] = d;
-                      return SmallVector<Value>{contract(level + 1, carried[0])};
-                    })[0];
+    if (level < term.contracted.size()) {
+      const auto &[axis, size] = term.contracted[level];
+      return b.loop(b.index(0), b.index(size), 1, ValueRange{sum}, [&, &axis = axis](Value d, ValueRange carried) {
+        at[axis] = d;
+        return SmallVector<Value>{contract(level + 1, carried[0])};
+      })[0];
     }
     Value product = number(1);
     for (unsigned place = 0; place < term.arguments.size(); ++place)
@@ -31,8 +30,8 @@ Value skewer::elementOf(CpuKernel &kernel, const OtherTerm &term, Positions::Val
     return b.addf(sum, product);
   };
   Value sum = contract(0, number(0));
-  if (term.value)
-    sum = b.mulf(sum, b.widen(b.number(indexOf(*term.value, at))));
+  if (term.factor)
+    sum = b.mulf(sum, b.widen(b.number(indexOf(*term.factor, at))));
   if (term.application) {
     SmallVector<Value> numbers;
     for (const attn::Application::Argument &argument : term.application->arguments)

@@ -1,5 +1,6 @@
 // attn-dense-operands: values, keys and queries that are read at uneven strides are read through a view that has a row
 // for each position.
+#include "dialect/IR/Term.h"
 #include "mlir/IR/Builders.h"
 #include "passes/Analysis/AxisProducts.h"
 #include "passes/Analysis/Strides.h"
@@ -77,39 +78,40 @@ struct DenseOperands : skewer::impl::AttnDenseOperandsBase<DenseOperands> {
   void runOnOperation() override {
     getOperation().walk([&](AttentionOp attention) {
       OpBuilder builder(attention);
-      ScoreSpace space = scoreSpace(attention);
-      densify(attention, space, builder);
-      for (TermOp term : attention.getScore().getOps<TermOp>())
-        densify(term, space, builder);
+      densify(attention, builder);
+      auto view = viewOf(attention);
+      for (const Term &term : view->score)
+        densify(term, builder);
     });
   }
 
-  static void densify(AttentionOp attention, const ScoreSpace &space, OpBuilder &builder) {
-    AxisSizes known;
-    for (const auto &[axis, size] : space.sizes)
-      if (size != kRuntime)
-        known[axis] = size;
+  static void densify(AttentionOp attention, OpBuilder &builder) {
+    auto before = viewOf(attention);
+    const ScoreSpace &space = before->space;
+    const ResolvedEinsum &resolved = before->value;
     Value value = attention.getValue();
-    auto resolved = resolve(attention.getValueSpec(), value, sizesTo(attention.getContext(), known), std::nullopt);
-    if (!resolved || space.value.size() != 1)
+    if (space.value.size() != 1)
       return;
-    AxisSizes sizes = resolved->sizes;
+    AxisSizes sizes = resolved.sizes;
     sizes.insert(space.sizes.begin(), space.sizes.end());
     Dimensions dimensions;
-    if (isEven(value, resolved->subscripts[0], space.key, sizes))
+    if (isEven(value, resolved.subscripts[0], space.key, sizes))
       return;
-    Value view = denseView(builder, attention.getLoc(), value, resolved->subscripts[0], space.leading, space.key,
+    Value view = denseView(builder, attention.getLoc(), value, resolved.subscripts[0], space.leading, space.key,
                            space.value, sizes, dimensions);
     if (!view)
       return;
-    resolved->spec.operands = {dimensions};
-    attention.setValueSpec(print(resolved->spec));
+    Einsum spec = resolved.spec;
+    spec.operands = {dimensions};
+    attention.setValueSpec(print(spec));
     attention.getValueMutable().set(view);
   }
 
-  static void densify(TermOp term, const ScoreSpace &space, OpBuilder &builder) {
-    ResolvedEinsum resolved = resolve(term);
-    if (term.getInputs().size() != 2 || resolved.contracted.size() != 1 || term.getValue() || term.getFunction())
+  static void densify(const Term &said, OpBuilder &builder) {
+    TermOp term = said.op;
+    const ScoreSpace &space = *said.space;
+    ResolvedEinsum resolved = said.einsum;
+    if (said.size() != 2 || resolved.contracted.size() != 1 || said.factor || term.getFunction())
       return;
     AxisSizes sizes = resolved.sizes;
     sizes.insert(space.sizes.begin(), space.sizes.end());

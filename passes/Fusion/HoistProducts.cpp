@@ -44,7 +44,8 @@ bool anyUses(const std::vector<Expr> &subscripts, const std::vector<std::string>
 /// One term's sum as a tensor of its own: an axis for each way in which positions and heads read the operands.
 class Product {
 public:
-  Product(TermOp term, const ScoreSpace &space) : term(term), space(space), resolved(resolve(term)) {}
+  /// `read` must outlive it, and says what the operation says until the sum is hoisted.
+  explicit Product(const Term &read) : read(read), term(read.op), space(*read.space), resolved(read.einsum) {}
 
   /// Makes the term read it; false where the sum is better made, or has to be, pair by pair.
   bool hoist() {
@@ -53,7 +54,7 @@ public:
     Value tensor = build();
     if (!tensor)
       return false;
-    read(tensor);
+    readFrom(tensor);
     return true;
   }
 
@@ -67,7 +68,7 @@ private:
 
   /// Products of a vector of the query with one of the key, or with the row of a table, are what kernels are made of.
   bool isWorthIt() {
-    TermAnalysis analysis = analyse(term, space);
+    TermAnalysis analysis = analyse(read);
     switch (analysis.kind) {
     case TermKind::Materialised:
     case TermKind::KeyOnly:
@@ -163,7 +164,7 @@ private:
   }
 
   /// The tensor takes the place of the first operand that it is made of.
-  void read(Value tensor) {
+  void readFrom(Value tensor) {
     Einsum spec;
     SmallVector<Value> operands;
     bool placed = false;
@@ -189,9 +190,10 @@ private:
     bindIndices(term);
   }
 
+  const Term &read;
   TermOp term;
   const ScoreSpace &space;
-  ResolvedEinsum resolved;
+  const ResolvedEinsum &resolved;
   std::vector<bool> summed; // the operands that the sum is over
   std::vector<Axis> axes;
   const std::vector<Expr> *vectorsOfPairs = nullptr; // of an operand that holds one for each query and key
@@ -201,9 +203,9 @@ private:
 struct HoistProducts : skewer::impl::AttnHoistProductsBase<HoistProducts> {
   void runOnOperation() override {
     getOperation().walk([](AttentionOp attention) {
-      ScoreSpace space = scoreSpace(attention);
-      for (TermOp term : attention.getScore().getOps<TermOp>())
-        Product(term, space).hoist();
+      auto view = viewOf(attention);
+      for (const Term &term : view->score)
+        Product(term).hoist();
     });
     eraseDead(getOperation());
   }

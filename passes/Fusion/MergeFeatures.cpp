@@ -1,6 +1,6 @@
 // attn-merge-features. Vectors whose features are several dimensions are vectors: tiles know one axis of them.
 #include "passes/Fusion/MergeFeatures.h"
-#include "dialect/IR/Attn.h"
+#include "dialect/IR/Term.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 
@@ -77,15 +77,16 @@ DictionaryAttr without(DictionaryAttr given, const std::vector<std::string> &axe
 
 /// What a term contracts.
 void mergeContracted(TermOp term, OpBuilder &builder) {
-  ResolvedEinsum resolved = resolve(term);
+  auto said = termOf(term);
+  ResolvedEinsum resolved = said->einsum;
   if (resolved.contracted.size() < 2 || term.getInputs().size() != 2 || term.getFunction())
     return;
   std::vector<std::string> axes;
   for (const std::string &axis : resolved.spec.axes())
     if (llvm::is_contained(resolved.contracted, axis))
       axes.push_back(axis);
-  for (std::optional<StringRef> text : {term.getGuard(), term.getValue()})
-    if (auto e = text ? parse(std::string_view(*text)) : std::nullopt)
+  for (const std::optional<Expr> &e : {resolved.guard, said->factor})
+    if (e)
       for (const std::string &axis : axes)
         if (symbolsOf(*e).count(axis))
           return;

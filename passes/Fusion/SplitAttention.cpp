@@ -1,5 +1,6 @@
 // Writes an attention whose positions are divided.
 #include "passes/Fusion/SplitAttention.h"
+#include "dialect/IR/Term.h"
 #include "mlir/IR/Builders.h"
 #include "passes/Analysis/AxisNames.h"
 #include "passes/Analysis/AxisProducts.h"
@@ -28,12 +29,7 @@ class Splitting {
 public:
   Splitting(AttentionOp attention, const ScoreSpace &space, const Split &split, const Expr &mask)
       : attention(attention), space(space), split(split) {
-    std::vector<std::string> taken = space.leading;
-    for (const TermOp &term : termsOf(attention))
-      for (const std::string &axis : resolve(term).spec.axes())
-        taken.push_back(axis);
-    taken.insert(taken.end(), space.value.begin(), space.value.end());
-    own = nextLeadingName(taken);
+    own = nextLeadingName(viewOf(attention)->namesTaken());
     sizes = space.sizes;
     sizes[own] = split.classes;
     sizes[split.query] = split.rest;
@@ -44,9 +40,7 @@ public:
       sizes.erase(split.query);
       sizes.erase(split.key);
     }
-    Domain before = domainOf(space.sizes), after = domainOf(sizes);
-    for (Domain *domain : {&before, &after})
-      domain->insert(space.elements.begin(), space.elements.end());
+    Domain before = domainOf(space), after = domainOf(sizes, space);
     for (const Expr &conjunct : conjunctsOf(simplify(mask, before)))
       this->mask = logicalAnd(this->mask, withinClass(conjunct, before));
     this->mask = simplify(this->mask, after);
@@ -56,49 +50,43 @@ public:
   bool rewrite() {
     if (mask.isConstant(0))
       return false;
-    std::vector<TermOp> terms;
-    std::vector<Einsum> specs;
-    for (TermOp term : termsOf(attention)) {
-      ResolvedEinsum resolved = resolve(term);
-      AxisSizes all = resolved.sizes;
-      for (const auto &[axis, size] : sizes)
-        all[axis] = size;
-      terms.push_back(term);
-      specs.push_back(rewritten(resolved, term.getInputs(), all));
-    }
-    AxisSizes known;
-    for (const auto &[axis, size] : space.sizes)
-      if (size != kRuntime)
-        known[axis] = size;
-    auto values = resolve(attention.getValueSpec(), attention.getValue(), sizesTo(attention.getContext(), known),
-                          std::nullopt, nullptr, kernelIndices(attention));
-    if (!values || !values->spec.result)
+    auto view = viewOf(attention);
+    const ResolvedEinsum &values = view->value;
+    if (!values.spec.result)
       return false;
-    AxisSizes all = values->sizes;
-    for (const auto &[axis, size] : sizes)
-      all[axis] = size;
-    Einsum valueSpec = rewritten(*values, attention.getValue(), all);
-    valueSpec.result = values->spec.result;
+    std::vector<std::pair<const Term *, Einsum>> terms;
+    for (const std::vector<Term> *side : {&view->score, &view->values})
+      for (const Term &term : *side)
+        terms.push_back({&term, rewritten(term.einsum, TermOp(term.op).getInputs(), with(term.einsum.sizes))});
+    Einsum valueSpec = rewritten(values, attention.getValue(), with(values.sizes));
+    valueSpec.result = values.spec.result;
     for (Dimension &dimension : *valueSpec.result)
       splitAxes(dimension);
     AttentionOp result = make(valueSpec);
-    auto text = [&](std::optional<StringRef> e) {
-      Expr there = simplify(substitute(*parse(std::string_view(*e)), moved), domainOf(sizes));
+    auto text = [&](const Expr &e) {
+      Expr there = simplify(substitute(e, moved), domainOf(sizes));
       return StringAttr::get(result.getContext(), print(there));
     };
-    for (auto [term, spec] : llvm::zip(terms, specs)) {
-      term.setSubscripts(print(spec));
-      if (term.getGuard())
-        term.setGuardAttr(text(term.getGuard()));
-      if (term.getValue())
-        term.setValueAttr(text(term.getValue()));
-      bindIndices(term);
+    for (const auto &[term, spec] : terms) {
+      TermOp op = term->op;
+      op.setSubscripts(print(spec));
+      if (term->einsum.guard)
+        op.setGuardAttr(text(*term->einsum.guard));
+      if (term->factor)
+        op.setValueAttr(text(*term->factor));
+      bindIndices(op);
     }
     bindIndices(result);
     return true;
   }
 
 private:
+  /// These sizes, and those of the axes as they are now.
+  AxisSizes with(AxisSizes all) const {
+    for (const auto &[axis, size] : sizes)
+      all[axis] = size;
+    return all;
+  }
   /// A conjunct of positions as one of a class's. An interval of differences is one of steps.
   Expr withinClass(const Expr &conjunct, const Domain &domain) const {
     auto interval = split.isChunk ? std::nullopt : asOffsetInterval(conjunct, split.query, split.key, domain);
@@ -114,8 +102,7 @@ private:
 
   Einsum rewritten(const ResolvedEinsum &resolved, ValueRange operands, const AxisSizes &all) const {
     Einsum spec;
-    Domain domain = domainOf(all);
-    domain.insert(space.elements.begin(), space.elements.end());
+    Domain domain = domainOf(all, space);
     for (const std::string &axis : space.value)
       domain.erase(axis); // one of a single element would be the constant 0, and the result's alone
     for (auto [operand, subscripts] : llvm::zip(operands, resolved.subscripts)) {

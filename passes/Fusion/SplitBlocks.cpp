@@ -4,6 +4,7 @@
 // Keys of a halo that are outside the map are masked; they are read through views that have 0 there, so that tables by
 // key - query stay what they are at the borders. Where blocks do not divide the map, the last ones are filled up with
 // queries that are 0, and what comes of those is cut off behind the attention.
+#include "dialect/IR/Term.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "passes/Analysis/AxisNames.h"
@@ -24,19 +25,14 @@ struct Block {
 
 class BlockSplitting {
 public:
-  explicit BlockSplitting(AttentionOp attention) : attention(attention), space(scoreSpace(attention)) {
-    elements.insert(space.elements.begin(), space.elements.end());
-  }
+  explicit BlockSplitting(AttentionOp attention)
+      : attention(attention), before(attn::viewOf(attention)), space(before->space), elements(space.elements) {}
 
   bool rewrite() {
-    if (attention->hasAttr(kAxisExtents) || !attention.getMask() || attention.getScheduleAttr() ||
-        space.key.size() < 2 ||
-        llvm::any_of(termsOf(attention), [](TermOp term) { return bool(term.getFunction()); }))
+    if (attention->hasAttr(kAxisExtents) || !before->mask || attention.getScheduleAttr() || space.key.size() < 2 ||
+        before->hasFunctions() || !findBlocks(*before->mask))
       return false;
-    auto mask = parse(std::string_view(*attention.getMask()));
-    if (!mask || !findBlocks(*mask))
-      return false;
-    rename(*mask);
+    rename(*before->mask);
     return writeTerms() && finish();
   }
 
@@ -51,11 +47,7 @@ private:
 
   /// The axes as they will be, what stands for those that there were, and the mask.
   void rename(const Expr &mask) {
-    std::vector<std::string> taken = space.leading;
-    for (TermOp term : termsOf(attention))
-      for (const std::string &axis : resolve(term).spec.axes())
-        taken.push_back(axis);
-    taken.insert(taken.end(), space.value.begin(), space.value.end());
+    std::vector<std::string> taken = before->namesTaken();
     sizes = space.sizes;
     std::map<std::string, const Block *> ofAxis;
     for (Block &block : blocks) {
@@ -226,39 +218,38 @@ private:
 
   /// What each term becomes; nothing is changed but for views, which are taken back where something fails.
   bool writeTerms() {
-    for (TermOp term : termsOf(attention)) {
-      ResolvedEinsum resolved = resolve(term);
-      AxisSizes all = with(resolved.sizes);
-      std::optional<Expr> guard;
-      for (std::optional<StringRef> text : {term.getGuard(), term.getValue()})
-        if (auto e = text ? parse(std::string_view(*text)) : std::nullopt; e && !readNodes(*e).empty())
+    for (const std::vector<Term> *side : {&before->score, &before->values})
+      for (const Term &term : *side)
+        if (!writeTerm(term))
           return giveUp();
-      if (resolved.guard)
-        guard = substitute(*resolved.guard, moved);
-      Written written{term, {}, {}};
-      std::vector<std::string> rest = resolved.contracted;
-      if (term->getParentRegion() == &attention.getValues())
-        rest.insert(rest.end(), space.value.begin(), space.value.end());
-      for (auto [number, operand] : llvm::enumerate(term.getInputs()))
-        if (!writeOperand(resolved, number, operand, rest, all, guard, written.spec, written.inputs.emplace_back()))
-          return giveUp();
-      terms.push_back(std::move(written));
-    }
-    AxisSizes known;
-    for (const auto &[axis, size] : space.sizes)
-      if (size != kRuntime)
-        known[axis] = size;
-    auto values = resolve(attention.getValueSpec(), attention.getValue(), sizesTo(attention.getContext(), known),
-                          std::nullopt, nullptr, kernelIndices(attention));
-    if (!values || !values->spec.result ||
-        !writeOperand(*values, 0, attention.getValue(), space.value, with(values->sizes), std::nullopt, valueSpec,
-                      value))
+    const ResolvedEinsum &values = before->value;
+    if (!values.spec.result || !writeOperand(values, 0, attention.getValue(), space.value, with(values.sizes),
+                                             std::nullopt, valueSpec, value))
       return giveUp();
-    valueSpec.result = values->spec.result;
+    valueSpec.result = values.spec.result;
     ofResult = *valueSpec.result;
-    valueSizes = values->sizes;
+    valueSizes = values.sizes;
     for (Dimension &dimension : *valueSpec.result)
       rename(dimension);
+    return true;
+  }
+  bool writeTerm(const Term &term) {
+    const ResolvedEinsum &resolved = term.einsum;
+    AxisSizes all = with(resolved.sizes);
+    for (const std::optional<Expr> &e : {resolved.guard, term.factor})
+      if (e && !readNodes(*e).empty())
+        return false;
+    std::optional<Expr> guard;
+    if (resolved.guard)
+      guard = substitute(*resolved.guard, moved);
+    Written written{&term, {}, {}};
+    std::vector<std::string> rest = resolved.contracted;
+    if (term.isOfValues)
+      rest.insert(rest.end(), space.value.begin(), space.value.end());
+    for (auto [number, operand] : llvm::enumerate(TermOp(term.op).getInputs()))
+      if (!writeOperand(resolved, number, operand, rest, all, guard, written.spec, written.inputs.emplace_back()))
+        return false;
+    terms.push_back(std::move(written));
     return true;
   }
   bool giveUp() {
@@ -299,18 +290,17 @@ private:
         attention, {dimensions, rows, given, mask, valueSpec, value, shapeFilledUp(ofResult, type)},
         [&](OpBuilder &builder, Type, Value whole) { return cutOff(builder, ofResult, type, whole); },
         [&](OpBuilder &builder, Type type, Value numbers) { return together(builder, ofRows, type, numbers); });
-    auto written = [&](std::optional<StringRef> e) {
-      return StringAttr::get(result.getContext(),
-                             print(simplify(substitute(*parse(std::string_view(*e)), moved), domain)));
+    auto written = [&](const Expr &e) {
+      return StringAttr::get(result.getContext(), print(simplify(substitute(e, moved), domain)));
     };
     for (Written &rewritten : terms) {
-      TermOp term = rewritten.term;
+      TermOp term = rewritten.term->op;
       term.setSubscripts(print(rewritten.spec));
       term.getInputsMutable().assign(rewritten.inputs);
-      if (term.getGuard())
-        term.setGuardAttr(written(term.getGuard()));
-      if (term.getValue())
-        term.setValueAttr(written(term.getValue()));
+      if (rewritten.term->einsum.guard)
+        term.setGuardAttr(written(*rewritten.term->einsum.guard));
+      if (rewritten.term->factor)
+        term.setValueAttr(written(*rewritten.term->factor));
       bindIndices(term);
     }
     bindIndices(result);
@@ -369,14 +359,16 @@ private:
   }
 
   struct Written {
-    TermOp term;
+    const Term *term; // as it was
     Einsum spec;
     SmallVector<Value> inputs;
   };
 
   AttentionOp attention;
-  const ScoreSpace space;
-  Domain elements, domain; // of the axes as they will be
+  std::shared_ptr<const AttentionView> before;
+  const ScoreSpace &space;
+  const Domain &elements;
+  Domain domain; // of the axes as they will be
   std::vector<Block> blocks;
   AxisSizes sizes, querySizes;
   std::vector<std::string> queryAxes;

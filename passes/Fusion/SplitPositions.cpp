@@ -1,5 +1,6 @@
 // attn-split-positions: positions that the mask keeps apart, chunk by chunk or residue by residue, become a leading
 // axis.
+#include "dialect/IR/Term.h"
 #include "passes/Fusion/Factorise.h"
 #include "passes/Fusion/SplitAttention.h"
 #include "passes/Passes.h"
@@ -87,18 +88,13 @@ std::optional<Split> findSplit(const Expr &conjunct, const ScoreSpace &space) {
 bool splitOnce(AttentionOp attention) {
   if (attention.getWeights()) // of all queries and keys, in their order
     return false;
-  ScoreSpace space = scoreSpace(attention);
-  if (!attention.getMask() || space.query.size() != space.key.size() || space.queries() != space.keys() ||
-      llvm::any_of(termsOf(attention), [](TermOp term) { return bool(term.getFunction()); }))
+  auto view = viewOf(attention);
+  const ScoreSpace &space = view->space;
+  if (!view->mask || space.query.size() != space.key.size() || space.queries() != space.keys() || view->hasFunctions())
     return false;
-  auto mask = parse(std::string_view(*attention.getMask()));
-  if (!mask)
-    return false;
-  Domain domain = domainOf(space.sizes);
-  domain.insert(space.elements.begin(), space.elements.end());
-  for (const Expr &conjunct : conjunctsOf(simplify(*mask, domain)))
+  for (const Expr &conjunct : conjunctsOf(simplify(*view->mask, view->domain)))
     if (auto split = findSplit(conjunct, space))
-      return splitAttention(attention, space, *split, *mask);
+      return splitAttention(attention, space, *split, *view->mask);
   return false;
 }
 

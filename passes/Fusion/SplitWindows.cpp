@@ -1,5 +1,6 @@
 // attn-split-windows. Windows on maps: places that follow each other see almost the same keys of each line, so that
 // lines are divided into blocks of queries, with the few keys that a block's windows reach.
+#include "dialect/IR/Term.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Fusion/SplitAttention.h"
 #include "llvm/Support/MathExtras.h"
@@ -65,23 +66,21 @@ std::optional<Split::Window> windowOf(ArrayRef<subscript::Range> windows, BlockO
 }
 
 bool splitWindows(AttentionOp attention) {
-  ScoreSpace space = scoreSpace(attention);
+  auto view = viewOf(attention);
+  const ScoreSpace &space = view->space;
   if (attention->hasAttr(kAxisExtents)) // how long lines are is known at run time only
     return false;
   if (attention.getWeights()) // of all queries and keys, in their order
     return false;
-  if (!attention.getMask() || space.query.size() < 2 || space.query.size() != space.key.size() ||
-      space.queries() != space.keys() || attention.getScheduleAttr() ||
-      llvm::any_of(termsOf(attention), [](TermOp term) { return bool(term.getFunction()); }))
+  if (!view->mask || space.query.size() < 2 || space.query.size() != space.key.size() ||
+      space.queries() != space.keys() || attention.getScheduleAttr() || view->hasFunctions())
     return false;
   const std::string &query = space.query.back(), &key = space.key.back();
   int64_t size = space.sizes.at(query);
-  auto mask = parse(std::string_view(*attention.getMask()));
-  if (!mask || size != space.sizes.at(key))
+  if (size != space.sizes.at(key))
     return false;
-  Domain domain = domainOf(space.sizes);
-  domain.insert(space.elements.begin(), space.elements.end());
-  std::vector<subscript::Range> windows = windowsOf(conjunctsOf(simplify(*mask, domain)), query, key, size);
+  std::vector<subscript::Range> windows =
+      windowsOf(conjunctsOf(simplify(*view->mask, view->domain)), query, key, size);
   if (windows.empty())
     return false;
   std::optional<Split> best;
@@ -93,7 +92,7 @@ bool splitWindows(AttentionOp attention) {
     if (window && (!best || window->keys < best->window->keys))
       best = Split{query, key, step, true, size / step, step, window};
   }
-  return best && splitAttention(attention, space, *best, *mask);
+  return best && splitAttention(attention, space, *best, *view->mask);
 }
 
 struct SplitWindows : PassWrapper<SplitWindows, OperationPass<func::FuncOp>> {

@@ -1,5 +1,6 @@
 // attn-tabulate-offsets: what is computed for each query and key, and depends on their offsets alone, is computed for
 // each offset.
+#include "dialect/IR/Term.h"
 #include "mlir/IR/Builders.h"
 #include "passes/Analysis/BiasKind.h"
 #include "passes/Fusion/BuildEinsum.h"
@@ -27,9 +28,8 @@ struct Table {
 };
 
 /// The offsets key - query that a mask leaves, of those that there are; other conjuncts than intervals leave all.
-subscript::Range offsetsSeen(AttentionOp attention, const ScoreSpace &space) {
+subscript::Range offsetsSeen(const std::optional<Expr> &mask, const ScoreSpace &space) {
   subscript::Range seen{1 - space.queries(), space.keys() - 1};
-  auto mask = attention.getMask() ? parse(std::string_view(*attention.getMask())) : std::nullopt;
   if (!mask || space.query.size() != 1 || space.key.size() != 1)
     return seen;
   Domain domain = domainOf(space.sizes);
@@ -39,7 +39,9 @@ subscript::Range offsetsSeen(AttentionOp attention, const ScoreSpace &space) {
   return seen.low <= seen.high ? seen : subscript::Range{0, 0};
 }
 
-std::optional<Table> tabulate(TermOp term, unsigned number, const ResolvedEinsum &resolved, const ScoreSpace &space) {
+std::optional<Table> tabulate(TermOp term, unsigned number, const ResolvedEinsum &resolved,
+                              const AttentionView &attention) {
+  const ScoreSpace &space = attention.space;
   Value operand = term.getInputs()[number];
   const std::vector<Expr> &subscripts = resolved.subscripts[number];
   std::set<std::string> used;
@@ -83,7 +85,7 @@ std::optional<Table> tabulate(TermOp term, unsigned number, const ResolvedEinsum
     int64_t queries = space.sizes.at(query), keys = space.sizes.at(key);
     subscript::Range offsets{1 - queries, keys - 1}, all = offsets;
     if (space.query.size() == 1)
-      offsets = offsetsSeen(term->getParentOfType<AttentionOp>(), space);
+      offsets = offsetsSeen(attention.mask, space);
     std::string row = "r" + std::to_string(names.size());
     Expr difference = Expr::symbol(row) + Expr(offsets.low);
     pair[key] = max(difference, Expr(0));
@@ -117,13 +119,14 @@ struct TabulateOffsets : skewer::impl::AttnTabulateOffsetsBase<TabulateOffsets> 
   void runOnOperation() override {
     func::FuncOp function = getOperation();
     function.walk([&](AttentionOp attention) {
-      ScoreSpace space = scoreSpace(attention);
-      for (TermOp term : attention.getScore().getOps<TermOp>()) {
-        ResolvedEinsum resolved = resolve(term);
+      auto view = viewOf(attention);
+      for (const Term &said : view->score) {
+        TermOp term = said.op;
+        ResolvedEinsum resolved = said.einsum;
         bool changed = false;
         for (unsigned number = 0; number < term.getInputs().size(); ++number) {
           Value before = term.getInputs()[number];
-          auto table = tabulate(term, number, resolved, space);
+          auto table = tabulate(term, number, resolved, *view);
           if (!table)
             continue;
           changed = true;

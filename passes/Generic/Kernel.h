@@ -5,7 +5,7 @@
 // The result of a stage has a buffer in the shared workspace, or is the kernel's output. The loops' innermost run is a
 // vector where the subscripts allow it; the outermost axes count work items. Sums are in f32, in chains (Summation.h).
 #pragma once
-#include "dialect/IR/Attn.h"
+#include "dialect/IR/Term.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "passes/Emit/Buffer.h"
@@ -71,12 +71,9 @@ struct Contraction {
 
 /// A term of an attention at one query, key and, if it is one of the values, column: by its index expressions.
 struct ScoreTerm {
-  Contraction product;
-  std::optional<subscript::Expr> guard, value;
-  std::optional<attn::Application> application;
-  std::vector<Contraction> arguments; // of the function: single elements
-  double scale = 1;
-  uint64_t sum = 0; // of those that the attention's `through` takes
+  std::shared_ptr<const attn::Term> term;
+  Contraction product;                // over the operands that are factors
+  std::vector<Contraction> arguments; // single elements of each operand, for the function
 };
 
 class Kernel {

@@ -53,13 +53,13 @@ std::optional<std::map<std::string, Extent>> Kernel::extentsOf(Operation *op, co
 }
 
 std::optional<std::map<std::string, Extent>> Kernel::extentsOf(attn::AttentionOp op) {
-  attn::ScoreSpace space = attn::scoreSpace(op);
+  auto view = attn::viewOf(op);
+  const attn::ScoreSpace &space = view->space;
   std::map<std::string, Extent> extents;
-  Value values = op.getValue();
-  if (auto value = attn::resolve(op.getValueSpec(), values, attn::sizesTo(op.getContext(), space.sizes), std::nullopt))
-    collectExtents(*value, values, extents);
-  for (attn::TermOp term : attn::termsOf(op))
-    collectExtents(resolve(term), term.getInputs(), extents);
+  collectExtents(view->value, op.getValue(), extents);
+  for (const std::vector<attn::Term> *side : {&view->score, &view->values})
+    for (const attn::Term &term : *side)
+      collectExtents(term.einsum, attn::TermOp(term.op).getInputs(), extents);
   for (const auto &[axis, size] : space.sizes)
     if (size != kRuntime)
       extents[axis] = {"", size};

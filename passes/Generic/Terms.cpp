@@ -10,12 +10,10 @@ using subscript::Expr;
 
 std::optional<Kernel::AttentionPlan> Kernel::planAttention(attn::AttentionOp op) {
   AttentionPlan result;
-  result.space = attn::scoreSpace(op);
+  auto view = attn::viewOf(op);
+  result.space = view->space;
   const attn::ScoreSpace &space = result.space;
-  DictionaryAttr known = attn::sizesTo(op.getContext(), space.sizes);
-  auto value = attn::resolve(op.getValueSpec(), op.getValue(), known, std::nullopt);
-  if (!value || !value->spec.result)
-    return fail(op, "the value spec does not resolve"), std::nullopt;
+  const attn::ResolvedEinsum &value = view->value;
   auto extents = extentsOf(op);
   if (!extents)
     return fail(op, "a run-time size of the score is no operand's dimension"), std::nullopt;
@@ -30,45 +28,32 @@ std::optional<Kernel::AttentionPlan> Kernel::planAttention(attn::AttentionOp op)
   result.keys = axesOf({&space.key});
   result.width = axesOf({&space.value});
   addRuntimeSizes(*extents, result.symbols);
-  if (op.getMask()) {
-    result.mask = subscript::parse(std::string_view(*op.getMask()));
-    if (!result.mask)
-      return fail(op, "the mask does not parse"), std::nullopt;
-  }
-  result.value = value->subscripts[0];
-  for (const subscript::Dimension &dimension : *value->spec.result)
-    result.result.push_back(subscript::flatIndex(dimension, value->sizes));
+  result.mask = view->mask;
+  result.value = value.subscripts[0];
+  for (const subscript::Dimension &dimension : *value.spec.result)
+    result.result.push_back(subscript::flatIndex(dimension, value.sizes));
   auto pairs = subscript::parseDimensions(std::string_view(op.getSpace()));
   for (const subscript::Dimension &dimension : *pairs)
     result.weights.push_back(subscript::flatIndex(dimension, space.sizes));
   result.lse = result.weights;
   result.lse.pop_back(); // the keys
-  for (attn::TermOp term : attn::termsOf(op)) {
-    attn::ResolvedEinsum resolved = resolve(term);
-    ScoreTerm described;
-    if (resolved.subscripts.size() != term.getInputs().size())
-      return fail(term, "the subscripts do not resolve"), std::nullopt;
-    described.application = attn::applicationOf(term);
-    for (auto [place, operand, subscripts] : llvm::enumerate(term.getInputs(), resolved.subscripts)) {
-      described.arguments.emplace_back().factors.push_back({&storage[operand], subscripts});
-      if (!described.application || !described.application->takes(place))
-        described.product.factors.push_back({&storage[operand], subscripts});
+  for (const std::vector<attn::Term> *side : {&view->score, &view->values})
+    for (const attn::Term &term : *side) {
+      ScoreTerm described;
+      described.term = {view, &term};
+      attn::TermOp source = term.op;
+      for (auto [place, operand, subscripts] : llvm::enumerate(source.getInputs(), term.einsum.subscripts)) {
+        described.arguments.emplace_back().factors.push_back({&storage[operand], subscripts});
+        if (!term.application || !term.application->takes(place))
+          described.product.factors.push_back({&storage[operand], subscripts});
+      }
+      for (const std::string &axis : term.einsum.contracted) {
+        if (term.sizeOf(axis) == subscript::kRuntime)
+          return fail(source, "axis '" + axis + "' of run-time size is contracted"), std::nullopt;
+        described.product.contracted.push_back({axis, {"", term.sizeOf(axis)}});
+      }
+      (term.isOfValues ? result.valueTerms : result.terms).push_back(std::move(described));
     }
-    for (const std::string &axis : resolved.contracted) {
-      if (resolved.sizes.at(axis) == subscript::kRuntime)
-        return fail(term, "axis '" + axis + "' of run-time size is contracted"), std::nullopt;
-      described.product.contracted.push_back({axis, {"", resolved.sizes.at(axis)}});
-    }
-    described.guard = resolved.guard;
-    if (term.getValue()) {
-      described.value = subscript::parse(std::string_view(*term.getValue()));
-      if (!described.value)
-        return fail(term, "the value does not parse"), std::nullopt;
-    }
-    described.scale = term.getScale().convertToDouble();
-    described.sum = term.getSum();
-    (term.isValueSide() ? result.valueTerms : result.terms).push_back(std::move(described));
-  }
   return result;
 }
 
@@ -85,24 +70,26 @@ Value Kernel::sumOf(const std::vector<ScoreTerm> &terms, Symbols &symbols, uint6
     return arith::SIToFPOp::create(b, b.getF32Type(), integer);
   };
   Value sum = real(0);
-  for (const ScoreTerm &term : terms) {
+  for (const ScoreTerm &planned : terms) {
+    const attn::Term &term = *planned.term;
     if (term.sum != which)
       continue;
     auto one = [&]() -> Value {
-      Value product = term.product.factors.empty() ? real(1) : dot(term.product, symbols);
-      if (term.value)
-        product = arith::MulFOp::create(b, product, number(*term.value));
+      Value product = planned.product.factors.empty() ? real(1) : dot(planned.product, symbols);
+      if (term.factor)
+        product = arith::MulFOp::create(b, product, number(*term.factor));
       if (term.application) {
         SmallVector<Value> arguments;
         for (const attn::Application::Argument &argument : term.application->arguments)
-          arguments.push_back(argument.operand >= 0 ? dot(term.arguments[argument.operand], symbols)
+          arguments.push_back(argument.operand >= 0 ? dot(planned.arguments[argument.operand], symbols)
                                                     : number(argument.position));
         Value applied = term.application->function->emit(b, b.getLoc(), arguments);
         product = arith::MulFOp::create(b, product, applied);
       }
       return term.scale == 1 ? product : arith::MulFOp::create(b, product, real(term.scale)).getResult();
     };
-    Value here = term.guard ? guarded(predicate(*term.guard, symbols), real(0), one) : one();
+    const std::optional<Expr> &guard = term.einsum.guard;
+    Value here = guard ? guarded(predicate(*guard, symbols), real(0), one) : one();
     sum = arith::AddFOp::create(b, sum, here);
   }
   return sum;

@@ -153,7 +153,7 @@ Value skewer::gpu::operandProduct(GpuBuilder &b, Operands &operands, const Eleme
                                   Value guard) {
   Value result;
   for (size_t place = 0; place < term.arguments.size(); ++place) {
-    if (term.isTaken(place))
+    if (term.isArgument(place))
       continue;
     Value element = elementOfTerm(b, operands, term, place, at, guard);
     result = result ? b.mulf(result, element) : element;

@@ -1,4 +1,5 @@
 // What has no meaning along a run-time length, or is not proven to.
+#include "dialect/IR/Term.h"
 #include "dialect/IR/RangeEnds.h"
 #include "passes/Lengths/Fitter.h"
 
@@ -108,12 +109,11 @@ LogicalResult Fitter::checkReads(Operation *op) {
     resolved = attn::resolve(einsum);
     operands = einsum.getInputs(), guard = resolved.guard;
   } else if (auto term = dyn_cast<attn::TermOp>(op)) {
-    resolved = attn::resolve(term);
+    auto view = attn::viewOf(cast<attn::AttentionOp>(term->getParentOp()));
+    resolved = attn::termOf(term)->einsum;
     operands = term.getInputs(), guard = resolved.guard;
-    if (auto mask = cast<attn::AttentionOp>(term->getParentOp()).getMask()) {
-      Expr seen = *subscript::parse(std::string_view(*mask));
-      guard = guard ? subscript::logicalAnd(seen, *guard) : seen;
-    }
+    if (view->mask)
+      guard = guard ? subscript::logicalAnd(*view->mask, *guard) : *view->mask;
   } else {
     return success();
   }

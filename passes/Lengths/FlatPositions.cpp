@@ -1,5 +1,6 @@
 // Products of axes become one axis, in attentions and in einsums.
 #include "passes/Lengths/FlatPositions.h"
+#include "dialect/IR/Term.h"
 #include "passes/Analysis/AxisNames.h"
 #include "passes/Analysis/AxisProducts.h"
 
@@ -146,7 +147,8 @@ void flattenOperand(const Flattening &flat, OpOperand &operand, Dimensions &dime
 } // namespace
 
 void skewer::flattenPositions(AttentionOp attention) {
-  ScoreSpace space = scoreSpace(attention);
+  auto view = viewOf(attention);
+  const ScoreSpace &space = view->space;
   if (space.query.size() < 2 && space.key.size() < 2)
     return;
   Flattening flat(space.sizes);
@@ -159,26 +161,17 @@ void skewer::flattenPositions(AttentionOp attention) {
   auto spaceOf = parseDimensions(std::string_view(attention.getSpace()));
   if (!valueSpec || !valueSpec->result || !spaceOf || !flat.rename(*valueSpec->result) || !flat.rename(*spaceOf))
     return;
-  AxisSizes known;
-  for (const auto &[axis, size] : space.sizes)
-    if (size != kRuntime)
-      known[axis] = size;
   MLIRContext *context = attention.getContext();
-  auto values = resolve(attention.getValueSpec(), attention.getValue(), sizesTo(context, known), std::nullopt, nullptr,
-                        kernelIndices(attention));
-  if (!values)
-    return;
-  SmallVector<std::pair<TermOp, ResolvedEinsum>> terms;
-  for (TermOp term : termsOf(attention))
-    terms.emplace_back(term, resolve(term));
-  valueSpec->operands = {values->spec.operands[0]};
-  flattenOperand(flat, attention.getValueMutable(), valueSpec->operands[0], values->subscripts[0]);
+  const ResolvedEinsum &values = view->value;
+  valueSpec->operands = {values.spec.operands[0]};
+  flattenOperand(flat, attention.getValueMutable(), valueSpec->operands[0], values.subscripts[0]);
   auto text = [&](const std::string &s) { return StringAttr::get(context, s); };
-  for (auto &[term, resolved] : terms) {
+  auto flatten = [&](const Term &said) {
+    TermOp term = said.op;
     Einsum spec;
-    spec.operands = resolved.spec.operands;
+    spec.operands = said.einsum.spec.operands;
     for (size_t k = 0; k < spec.operands.size(); ++k)
-      flattenOperand(flat, term.getInputsMutable()[k], spec.operands[k], resolved.subscripts[k]);
+      flattenOperand(flat, term.getInputsMutable()[k], spec.operands[k], said.einsum.subscripts[k]);
     term.setSubscripts(print(spec));
     if (term.getGuard())
       term.setGuard(flat.moved(*term.getGuard()));
@@ -192,7 +185,9 @@ void skewer::flattenPositions(AttentionOp attention) {
       }
       term.setArgumentsAttr(ArrayAttr::get(context, arguments));
     }
-  }
+  };
+  llvm::for_each(view->score, flatten);
+  llvm::for_each(view->values, flatten);
   if (attention.getMask())
     attention.setMask(flat.moved(*attention.getMask()));
   AxisSizes given = flat.after();

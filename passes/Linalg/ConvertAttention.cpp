@@ -1,5 +1,5 @@
 // An attention as linalg: scores term by term, rows of exponentials, their product with the values.
-#include "dialect/IR/ElementFunction.h"
+#include "dialect/IR/Term.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "passes/Emit/EmitThrough.h"
 #include "passes/Linalg/ConvertOps.h"
@@ -10,33 +10,23 @@ using subscript::Expr;
 
 namespace {
 /// A term's operands, and where they are read.
-struct TermParts {
-  attn::TermOp op;
-  attn::ResolvedEinsum resolved;
-  std::optional<attn::Application> application;
-  std::optional<Expr> value;
+std::vector<Reading> readingsOf(const attn::Term &term) {
   std::vector<Reading> readings;
-};
-
-TermParts partsOf(attn::TermOp op) {
-  TermParts parts{op, attn::resolve(op), attn::applicationOf(op), std::nullopt, {}};
-  if (op.getValue())
-    parts.value = subscript::parse(std::string_view(*op.getValue()));
-  for (auto [operand, subscripts] : llvm::zip(op.getInputs(), parts.resolved.subscripts))
-    parts.readings.push_back({operand, subscripts});
-  return parts;
+  for (auto [operand, subscripts] : llvm::zip(attn::TermOp(term.op).getInputs(), term.einsum.subscripts))
+    readings.push_back({operand, subscripts});
+  return readings;
 }
 
 /// Adds a term's operands to the run-time sizes that are known.
-void addExtents(ImplicitLocOpBuilder &b, TermParts &term, std::map<std::string, Value> &extents) {
-  for (auto [operand, dimensions] : llvm::zip(term.op.getInputs(), term.resolved.spec.operands))
+void addExtents(ImplicitLocOpBuilder &b, const attn::Term &term, std::map<std::string, Value> &extents) {
+  for (auto [operand, dimensions] : llvm::zip(attn::TermOp(term.op).getInputs(), term.einsum.spec.operands))
     skewer::addExtents(b, dimensions, operand, extents);
 }
 
 /// Emits one contribution of a term inside a loop nest: scale × value × function × Π elements, 0 where its guard is.
 /// `elements` are the term's operands'. Null where an index expression is unknown.
 struct Contribution {
-  const TermParts &term;
+  const attn::Term &term;
   const LoopNest &nest;
   Type type;
 
@@ -49,12 +39,12 @@ struct Contribution {
   }
 
   Value emit(ImplicitLocOpBuilder &b, IndexEmitter &index, ValueRange elements) const {
-    Value product = realConstant(b, type, attn::TermOp(term.op).getTermScale());
+    Value product = realConstant(b, type, term.scale);
     for (auto [place, element] : llvm::enumerate(elements))
       if (!term.application || !term.application->takes(place))
         product = arith::MulFOp::create(b, product, castReal(b, element, type));
-    if (term.value) {
-      Value factor = number(b, index, *term.value);
+    if (term.factor) {
+      Value factor = number(b, index, *term.factor);
       if (!factor)
         return {};
       product = arith::MulFOp::create(b, product, factor);
@@ -70,9 +60,9 @@ struct Contribution {
       Value applied = term.application->function->emit(b, b.getLoc(), arguments);
       product = arith::MulFOp::create(b, product, castReal(b, applied, type));
     }
-    if (!term.resolved.guard)
+    if (!term.einsum.guard)
       return product;
-    Value inside = index.emitPredicate(nest.over(*term.resolved.guard));
+    Value inside = index.emitPredicate(nest.over(*term.einsum.guard));
     return inside ? arith::SelectOp::create(b, inside, product, realConstant(b, type, 0)).getResult() : Value();
   }
 };
@@ -89,9 +79,8 @@ struct Parts {
   attn::AttentionOp op;
   ImplicitLocOpBuilder &b;
   Structured &linalg;
-  attn::ResolvedEinsum value; // how the values are read, and the result's dimensions
+  std::shared_ptr<const attn::AttentionView> view;
   ScoreRows rows;
-  std::vector<TermParts> scoreTerms, valueTerms;
   Type type; // of scores and sums
 
   bool prepare();
@@ -104,25 +93,19 @@ struct Parts {
 };
 
 bool Parts::prepare() {
-  attn::ScoreSpace space = attn::scoreSpace(op);
+  view = attn::viewOf(op);
   auto dimensions = subscript::parseDimensions(std::string_view(op.getSpace()));
-  auto resolved =
-      attn::resolve(op.getValueSpec(), op.getValue(), attn::sizesTo(op.getContext(), space.sizes), std::nullopt);
-  if (!dimensions || !resolved || !resolved->spec.result)
+  if (!dimensions)
     return linalg.failure = "the attention's axes do not resolve", false;
-  value = std::move(*resolved);
   rows.dimensions = *dimensions;
   rows.over = dimensions->size() - 1;
-  rows.sizes = space.sizes;
-  rows.sizes.insert(value.sizes.begin(), value.sizes.end());
-  if (op.getMask() && !(rows.mask = subscript::parse(std::string_view(*op.getMask()))))
-    return linalg.failure = "the mask does not parse", false;
-  skewer::addExtents(b, value.spec.operands[0], op.getValue(), rows.extents);
-  for (attn::TermOp term : attn::termsOf(op)) {
-    auto &side = term.isValueSide() ? valueTerms : scoreTerms;
-    side.push_back(partsOf(term));
-    addExtents(b, side.back(), rows.extents);
-  }
+  rows.sizes = view->space.sizes;
+  rows.sizes.insert(view->value.sizes.begin(), view->value.sizes.end());
+  rows.mask = view->mask;
+  skewer::addExtents(b, view->value.spec.operands[0], op.getValue(), rows.extents);
+  for (const std::vector<attn::Term> *side : {&view->score, &view->values})
+    for (const attn::Term &term : *side)
+      addExtents(b, term, rows.extents);
   for (const auto &[axis, size] : rows.sizes)
     if (size == subscript::kRuntime && !rows.extents.count(axis))
       return linalg.failure = "axis '" + axis + "' has a run-time size that no operand says", false;
@@ -133,22 +116,22 @@ bool Parts::prepare() {
 /// Over the score's dimensions.
 Value Parts::sumOfTerms(uint64_t number) {
   Value sum;
-  for (const TermParts &term : scoreTerms) {
-    if (attn::TermOp(term.op).getSum() != number)
+  for (const attn::Term &term : view->score) {
+    if (term.sum != number)
       continue;
     subscript::AxisSizes sizes = rows.sizes;
-    sizes.insert(term.resolved.sizes.begin(), term.resolved.sizes.end());
-    LoopNest nest(rows.dimensions, term.resolved.contracted, sizes, rows.extents);
+    sizes.insert(term.einsum.sizes.begin(), term.einsum.sizes.end());
+    LoopNest nest(rows.dimensions, term.einsum.contracted, sizes, rows.extents);
     Contribution contribution{term, nest, type};
     // Terms are proven to read inside where the mask and their guard hold, and their sums elsewhere are looked at by
     // nobody.
-    bool mayLeave = rows.mask || term.resolved.guard;
+    bool mayLeave = rows.mask || term.einsum.guard;
     auto add = [&](ImplicitLocOpBuilder &body, ValueRange elements, Value before, IndexEmitter &index) -> Value {
       Value one = contribution.emit(body, index, elements);
       return one ? arith::AddFOp::create(body, before, one).getResult() : Value();
     };
-    sum = sum ? linalg.addTo(sum, nest, term.readings, mayLeave, add)
-              : linalg.make(nest, type, 0.0, term.readings, mayLeave, add);
+    sum = sum ? linalg.addTo(sum, nest, readingsOf(term), mayLeave, add)
+              : linalg.make(nest, type, 0.0, readingsOf(term), mayLeave, add);
   }
   if (sum)
     return sum;
@@ -218,23 +201,23 @@ Value Parts::addValues(Value weights) {
     }
     return arith::AddFOp::create(body, before, product);
   };
-  LoopNest nest(*value.spec.result, keys, rows.sizes, rows.extents);
+  LoopNest nest(*view->value.spec.result, keys, rows.sizes, rows.extents);
   Value sum =
-      linalg.make(nest, type, 0.0, {power, {op.getValue(), value.subscripts[0]}}, rows.mask.has_value(),
+      linalg.make(nest, type, 0.0, {power, {op.getValue(), view->value.subscripts[0]}}, rows.mask.has_value(),
                   [&](ImplicitLocOpBuilder &body, ValueRange elements, Value before, IndexEmitter &index) -> Value {
                     return weigh(body, nest, index, before, elements[0], castReal(body, elements[1], type));
                   });
-  for (const TermParts &term : valueTerms) {
+  for (const attn::Term &term : view->values) {
     subscript::AxisSizes sizes = rows.sizes;
-    sizes.insert(term.resolved.sizes.begin(), term.resolved.sizes.end());
+    sizes.insert(term.einsum.sizes.begin(), term.einsum.sizes.end());
     std::vector<std::string> summed = keys;
-    summed.insert(summed.end(), term.resolved.contracted.begin(), term.resolved.contracted.end());
-    LoopNest own(*value.spec.result, summed, sizes, rows.extents);
+    summed.insert(summed.end(), term.einsum.contracted.begin(), term.einsum.contracted.end());
+    LoopNest own(*view->value.spec.result, summed, sizes, rows.extents);
     Contribution contribution{term, own, type};
     std::vector<Reading> readings{power};
-    readings.insert(readings.end(), term.readings.begin(), term.readings.end());
+    llvm::append_range(readings, readingsOf(term));
     sum =
-        linalg.addTo(sum, own, readings, rows.mask || term.resolved.guard,
+        linalg.addTo(sum, own, readings, rows.mask || term.einsum.guard,
                      [&](ImplicitLocOpBuilder &body, ValueRange elements, Value before, IndexEmitter &index) -> Value {
                        Value one = contribution.emit(body, index, elements.drop_front());
                        return one ? weigh(body, own, index, before, elements[0], one) : Value();
@@ -263,11 +246,11 @@ Value Parts::returned(Value weights, Value sum) {
 } // namespace
 
 Converted skewer::convertAttention(attn::AttentionOp op, ImplicitLocOpBuilder &b, Structured &linalg) {
-  Parts parts{op, b, linalg, {}, {}, {}, {}, {}};
+  Parts parts{op, b, linalg, {}, {}, {}};
   if (!parts.prepare())
     return {};
   parts.addScores();
-  const subscript::Dimensions &dimensions = *parts.value.spec.result;
+  const subscript::Dimensions &dimensions = *parts.view->value.spec.result;
   LoopNest nest(dimensions, {}, parts.rows.sizes, parts.rows.extents);
   std::vector<Expr> point = subscriptsOf(dimensions, parts.rows.sizes);
   if (op.getDirect()) {

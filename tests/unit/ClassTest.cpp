@@ -121,14 +121,14 @@ TEST_F(Classes, Scalars) {
 class NothingButBatches : public TermClass {
 public:
   llvm::StringRef name() const override { return "batches"; }
-  std::optional<TermAnalysis> match(const TermView &view, const ScoreSpace &space) const override {
-    if (view.scale != 42)
+  std::optional<TermAnalysis> match(const attn::Term &term) const override {
+    if (term.scale != 42)
       return std::nullopt;
     TermAnalysis analysis;
     analysis.kind = TermKind::Custom;
     return analysis;
   }
-  std::string describe(const TermView &, const TermAnalysis &) const override { return "from outside"; }
+  std::string describe(const attn::Term &, const TermAnalysis &) const override { return "from outside"; }
 };
 
 TEST_F(Classes, TheFirstMatchInOrderWins) {

@@ -84,7 +84,9 @@ double flopsOfTerms(const AttentionText &text) {
     return -1;
   attn::ScoreSpace space = attn::scoreSpace(attention.op);
   double flops = 0, pairs = driver::visiblePairs(attention.op);
-  attention.op.getScore().walk([&](attn::TermOp term) { flops += driver::usefulFlops(term, space, pairs); });
+  auto view = attn::viewOf(attention.op);
+  for (const attn::Term &term : view->score)
+    flops += driver::usefulFlops(term, pairs);
   return flops;
 }
 

@@ -1,7 +1,7 @@
 # What a plugin's source may include: these headers are installed, and their contents are part of a plugin's version.
 set(SKEWER_PLUGIN_HEADERS
     dialect/Subscript/Analysis.h dialect/Subscript/Einsum.h dialect/Subscript/Expr.h dialect/IR/Attn.h
-    dialect/IR/ElementFunction.h passes/Analysis/AxisProducts.h passes/Analysis/AxisNames.h passes/Analysis/TermClass.h
+    dialect/IR/ElementFunction.h dialect/IR/Term.h passes/Analysis/ElementTerm.h passes/Analysis/AxisProducts.h passes/Analysis/AxisNames.h passes/Analysis/TermClass.h
     passes/Analysis/TermReader.h
     # What strategies are made of.
     passes/Analysis/TermStrategy.h passes/Analysis/TermForm.h passes/Analysis/AttentionShape.h passes/Analysis/BiasKind.h passes/Analysis/LengthMap.h passes/Analysis/LiveTiles.h

@@ -1,4 +1,5 @@
 // Rows of tables that are never read: memory and, for learned tables, parameters without use.
+#include "dialect/IR/Term.h"
 #include "dialect/Subscript/Program.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "tools/skewer/ExplainLayer.h"
@@ -14,9 +15,7 @@ constexpr int64_t kMostPoints = 1 << 21;
 
 class RowReader {
 public:
-  explicit RowReader(AttentionOp attention) : space(scoreSpace(attention)) {
-    if (attention.getMask())
-      mask = parse(std::string_view(*attention.getMask()));
+  explicit RowReader(const AttentionView &view) : space(view.space), mask(view.mask) {
     for (const std::vector<std::string> *side : {&space.query, &space.key})
       positions.insert(side->begin(), side->end());
   }
@@ -90,12 +89,14 @@ private:
 
 std::vector<UnreadRows> unreadRowsOf(AttentionOp attention) {
   auto function = attention->getParentOfType<func::FuncOp>();
-  RowReader reader(attention);
+  auto view = viewOf(attention);
+  RowReader reader(*view);
   // Tables in order of first appearance; one that several terms read is read by all of them together.
   std::vector<std::pair<Value, size_t>> tables;
   std::map<std::pair<const void *, size_t>, std::vector<bool>> read;
   for (TermOp term : termsOf(attention)) {
-    ResolvedEinsum resolved = resolve(term);
+    auto said = termOf(term);
+    const ResolvedEinsum &resolved = said->einsum;
     for (auto [operand, subscripts] : llvm::zip(term.getInputs(), resolved.subscripts)) {
       std::vector<int64_t> shape = shapeOf(operand);
       for (size_t d = 0; d < subscripts.size(); ++d) {

@@ -101,10 +101,10 @@ std::string textOfTerm(TermOp term, func::FuncOp function) {
 }
 
 /// Of a number for each query and key that is a sum: where that is made, and how many there are.
-std::string madeBefore(TermOp term, const TermView &view) {
-  if (!view.resolved.contracted.empty())
+std::string madeBefore(const Term &term) {
+  if (!term.einsum.contracted.empty())
     return "";
-  for (Value input : term.getInputs()) {
+  for (Value input : TermOp(term.op).getInputs()) {
     auto sum = input.getDefiningOp<EinsumOp>();
     if (!sum || resolve(sum).contracted.empty())
       continue;
@@ -180,21 +180,24 @@ AttentionFacts factsOf(AttentionOp attention, func::FuncOp function) {
   ArrayRef<StringAttr> strategies = schedule ? schedule.getStrategies()
                                     : onGpu  ? onGpu.getStrategies()
                                              : ArrayRef<StringAttr>();
-  for (TermOp term : termsOf(attention)) {
-    TermView view = viewOf(term, space);
+  auto add = [&](const Term &term) {
     TermAnalysis analysis;
-    const TermClass &termClass = classify(view, space, analysis);
-    TermFacts fact{textOfTerm(term, function),
+    const TermClass &termClass = classify(term, analysis);
+    TermOp op = term.op;
+    TermFacts fact{textOfTerm(op, function),
                    analysis.className,
-                   subscript::abbreviateTables(termClass.describe(view, analysis)) + madeBefore(term, view),
+                   subscript::abbreviateTables(termClass.describe(term, analysis)) + madeBefore(term),
                    "",
-                   usefulFlops(term, space, facts.pairs),
-                   lineOf(term.getLoc()).first,
-                   term.isValueSide()};
+                   usefulFlops(term, facts.pairs),
+                   lineOf(op.getLoc()).first,
+                   term.isOfValues};
     if (facts.terms.size() < strategies.size())
       fact.strategy = strategies[facts.terms.size()].str();
     facts.terms.push_back(std::move(fact));
-  }
+  };
+  auto view = viewOf(attention);
+  llvm::for_each(view->score, add);
+  llvm::for_each(view->values, add);
   return facts;
 }
 

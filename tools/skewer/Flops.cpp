@@ -111,9 +111,10 @@ static double countPairs(const Expr &whole, const ScoreSpace &space, std::string
 }
 
 double visiblePairs(AttentionOp attention, std::string *why) {
-  ScoreSpace space = scoreSpace(attention);
+  auto view = viewOf(attention);
+  const ScoreSpace &space = view->space;
   double queries = static_cast<double>(space.queries()), keys = static_cast<double>(space.keys());
-  auto predicate = attention.getMask() ? parse(std::string_view(*attention.getMask())) : std::optional<Expr>();
+  const std::optional<Expr> &predicate = view->mask;
   if (!predicate)
     return queries * keys;
   auto interval = space.query.size() == 1 && space.key.size() == 1
@@ -132,16 +133,15 @@ double visiblePairs(AttentionOp attention, std::string *why) {
   return pairs;
 }
 
-double usefulFlops(TermOp op, const ScoreSpace &space, double pairs) {
-  TermAnalysis term;
-  TermView view = viewOf(op, space);
-  const TermClass &termClass = classify(view, space, term);
-  if (view.application || term.kind == TermKind::Custom)
-    return termClass.flops(view, term, pairs);
-  bool whole = space.query.size() == 1 && space.key.size() == 1;
-  bool counts = (term.kind == TermKind::Content && term.query >= 0 && term.queryLeading == term.otherLeading) ||
-                (term.kind == TermKind::OffsetQuery && whole && !term.guarded);
-  return counts ? 2.0 * static_cast<double>(term.depth) * pairs : 0;
+double usefulFlops(const Term &term, double pairs) {
+  TermAnalysis found;
+  const TermClass &termClass = classify(term, found);
+  if (term.application || found.kind == TermKind::Custom)
+    return termClass.flops(term, found, pairs);
+  bool whole = term.space->query.size() == 1 && term.space->key.size() == 1;
+  bool counts = (found.kind == TermKind::Content && found.query >= 0 && found.queryLeading == found.otherLeading) ||
+                (found.kind == TermKind::OffsetQuery && whole && !found.guarded);
+  return counts ? 2.0 * static_cast<double>(found.depth) * pairs : 0;
 }
 
 double valueFlops(AttentionOp attention, double pairs) {
@@ -162,7 +162,9 @@ double usefulFlops(func::FuncOp function, const Sizes &sizes) {
           for (auto [operand, dimensions] : llvm::zip(term.getInputs(), spec->operands))
             fillRunTime(dimensions, operand, function, sizes, filled);
       double pairs = visiblePairs(attention), one = valueFlops(attention, pairs);
-      attention.getScore().walk([&](TermOp term) { one += usefulFlops(term, space, pairs); });
+      auto view = viewOf(attention);
+      for (const Term &term : view->score)
+        one += usefulFlops(term, pairs);
       total += one * product(space.leading, filled);
     } else if (auto einsum = dyn_cast<EinsumOp>(op)) {
       ResolvedEinsum resolved = resolve(einsum);

@@ -14,7 +14,7 @@ double visiblePairs(attn::AttentionOp, std::string *why = nullptr);
 /// A term's FLOPs for one leading index: 2·D for each visible score of a content term and of an unclipped offset term
 /// on whole positions, query side. Terms on one axis of a map, clipped, bucketed and scalar ones are not counted: their
 /// cost is lower than what a reader of the formula would count, and models are compared without them.
-double usefulFlops(attn::TermOp, const attn::ScoreSpace &, double pairs);
+double usefulFlops(const attn::Term &, double pairs);
 
 /// 2·Dv for each visible score: the product with the values, of one leading index.
 double valueFlops(attn::AttentionOp, double pairs);

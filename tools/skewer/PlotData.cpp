@@ -1,5 +1,6 @@
 // Positions, rows and values of a kernel's first attention.
 #include "tools/skewer/PlotData.h"
+#include "dialect/IR/Term.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Analysis/TermClass.h"
 #include "tools/skewer/Facts.h"
@@ -24,10 +25,7 @@ public:
   Plotter(AttentionOp attention, const KernelPlan &signature, const Operands &operands, int64_t head, PlotData &data)
       : attention(attention), function(attention->getParentOfType<func::FuncOp>()),
         place(scoreSpace(attention), signature, operands, head), space(place.space), operands(operands), data(data),
-        queries(place.queries), keys(place.keys), origin(place.origin) {
-    if (attention.getMask())
-      mask = parse(std::string_view(*attention.getMask()));
-  }
+        queries(place.queries), keys(place.keys), mask(viewOf(attention)->mask), origin(place.origin) {}
 
   llvm::Error run() {
     attention.getScore().walk([&](TermOp term) {
@@ -76,19 +74,15 @@ private:
 };
 
 void Plotter::addSkews(TermOp term) {
-  ResolvedEinsum resolved = resolve(term);
-  if (auto spec = parseEinsum(std::string_view(term.getSubscripts())))
-    for (size_t k = 0; k < resolved.subscripts.size(); ++k) {
-      ResolvedEinsum own = resolved;
-      own.spec = *spec; // as it is written: products are no index expressions
-      Value operand = term.getInputs()[k];
-      if (auto skew = place.skewOf(own, k, shapeOf(operand), nameOfOperand(operand, function), mask))
-        data.skews.push_back(std::move(*skew));
-    }
-  if (term.getValue())
-    if (auto value = parse(std::string_view(*term.getValue())); value && place.mentionsPositions(*value))
-      data.skews.push_back(
-          place.diagramOf(term.getValue()->str(), "value of this function of positions", *value, resolved.guard, mask));
+  auto said = termOf(term);
+  for (size_t k = 0; k < said->size(); ++k) {
+    std::string name = nameOfOperand(term.getInputs()[k], function);
+    if (auto skew = place.skewOf(said->einsum, k, said->shapes[k], name, mask))
+      data.skews.push_back(std::move(*skew));
+  }
+  if (const std::optional<Expr> &value = said->factor; value && place.mentionsPositions(*value))
+    data.skews.push_back(place.diagramOf(term.getValue()->str(), "value of this function of positions", *value,
+                                         said->einsum.guard, mask));
 }
 
 llvm::Error Plotter::addScores() {
@@ -99,13 +93,13 @@ llvm::Error Plotter::addScores() {
   auto scores = empty(), biases = empty();
   std::string biasText;
   for (TermOp term : terms) {
-    TermAnalysis analysis = analyse(term, space);
+    TermAnalysis analysis = analyse(term);
     bool isContent = analysis.kind == TermKind::Content && !isTable(term, analysis);
     if (!isContent)
       biasText += (biasText.empty() ? "" : " + ") + term.getSubscripts().str();
-    auto factor = term.getValue() ? parse(std::string_view(*term.getValue())) : std::nullopt;
-    auto guard = term.getGuard() ? parse(std::string_view(*term.getGuard())) : std::nullopt;
-    double scale = term.getScale().convertToDouble();
+    auto said = termOf(term);
+    const std::optional<Expr> &factor = said->factor, &guard = said->einsum.guard;
+    double scale = said->scale;
     std::optional<TensorValues> values;
     if (!term.getInputs().empty())
       values.emplace(function, term, operands);
@@ -150,8 +144,9 @@ llvm::Error Plotter::addSimilarity(TermOp term, size_t operand, size_t dimension
   Value table = term.getInputs()[operand];
   if (!similar.insert({table.getAsOpaquePointer(), dimension}).second)
     return llvm::Error::success();
-  ResolvedEinsum resolved = resolve(term);
-  std::vector<int64_t> shape = shapeOf(table);
+  auto said = termOf(term);
+  const ResolvedEinsum &resolved = said->einsum;
+  const std::vector<int64_t> &shape = said->shapes[operand];
   // A row is made of what is contracted; every other dimension stays at 0.
   std::vector<int64_t> extents(shape.size(), 1);
   int64_t depth = 1;
@@ -216,11 +211,11 @@ llvm::Error Plotter::addSimilarities(TermOp term) {
         return error;
   }
   // A table of absolute positions: a row for each key, the same for all heads.
-  TermAnalysis analysis = analyse(term, space);
+  TermAnalysis analysis = analyse(term);
   if (analysis.kind != TermKind::Content || !isTable(term, analysis))
     return llvm::Error::success();
-  ResolvedEinsum resolved = resolve(term);
-  const std::vector<Expr> &subscripts = resolved.subscripts[analysis.other];
+  auto said = termOf(term);
+  const std::vector<Expr> &subscripts = said->einsum.subscripts[analysis.other];
   for (size_t d = 0; d < subscripts.size(); ++d)
     if (place.mentionsPositions(subscripts[d]))
       return addSimilarity(term, analysis.other, d);

@@ -1,6 +1,6 @@
 // A copy of the function that returns the value in question is given to the reference's interpreter.
 #include "tools/skewer/PlotValues.h"
-#include "dialect/IR/ElementFunction.h"
+#include "dialect/IR/Term.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
@@ -13,11 +13,11 @@ namespace skewer::driver {
 namespace {
 
 /// Where the mask hides a pair, the term may read outside its operands.
-Expr guardOf(AttentionOp attention, TermOp term) {
+Expr guardOf(const AttentionView &attention, const Term &term) {
   Expr guard = 1;
-  for (const std::optional<StringRef> &predicate : {attention.getMask(), term.getGuard()})
-    if (auto parsed = predicate ? parse(std::string_view(*predicate)) : std::nullopt)
-      guard = logicalAnd(guard, *parsed);
+  for (const std::optional<Expr> &predicate : {attention.mask, term.einsum.guard})
+    if (predicate)
+      guard = logicalAnd(guard, *predicate);
   return guard;
 }
 
@@ -25,14 +25,16 @@ Expr guardOf(AttentionOp attention, TermOp term) {
 /// others and its values.
 Value contractionOf(TermOp term, std::vector<std::string> &leading) {
   auto attention = term->getParentOfType<AttentionOp>();
-  ScoreSpace space = scoreSpace(attention);
-  ResolvedEinsum resolved = resolve(term);
+  auto view = viewOf(attention);
+  auto said = termOf(term);
+  const ScoreSpace &space = view->space;
+  const ResolvedEinsum &resolved = said->einsum;
   std::set<std::string> used;
   for (const std::vector<Expr> &operand : resolved.subscripts)
     for (const Expr &subscript : operand)
       used.merge(symbolsOf(subscript));
-  auto application = applicationOf(term);
-  Expr guard = guardOf(attention, term);
+  const std::optional<Application> &application = said->application;
+  Expr guard = guardOf(*view, *said);
   used.merge(symbolsOf(guard)); // a mask may differ from row to row of the batch where the term does not
   Einsum spec;
   for (size_t k = 0; k < term.getInputs().size(); ++k)

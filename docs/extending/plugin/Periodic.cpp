@@ -36,9 +36,10 @@ public:
   llvm::StringRef name() const override { return "periodic bias"; }
   bool isOfFunctions() const override { return true; }
 
-  std::optional<TermAnalysis> match(const TermView &view, const attn::ScoreSpace &space) const override {
+  std::optional<TermAnalysis> match(const attn::Term &term) const override {
+    const attn::ScoreSpace &space = *term.space;
     if (space.query.size() != 1 || space.key.size() != 1 ||
-        !isPeriodicOfOffset(*view.application, space.query[0], space.key[0]))
+        !isPeriodicOfOffset(*term.application, space.query[0], space.key[0]))
       return std::nullopt;
     TermAnalysis analysis;
     analysis.kind = TermKind::Custom;
@@ -47,11 +48,11 @@ public:
     return analysis;
   }
 
-  std::string describe(const TermView &, const TermAnalysis &analysis) const override {
+  std::string describe(const attn::Term &, const TermAnalysis &analysis) const override {
     return "a cosine of the offset: two lines of " + std::to_string(analysis.keyExtent) + " numbers a head";
   }
   /// Two products for each pair; the cosines are of the lines, not of the pairs.
-  double flops(const TermView &, const TermAnalysis &, double pairs) const override { return 4 * pairs; }
+  double flops(const attn::Term &, const TermAnalysis &, double pairs) const override { return 4 * pairs; }
 };
 
 void add(mlir::DialectRegistry *registry) {

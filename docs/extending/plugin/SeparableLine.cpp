@@ -90,7 +90,7 @@ public:
     if (!form.as<OtherTerm>())
       return false;
     const OtherTerm &term = *form.as<OtherTerm>();
-    if (!term.application || term.value || term.guard || !term.einsum.contracted.empty() ||
+    if (!term.application || term.factor || term.guard || !term.contracted.empty() ||
         shape.space.query.size() != 1 || shape.space.key.size() != 1)
       return false;
     for (const subscript::Expr &offset : term.offsets)

@@ -70,9 +70,9 @@ public:
   TermWork work(const TermForm &form, const AttentionShape &shape, const TileSizes &, const Target &) const override {
     double elements = double(shape.queries) * double(shape.keys), cycles = kElementCycles;
     if (const OtherTerm *term = form.as<OtherTerm>()) {
-      double steps = term->einsum.contracted.empty() ? 0 : 1;
-      for (const std::string &axis : term->einsum.contracted)
-        steps *= double(term->einsum.sizes.at(axis));
+      double steps = term->contracted.empty() ? 0 : 1;
+      for (const auto &[axis, size] : term->contracted)
+        steps *= double(size);
       cycles += kStepCycles * steps + (term->application ? term->application->function->flops() : 0);
     }
     return {0, elements * cycles};

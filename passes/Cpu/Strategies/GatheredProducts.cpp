@@ -28,8 +28,8 @@ public:
       LaneIndices indices(b, at, lanesAt, kernel.positions.indices, keyInOrder(shape));
       Value guard = term.guard ? indices.emitPredicate(*term.guard) : Value();
       Value x = b.mulf(sum(0, at, lanesAt, guard), b.constant(term.scale));
-      if (term.value)
-        x = b.mulf(x, arith::SIToFPOp::create(b.builder, b.vector, indices.emit(*term.value)));
+      if (term.factor)
+        x = b.mulf(x, arith::SIToFPOp::create(b.builder, b.vector, indices.emit(*term.factor)));
       x = guard ? b.select(guard, x, b.constant(0)) : x;
       Value where = b.add(row.line, b.sub(key, row.lowKey)), before = b.load(row.memory, where);
       Value after = b.addf(before, x), nothing = b.constant(-std::numeric_limits<float>::infinity());
@@ -42,10 +42,10 @@ public:
 private:
   /// The sum over the contracted axes from number `level` on. One of more than `kChunk` steps is added up in chains.
   Value sum(size_t level, Positions::Values at, const Positions::Values &lanesAt, Value guard) {
-    if (level == term.einsum.contracted.size())
+    if (level == term.contracted.size())
       return product(at, lanesAt, guard);
-    const std::string &axis = term.einsum.contracted[level];
-    int64_t size = term.einsum.sizes.at(axis);
+    const std::string &axis = term.contracted[level].first;
+    int64_t size = term.contracted[level].second;
     auto chain = [&](Value from, Value to) {
       return b.loop(from, to, 1, ValueRange{b.constant(0)}, [&](Value step, ValueRange total) {
         at[axis] = step;
@@ -87,12 +87,10 @@ public:
     if (!form.as<OtherTerm>())
       return false;
     const OtherTerm &term = *form.as<OtherTerm>();
-    if (term.einsum.contracted.empty() || term.application || term.offsets.empty())
+    if (term.contracted.empty() || term.application || term.offsets.empty())
       return false;
-    subscript::Domain domain = subscript::domainOf(shape.space.sizes);
-    domain.insert(shape.space.elements.begin(), shape.space.elements.end());
-    for (const std::string &axis : term.einsum.contracted) {
-      int64_t size = term.einsum.sizes.at(axis);
+    subscript::Domain domain = attn::domainOf(shape.space);
+    for (const auto &[axis, size] : term.contracted) {
       if (size == subscript::kRuntime)
         return false;
       domain[axis] = {0, size - 1};
@@ -100,15 +98,15 @@ public:
     return llvm::all_of(
                term.offsets,
                [&](const Expr &offset) { return fitsLanes(splitPlace(offset, shape.space).second, domain); }) &&
-           (!term.value || fitsLanes(*term.value, domain)) && (!term.guard || fitsLanes(*term.guard, domain));
+           (!term.factor || fitsLanes(*term.factor, domain)) && (!term.guard || fitsLanes(*term.guard, domain));
   }
 
   TermWork work(const TermForm &form, const AttentionShape &shape, const TileSizes &,
                 const Target &target) const override {
     const OtherTerm &term = *form.as<OtherTerm>();
     double steps = double(shape.queries) * double(shape.keys), operands = double(term.offsets.size());
-    for (const std::string &axis : term.einsum.contracted)
-      steps *= double(term.einsum.sizes.at(axis));
+    for (const auto &[axis, size] : term.contracted)
+      steps *= double(size);
     return {steps * operands, steps * operands * target.gatherCycles};
   }
 

@@ -20,12 +20,12 @@ struct IndexLine {
   Buffer buffer;
 };
 
-/// Element = scale × value × Π operand[base + place]. What of places, values and guards depends on the key alone is a
+/// Element = scale × factor × Π operand[base + place]. What of places, values and guards depends on the key alone is a
 /// line.
 struct LaneTerm {
   unsigned term = 0; // of AttentionShape::others
   std::vector<subscript::Expr> bases, places;
-  std::optional<subscript::Expr> value, guard;
+  std::optional<subscript::Expr> factor, guard;
 };
 
 class Lanes : public CpuStrategy {
@@ -73,8 +73,8 @@ public:
         lane.bases.push_back(base);
         lane.places.push_back(hoist(place));
       }
-      if (term.value)
-        lane.value = hoist(*term.value);
+      if (term.factor)
+        lane.factor = hoist(*term.factor);
       if (term.guard)
         lane.guard = hoist(*term.guard);
       laneTerms.push_back(std::move(lane));
@@ -127,8 +127,8 @@ public:
         for (auto [place, argument] : llvm::enumerate(term.arguments))
           x = b.mulf(x, b.gather(memory.arguments[argument], baseOf(lane.bases[place]),
                                  indices.emit(lane.places[place]), guard));
-        if (lane.value)
-          x = b.mulf(x, arith::SIToFPOp::create(b.builder, b.vector, indices.emit(*lane.value)));
+        if (lane.factor)
+          x = b.mulf(x, arith::SIToFPOp::create(b.builder, b.vector, indices.emit(*lane.factor)));
         sum = b.addf(sum, guard ? b.select(guard, x, b.constant(0)) : x);
       }
       if (kernel.linesHide() && !laneTerms.empty())

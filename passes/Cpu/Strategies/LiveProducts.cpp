@@ -19,10 +19,10 @@ struct Factors {
 std::optional<Walk> walkOf(const OtherTerm &term, unsigned place, const std::vector<std::string> &axes,
                            const AttentionShape &shape) {
   // Rows are packed for all positions: those at which the guard fails must be inside, too.
-  for (const Dimension &dimension : term.einsum.spec.operands[place])
+  for (const Dimension &dimension : term.term->einsum.spec.operands[place])
     if (dimension.axes.empty())
       return std::nullopt;
-  Domain domain = domainOf(term.einsum.sizes);
+  Domain domain = domainOf(term.term->einsum.sizes);
   Substitution leading, others;
   for (const std::string &symbol : symbolsOf(term.offsets[place]))
     (llvm::is_contained(shape.space.leading, symbol) ? leading : others)[symbol] = Expr(0);
@@ -36,7 +36,7 @@ std::optional<Walk> walkOf(const OtherTerm &term, unsigned place, const std::vec
   Walk walk;
   walk.argument = term.arguments[place];
   walk.base = simplify(substitute(term.offsets[place], others), domain);
-  walk.depth = stepOf(term.einsum.contracted.front());
+  walk.depth = stepOf(term.contracted.front().first);
   int64_t stride = stepOf(axes.back()), inner = 1;
   for (const std::string &axis : llvm::reverse(axes)) {
     if (stepOf(axis) != stride * inner)
@@ -62,7 +62,7 @@ class LiveProducts : public CpuStrategy {
 public:
   LiveProducts(CpuKernel &kernel, const OtherTerm &term)
       : CpuStrategy(kernel), term(term), factors(*factorsOf(term, kernel.shape)),
-        termDepth(term.einsum.sizes.at(term.einsum.contracted.front())), tiles(tilesOfGuard(*term.guard, kernel.shape)),
+        termDepth(term.contracted.front().second), tiles(tilesOfGuard(*term.guard, kernel.shape)),
         tables(groupTablesOf(*tiles, kernel.lanes, kernel.tileRows, kernel.tileVectors)) {}
   double variance() const override { return term.scale * term.scale * double(termDepth); }
   PackedKeys packedKeys() const override { return {&factors.key, termDepth}; }
@@ -172,21 +172,21 @@ public:
   StringRef name() const override { return "live_products"; }
   bool fits(const TermForm &form, const AttentionShape &shape) const override {
     const OtherTerm *term = form.as<OtherTerm>();
-    return term && term->guard && !term->value && !term->application && term->offsets.size() == 2 &&
-           term->einsum.contracted.size() == 1 && term->einsum.sizes.at(term->einsum.contracted.front()) != kRuntime &&
+    return term && term->guard && !term->factor && !term->application && term->offsets.size() == 2 &&
+           term->contracted.size() == 1 && term->contracted.front().second != kRuntime &&
            isKnownPairByPair(*term->guard, shape) && shape.queries <= kMostPairs / shape.keys &&
            factorsOf(*term, shape) && tilesOfGuard(*term->guard, shape);
   }
   void addSizes(const TermForm &form, const AttentionShape &, AttentionSizes &sizes) const override {
     const OtherTerm &term = *form.as<OtherTerm>();
-    sizes.extraPerRow += term.einsum.sizes.at(term.einsum.contracted.front());
+    sizes.extraPerRow += term.contracted.front().second;
   }
   /// The tiles in which the guard holds somewhere.
   TermWork work(const TermForm &form, const AttentionShape &shape, const TileSizes &tile,
                 const Target &target) const override {
     const OtherTerm &term = *form.as<OtherTerm>();
     auto tiles = tilesOfGuard(*term.guard, shape);
-    auto depth = double(term.einsum.sizes.at(term.einsum.contracted.front()));
+    auto depth = double(term.contracted.front().second);
     double flops = 2 * depth * double(shape.queries) * double(shape.keys) *
                    tiles->liveShare(tile.tileRows, tile.tileVectors * tile.lanes);
     return {flops, productCycles(flops, tile, target) + kPackCycles * double(shape.queries + shape.keys) * depth};

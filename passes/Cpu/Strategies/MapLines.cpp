@@ -19,7 +19,7 @@ public:
     original.push_back(term);
     for (unsigned place = 0; place < term.offsets.size(); ++place)
       term.offsets[place] = map.moved(term.offsets[place]);
-    for (std::optional<subscript::Expr> *expression : {&term.value, &term.guard})
+    for (std::optional<subscript::Expr> *expression : {&term.factor, &term.guard})
       if (*expression)
         *expression = map.moved(**expression);
     if (term.application)

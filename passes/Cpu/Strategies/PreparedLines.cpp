@@ -140,7 +140,7 @@ std::optional<SmallVector<unsigned>> PreparedLine::packedArguments() const {
     const OtherTerm &term = shape.others[number];
     arguments.append(term.arguments.begin(), term.arguments.end());
     llvm::append_range(expressions, term.offsets);
-    add(term.value);
+    add(term.factor);
     add(term.guard);
     if (term.application) // positions among its arguments
       return std::nullopt;
@@ -349,21 +349,6 @@ void PreparedLine::hide(ScoreTile &tile) {
     }
 }
 
-/// What of a term its prepared values depend on.
-static std::vector<subscript::Expr> expressionsOf(const OtherTerm &term) {
-  std::vector<subscript::Expr> expressions;
-  for (unsigned operand = 0; operand < term.offsets.size(); ++operand)
-    if (!term.isGate(operand))
-      expressions.push_back(term.offsets[operand]);
-  for (const auto &expression : {term.value, term.guard})
-    if (expression)
-      expressions.push_back(*expression);
-  if (term.application)
-    for (const attn::Application::Argument &argument : term.application->arguments)
-      expressions.push_back(argument.position);
-  return expressions;
-}
-
 /// One for each buffer.
 static std::vector<std::unique_ptr<CpuStrategy>> makePreparedLines(CpuKernel &kernel) {
   const AttentionShape &shape = kernel.shape;
@@ -383,7 +368,7 @@ static std::vector<std::unique_ptr<CpuStrategy>> makePreparedLines(CpuKernel &ke
   };
   for (auto [number, term] : llvm::enumerate(shape.others))
     if (!term.own && isPrepared(term.bias) && !term.onMap)
-      lineFor(term.bias, expressionsOf(term), !term.gates.empty(), false, term.sum).addTerm(number);
+      lineFor(term.bias, expressionsOf(term, term.gates), !term.gates.empty(), false, term.sum).addTerm(number);
   for (auto [number, part] : llvm::enumerate(shape.masks))
     if (isPrepared(part.kind))
       lineFor(part.kind, {part.predicate}, false, true, 0).addMask(number);
