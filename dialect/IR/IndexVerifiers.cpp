@@ -124,6 +124,18 @@ bool skewer::attn::areRangeEnds(Attribute attribute) {
          });
 }
 
+Location skewer::attn::withRangeEnds(Location operand, Location low, Location high) {
+  MLIRContext *context = operand.getContext();
+  return FusedLoc::get({operand, low, high}, StringAttr::get(context, kRangeEnds), context);
+}
+
+Location skewer::attn::placeOfRangeEnd(Location argument, bool isHigh) {
+  auto fused = dyn_cast<FusedLoc>(argument);
+  bool hasEnds = fused && fused.getLocations().size() == 3 &&
+                 fused.getMetadata() == StringAttr::get(argument.getContext(), kRangeEnds);
+  return hasEnds ? fused.getLocations()[isHigh ? 2 : 1] : argument;
+}
+
 LogicalResult AttnDialect::verifyRegionArgAttribute(Operation *op, unsigned region, unsigned number,
                                                     NamedAttribute attribute) {
   auto function = dyn_cast<FunctionOpInterface>(op);

@@ -14,7 +14,7 @@ void Diagnostics::error(StringRef place, const std::string &message) {
   ++errors;
   sink(diagnosticAt(sources, place, Severity::Error, message));
   for (auto &[call, scheme] : reverse(calls))
-    note(call, "in scheme '" + scheme + "', called here");
+    note(call, noteOfCall(scheme));
   if (exhausted())
     sink({Severity::Error, "too many errors, stopping here"});
 }
@@ -30,8 +30,11 @@ void Diagnostics::errorOfCall(StringRef place, const std::string &message) {
 
 void Diagnostics::warning(StringRef place, const std::string &message) {
   silenced = exhausted();
-  if (!silenced)
-    sink(diagnosticAt(sources, place, Severity::Warning, message));
+  if (silenced)
+    return;
+  sink(diagnosticAt(sources, place, Severity::Warning, message));
+  for (auto &[call, scheme] : reverse(calls))
+    note(call, noteOfCall(scheme));
 }
 
 void Diagnostics::remark(StringRef place, const std::string &message) {
@@ -40,7 +43,7 @@ void Diagnostics::remark(StringRef place, const std::string &message) {
     return;
   sink(diagnosticAt(sources, place, Severity::Note, message));
   for (auto &[call, scheme] : reverse(calls))
-    note(call, "in scheme '" + scheme + "', called here");
+    note(call, noteOfCall(scheme));
 }
 
 void Diagnostics::note(StringRef place, const std::string &message) {
@@ -50,6 +53,8 @@ void Diagnostics::note(StringRef place, const std::string &message) {
   note.isAttached = true;
   sink(std::move(note));
 }
+
+std::string noteOfCall(StringRef scheme) { return "in scheme '" + scheme.str() + "', called here"; }
 
 std::string withoutConstraint(StringRef message) {
   StringRef rest = message.rtrim();

@@ -55,6 +55,9 @@ private:
   Calls calls;
 };
 
+/// "in scheme 'rope', called here".
+std::string noteOfCall(llvm::StringRef scheme);
+
 /// A message without the number of a constraint at its end, "(einsum_c4)": those are for authors of passes.
 std::string withoutConstraint(llvm::StringRef message);
 

@@ -1,6 +1,8 @@
 // One function for a typed kernel, one operation for a tensor. Nothing is decided here.
 #include "dialect/Language/Emission.h"
+#include "dialect/IR/RangeEnds.h"
 #include "dialect/IR/Reductions.h"
+#include "dialect/IR/TextPlace.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -20,23 +22,57 @@ template <typename Op> mlir::Value createBinary(OpBuilder &builder, Location at,
   return Op::create(builder, at, inputs[0], inputs[1]);
 }
 
-/// Makes the operation that computes a function of elements (typed::Elementwise). The table has all of their names.
-mlir::Value elementwise(llvm::StringRef function, OpBuilder &builder, Location at, Inputs inputs) {
-  using Create = mlir::Value (*)(OpBuilder &, Location, Inputs);
-  static const std::map<llvm::StringRef, Create> functions = {
-      {"neg", createUnary<arith::NegFOp>},      {"exp", createUnary<math::ExpOp>},
-      {"log", createUnary<math::LogOp>},        {"sqrt", createUnary<math::SqrtOp>},
-      {"rsqrt", createUnary<math::RsqrtOp>},    {"tanh", createUnary<math::TanhOp>},
-      {"sin", createUnary<math::SinOp>},        {"cos", createUnary<math::CosOp>},
-      {"erf", createUnary<math::ErfOp>},        {"floor", createUnary<math::FloorOp>},
-      {"ceil", createUnary<math::CeilOp>},      {"round", createUnary<math::RoundEvenOp>},
-      {"abs", createUnary<math::AbsFOp>},       {"+", createBinary<arith::AddFOp>},
-      {"-", createBinary<arith::SubFOp>},       {"*", createBinary<arith::MulFOp>},
-      {"/", createBinary<arith::DivFOp>},       {"^", createBinary<math::PowFOp>},
-      {"min", createBinary<arith::MinimumFOp>}, {"max", createBinary<arith::MaximumFOp>},
-  };
-  return functions.at(function)(builder, at, inputs);
+// A function without its operation does not compile.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic error "-Wswitch"
+/// Makes the operation that computes a function of elements.
+mlir::Value elementwise(typed::Function function, OpBuilder &builder, Location at, Inputs inputs) {
+  using typed::Function;
+  switch (function) {
+  case Function::Negate:
+    return createUnary<arith::NegFOp>(builder, at, inputs);
+  case Function::Exp:
+    return createUnary<math::ExpOp>(builder, at, inputs);
+  case Function::Log:
+    return createUnary<math::LogOp>(builder, at, inputs);
+  case Function::Sqrt:
+    return createUnary<math::SqrtOp>(builder, at, inputs);
+  case Function::Rsqrt:
+    return createUnary<math::RsqrtOp>(builder, at, inputs);
+  case Function::Tanh:
+    return createUnary<math::TanhOp>(builder, at, inputs);
+  case Function::Sin:
+    return createUnary<math::SinOp>(builder, at, inputs);
+  case Function::Cos:
+    return createUnary<math::CosOp>(builder, at, inputs);
+  case Function::Erf:
+    return createUnary<math::ErfOp>(builder, at, inputs);
+  case Function::Floor:
+    return createUnary<math::FloorOp>(builder, at, inputs);
+  case Function::Ceil:
+    return createUnary<math::CeilOp>(builder, at, inputs);
+  case Function::Round:
+    return createUnary<math::RoundEvenOp>(builder, at, inputs);
+  case Function::Abs:
+    return createUnary<math::AbsFOp>(builder, at, inputs);
+  case Function::Add:
+    return createBinary<arith::AddFOp>(builder, at, inputs);
+  case Function::Subtract:
+    return createBinary<arith::SubFOp>(builder, at, inputs);
+  case Function::Multiply:
+    return createBinary<arith::MulFOp>(builder, at, inputs);
+  case Function::Divide:
+    return createBinary<arith::DivFOp>(builder, at, inputs);
+  case Function::Power:
+    return createBinary<math::PowFOp>(builder, at, inputs);
+  case Function::Minimum:
+    return createBinary<arith::MinimumFOp>(builder, at, inputs);
+  case Function::Maximum:
+    return createBinary<arith::MaximumFOp>(builder, at, inputs);
+  }
+  llvm_unreachable("every function has its case");
 }
+#pragma GCC diagnostic pop
 
 class Emission {
 public:
@@ -70,7 +106,7 @@ private:
   Type typeOf(typed::Element);
   RankedTensorType typeOf(const Dimensions &, typed::Element);
   RankedTensorType type() { return typeOf(at->dimensions, at->element); }
-  Location location() { return location(at->place); }
+  Location location();
   ArrayAttr shapeOf(const Dimensions &);
   StringAttr text(const std::string &text) { return builder.getStringAttr(text); }
   StringAttr text(const std::optional<subscript::Expr> &expression) {
@@ -99,6 +135,14 @@ Location Emission::location(StringRef place) {
   auto [line, column] = sources.getLineAndColumn(at, buffer);
   return FileLineColLoc::get(builder.getContext(), sources.getMemoryBuffer(buffer)->getBufferIdentifier(), line,
                              column);
+}
+
+/// The place of the tensor that is emitted, with the calls of schemes that led there.
+Location Emission::location() {
+  SmallVector<std::pair<std::string, Location>> calls;
+  for (const auto &[place, scheme] : llvm::reverse(at->calls))
+    calls.emplace_back(scheme, location(place));
+  return attn::calledFrom(location(at->place), calls);
 }
 
 Type Emission::typeOf(typed::Element element) {
@@ -272,6 +316,10 @@ void Emission::createFunction() {
                           builder.getDenseI64ArrayAttr({operand.range->low, operand.range->high}));
   }
   block = function.addEntryBlock();
+  for (auto [argument, operand] : llvm::zip(block->getArguments(), kernel.operands)) {
+    Location place = location(operand.name);
+    argument.setLoc(operand.range ? attn::withRangeEnds(place, location(operand.low), location(operand.high)) : place);
+  }
   for (const typed::Origin &origin : kernel.origins) {
     unsigned number = function.getNumArguments();
     auto type = RankedTensorType::get({1}, builder.getI32Type());

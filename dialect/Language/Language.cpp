@@ -1,5 +1,6 @@
 // The language's entry: text in, a verified module out.
 #include "dialect/Language/Language.h"
+#include "dialect/IR/TextPlace.h"
 #include "dialect/Language/Emission.h"
 #include "dialect/Language/Typer.h"
 #include "dialect/Language/Parser.h"
@@ -14,15 +15,24 @@ using namespace mlir;
 
 namespace skewer::language {
 
-StringRef placeOf(SourceMgr &sources, Location location) {
-  auto at = location->findInstanceOf<FileLineColLoc>();
-  for (unsigned buffer = 1; at && buffer <= sources.getNumBuffers(); ++buffer)
-    if (sources.getMemoryBuffer(buffer)->getBufferIdentifier() == at.getFilename().getValue()) {
-      SMLoc place = sources.FindLocForLineAndColumn(buffer, at.getLine(), at.getColumn());
-      if (place.isValid())
+/// `file` is the name of a buffer.
+static StringRef placeAt(SourceMgr &sources, StringRef file, unsigned line, unsigned column) {
+  for (unsigned buffer = 1; line && buffer <= sources.getNumBuffers(); ++buffer)
+    if (sources.getMemoryBuffer(buffer)->getBufferIdentifier() == file)
+      if (SMLoc place = sources.FindLocForLineAndColumn(buffer, line, column); place.isValid())
         return StringRef(place.getPointer(), 1);
-    }
   return {};
+}
+
+StringRef placeOf(SourceMgr &sources, Location location) {
+  attn::TextPlace place = attn::textPlaceOf(location);
+  return placeAt(sources, place.file, place.line, place.column);
+}
+
+void visitCalls(SourceMgr &sources, Location location,
+                llvm::function_ref<void(StringRef place, const std::string &text)> visit) {
+  for (const attn::SchemeCallPlace &call : attn::textPlaceOf(location).calls)
+    visit(placeAt(sources, call.file, call.line, call.column), noteOfCall(call.scheme));
 }
 
 /// `visit` gets each kernel as it is typed.
@@ -79,6 +89,8 @@ static OwningOpRef<ModuleOp> importText(SourceMgr &sources, const Options &optio
       diagnostics.error(place, about ? "this has no meaning: " + *about : message);
     } else
       diagnostics.warning(place, message);
+    visitCalls(sources, diagnostic.getLocation(),
+               [&](StringRef call, const std::string &text) { diagnostics.note(call, text); });
     for (mlir::Diagnostic &note : diagnostic.getNotes())
       diagnostics.note(placeOf(sources, note.getLocation()), note.str());
     return success();

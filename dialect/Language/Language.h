@@ -32,7 +32,8 @@ struct Options {
 ///   - the function carries {attn.kernel, attn.sizes = ["batch", …]}, the run-time sizes in order of declaration, and
 ///     attn.lengths = {N = 4096 : i64}, the bounds of the lengths that the text declares, where it declares some: it is
 ///     the layer of the lengths that the options say;
-///   - every operation has the FileLineColLoc of the text that said it, in a NameLoc where a statement of the kernel
+///   - every operation has the FileLineColLoc of the text that said it, in a CallSiteLoc where that is a scheme's
+///     (dialect/IR/TextPlace.h), in a NameLoc where a statement of the kernel
 ///     names its value; the location inside has the value's type as its metadata.
 ///   - a scalar beside a tensor is a splat arith.constant, or tensor.splat with tensor.dim where a size is a run-time
 ///   one;
@@ -62,6 +63,12 @@ std::optional<TypedText> typedTensors(llvm::SourceMgr &sources, const Options &,
                                       DiagnosticSink diagnostics);
 /// The text at a location of an operation, of one character; no place where it is in none of the buffers.
 llvm::StringRef placeOf(llvm::SourceMgr &sources, mlir::Location);
+/// A note for each call of a scheme that led to a location, the innermost first.
+void visitCalls(llvm::SourceMgr &sources, mlir::Location,
+                llvm::function_ref<void(llvm::StringRef place, const std::string &text)> visit);
+
+/// The functions of one argument that the language has, of numbers, positions and tensors alike: "exp", "abs".
+std::vector<llvm::StringRef> functionsOfOneArgument();
 
 /// Name and text of every built-in scheme file (dialect/Schemes/*.attn, embedded at build time).
 struct SchemeFile {

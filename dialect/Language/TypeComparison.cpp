@@ -34,7 +34,7 @@ Truth truthOf(const typed::Tensor &tensor) {
   if (auto *position = tensor.as<typed::Position>())
     return subscript::isPredicate(position->expression) ? Truth::OfPositions : Truth::None;
   if (auto *elements = tensor.as<typed::Elementwise>();
-      elements && (elements->function == "min" || elements->function == "max"))
+      elements && (elements->function == typed::Function::Minimum || elements->function == typed::Function::Maximum))
     return both(*operands[0], *operands[1]);
   if (tensor.as<typed::Rearrange>() || tensor.as<typed::Reshape>() || tensor.as<typed::Slice>() ||
       tensor.as<typed::Gather>())

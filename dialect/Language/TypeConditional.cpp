@@ -236,7 +236,8 @@ Value Typer::choose(const Node &node, const Node &condition, const Value &predic
     return {};
   frame.tensor = !first.good()    ? second.tensor
                  : !second.good() ? first.tensor
-                                  : elementwise(node, "+", {first.tensor, second.tensor}, frame.dimensions);
+                                  : elementwise(node, typed::Function::Add, {first.tensor, second.tensor},
+                                                frame.dimensions);
   frame.finite = std::move(finite);
   return frame;
 }
@@ -311,7 +312,8 @@ Value Typer::constantWhere(const Node &node, const Node &condition, double numbe
     value = rearrange(node, value, used, names, dimensions);
   if (!value.good() || number == 1)
     return value;
-  value.tensor = elementwise(node, "*", {value.tensor, splat(node, number, dimensions)}, dimensions);
+  value.tensor =
+      elementwise(node, typed::Function::Multiply, {value.tensor, splat(node, number, dimensions)}, dimensions);
   return value;
 }
 

@@ -12,9 +12,9 @@ typed::Tensor *Typer::splat(const Node &node, double number, const Dimensions &d
   return append(node, typed::Splat{static_cast<float>(number)}, {}, dimensions);
 }
 
-typed::Tensor *Typer::elementwise(const Node &node, StringRef function, ArrayRef<typed::Tensor *> operands,
+typed::Tensor *Typer::elementwise(const Node &node, typed::Function function, ArrayRef<typed::Tensor *> operands,
                                   const Dimensions &dimensions) {
-  return append(node, typed::Elementwise{function.str()}, operands, dimensions);
+  return append(node, typed::Elementwise{function}, operands, dimensions);
 }
 
 /// Arithmetic is in f32; f16 and bf16 are only how operands and results are stored.
@@ -121,6 +121,9 @@ static bool addsInfinity(const Value &value) {
 }
 
 Value Typer::arithmetic(const Node &node, StringRef op, Value left, Value right) {
+  std::optional<typed::Function> function = typed::functionNamed(op);
+  if (!function)
+    return error(node.text, "'" + op.str() + "' is of numbers and positions, found a tensor");
   if (node.kind == NodeKind::Binary && (op == "+" || op == "-")) {
     noteFiniteMask(node, op, right, *node.operands[1]);
     noteFiniteMask(node, "+", left, *node.operands[0]);
@@ -153,7 +156,7 @@ Value Typer::arithmetic(const Node &node, StringRef op, Value left, Value right)
   if (!left.good() || !right.good())
     return {};
   if (op == "neg") {
-    left.tensor = elementwise(node, "neg", left.tensor, left.dimensions);
+    left.tensor = elementwise(node, typed::Function::Negate, left.tensor, left.dimensions);
     return left;
   }
   bool square = op == "^" && right.is(ValueKind::Number) && right.number == 2;
@@ -174,7 +177,8 @@ Value Typer::arithmetic(const Node &node, StringRef op, Value left, Value right)
     for (auto [mask, other] : {std::pair(left.tensor, right.tensor), std::pair(right.tensor, left.tensor)})
       if (isZero(*mask))
         return left.tensor = other, left;
-  left.tensor = elementwise(node, square ? "*" : op, {left.tensor, right.tensor}, left.dimensions);
+  left.tensor = elementwise(node, square ? typed::Function::Multiply : *function, {left.tensor, right.tensor},
+                            left.dimensions);
   return left;
 }
 

@@ -9,7 +9,8 @@ namespace skewer::language {
 using subscript::Expr;
 
 namespace {
-/// The functions of one argument, on numbers. On tensors emission computes them, but for relu and sigmoid.
+/// The functions of one argument, on numbers. Each is of positions too (realFunction) and of tensors
+/// (elementwiseFunction).
 using Function = double (*)(double);
 const std::map<StringRef, Function> &functionsOfOne() {
   static const std::map<StringRef, Function> functions = {
@@ -31,6 +32,13 @@ const std::map<StringRef, Function> &functionsOfOne() {
   return functions;
 }
 } // namespace
+
+std::vector<StringRef> functionsOfOneArgument() {
+  std::vector<StringRef> names;
+  for (const auto &[name, function] : functionsOfOne())
+    names.push_back(name);
+  return names;
+}
 
 StringRef Typer::elementwiseName(RealKind kind) {
   for (const auto &entry : functionsOfOne())
@@ -210,24 +218,27 @@ Value Typer::typeFunction(const Node &node) {
 
 Value Typer::elementwiseFunction(const Node &node, StringRef name, Value tensor) {
   Value value = widen(node, std::move(tensor));
-  auto compute = [&](StringRef function, ArrayRef<typed::Tensor *> operands) {
+  using typed::Function;
+  auto compute = [&](Function function, ArrayRef<typed::Tensor *> operands) {
     return elementwise(node, function, operands, value.dimensions);
   };
   if (name == "exp" && !value.finite.empty()) { // exp(-inf) is 0, as of what is hidden
-    value.tensor = compute("exp", value.tensor);
+    value.tensor = compute(Function::Exp, value.tensor);
     return shown(node, value);
   }
   value = written(node, std::move(value));
   if (!value.good())
     return {};
   if (name == "relu") {
-    value.tensor = compute("max", {value.tensor, splat(node, 0, value.dimensions)});
+    value.tensor = compute(Function::Maximum, {value.tensor, splat(node, 0, value.dimensions)});
   } else if (name == "sigmoid") { // 1 / (1 + exp(-x))
     typed::Tensor *one = splat(node, 1, value.dimensions);
-    typed::Tensor *power = compute("exp", compute("neg", value.tensor));
-    value.tensor = compute("/", {one, compute("+", {power, one})});
+    typed::Tensor *power = compute(Function::Exp, compute(Function::Negate, value.tensor));
+    value.tensor = compute(Function::Divide, {one, compute(Function::Add, {power, one})});
+  } else if (auto function = typed::functionNamed(name)) {
+    value.tensor = compute(*function, value.tensor);
   } else {
-    value.tensor = compute(name, value.tensor);
+    return error(node.text, "'" + name.str() + "' is of numbers and positions, found a tensor");
   }
   return value;
 }

@@ -19,7 +19,7 @@ Value Typer::indexOperand(StringRef name, Dimensions dimensions) {
 }
 
 /// The promised values of a kernel's operand; false after an error.
-bool Typer::declaredRange(const KernelOperand &operand, std::optional<subscript::Range> &range) {
+bool Typer::declaredRange(const KernelOperand &operand, typed::Operand &stated) {
   const TypeExpression &type = *operand.type;
   if (!type.low)
     return true;
@@ -38,7 +38,8 @@ bool Typer::declaredRange(const KernelOperand &operand, std::optional<subscript:
     return error(type.low->text, "the range of '" + operand.name.str() + "', " + std::to_string(*low) + ".." +
                                      std::to_string(*high) + ", has values that do not fit i32"),
            false;
-  range = subscript::Range{*low, *high};
+  stated.range = subscript::Range{*low, *high};
+  stated.low = type.low->text, stated.high = type.high->text;
   return true;
 }
 

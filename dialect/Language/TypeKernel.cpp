@@ -45,7 +45,7 @@ bool Typer::declareOperands(const Kernel &kernel, Scope &own, typed::Kernel &dec
     typed::Operand &stated = declared.operands.emplace_back();
     stated.name = operand.name, stated.dimensions = dimensions;
     stated.element = typed::elementNamed(operand.type->element), stated.isConst = operand.isConst;
-    good &= declaredRange(operand, stated.range);
+    good &= declaredRange(operand, stated);
     good &= declaredSpread(operand, stated.spread);
     auto [entry, fresh] = own.declared.insert({operand.name.str(), operand.name});
     if (!fresh) {

@@ -99,9 +99,9 @@ Value Typer::atRunTime(const Node &node, const RealFunction &f) {
   typed::Tensor *a = operands[0].tensor, *b = operands.back().tensor;
   for (StringRef op : {"+", "-", "*", "/", "^"})
     if (realOperator(op) == f.kind)
-      return tensorValue(elementwise(node, op, {a, b}, {{1}}), {{1}});
+      return tensorValue(elementwise(node, *typed::functionNamed(op), {a, b}, {{1}}), {{1}});
   if (f.kind == RealKind::Negate)
-    return tensorValue(elementwise(node, "neg", a, {{1}}), {{1}});
+    return tensorValue(elementwise(node, typed::Function::Negate, a, {{1}}), {{1}});
   if (f.kind == RealKind::Single)
     return operands[0];
   if (StringRef name = elementwiseName(f.kind); !name.empty())

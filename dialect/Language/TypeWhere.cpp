@@ -175,7 +175,7 @@ Value Typer::written(const Node &node, Value value) {
   Value lowest = constantWhere(node, node, -INFINITY, predicate, named.dimensions);
   if (!numbers.good() || !lowest.good())
     return {};
-  numbers.tensor = elementwise(node, "+", {numbers.tensor, lowest.tensor}, numbers.dimensions);
+  numbers.tensor = elementwise(node, typed::Function::Add, {numbers.tensor, lowest.tensor}, numbers.dimensions);
   return numbers;
 }
 

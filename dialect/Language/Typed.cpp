@@ -102,6 +102,63 @@ attn::IndexMap indexMapOf(const Tensor &tensor) {
   return tensor.as<Skew>() ? attn::indexMapOfSkew(result) : attn::indexMapOfReshape(input, result);
 }
 
+StringRef nameOf(Function function) {
+  switch (function) {
+  case Function::Negate:
+    return "neg";
+  case Function::Exp:
+    return "exp";
+  case Function::Log:
+    return "log";
+  case Function::Sqrt:
+    return "sqrt";
+  case Function::Rsqrt:
+    return "rsqrt";
+  case Function::Tanh:
+    return "tanh";
+  case Function::Sin:
+    return "sin";
+  case Function::Cos:
+    return "cos";
+  case Function::Erf:
+    return "erf";
+  case Function::Floor:
+    return "floor";
+  case Function::Ceil:
+    return "ceil";
+  case Function::Round:
+    return "round";
+  case Function::Abs:
+    return "abs";
+  case Function::Add:
+    return "+";
+  case Function::Subtract:
+    return "-";
+  case Function::Multiply:
+    return "*";
+  case Function::Divide:
+    return "/";
+  case Function::Power:
+    return "^";
+  case Function::Minimum:
+    return "min";
+  case Function::Maximum:
+    return "max";
+  }
+  return "";
+}
+
+std::optional<Function> functionNamed(StringRef name) {
+  static const StringMap<Function> functions = [] {
+    StringMap<Function> all;
+    for (int k = 0; k <= static_cast<int>(Function::Maximum); ++k)
+      all.insert({nameOf(static_cast<Function>(k)), static_cast<Function>(k)});
+    return all;
+  }();
+  auto found = functions.find(name);
+  return found == functions.end() ? std::nullopt : std::optional(found->second);
+}
+
 StringRef nameOf(Element element) {
   switch (element) {
   case Element::F32:

@@ -65,9 +65,31 @@ struct Rearrange {
   subscript::AxisSizes sizes;
 };
 
-/// A function of each element, or of the elements of two tensors of one shape: "exp", "neg", "+", "min".
+/// A function of each element, or of the elements of two tensors of one shape, that is one operation.
+enum class Function {
+  Negate,
+  Exp,
+  Log,
+  Sqrt,
+  Rsqrt,
+  Tanh,
+  Sin,
+  Cos,
+  Erf,
+  Floor,
+  Ceil,
+  Round,
+  Abs,
+  Add,
+  Subtract,
+  Multiply,
+  Divide,
+  Power,
+  Minimum,
+  Maximum
+};
 struct Elementwise {
-  std::string function;
+  Function function;
 };
 /// A function of elements that the dialect or a plugin defines.
 struct Apply {
@@ -103,7 +125,8 @@ struct Tensor {
   std::vector<Tensor *> operands;
   Dimensions dimensions; // in their order, by the names that they had when it was made
   Element element = Element::F32;
-  llvm::StringRef place; // of the text that says it
+  llvm::StringRef place;        // of the text that says it
+  Diagnostics::Calls calls = {}; // of schemes, that led there
   /// What the first statement that names it calls it, and its elements then; empty where none does.
   llvm::StringRef name = {};
   Element namedElement = Element::F32;
@@ -122,6 +145,7 @@ struct Operand {
   Element element = Element::F32;
   bool isConst = false;
   std::optional<subscript::Range> range = {}; // that the text promises
+  llvm::StringRef low = {}, high = {};        // the places of its ends
   Spread spread = {};
 };
 struct Result {
@@ -182,6 +206,10 @@ void sayTableOutside(Diagnostics &, const Lookups &, llvm::StringRef place, cons
 /// How a skew, a pad, a reshape or a slice moves the elements of its operand.
 attn::IndexMap indexMapOf(const Tensor &);
 
+/// "exp", "+", "min": a function as texts write it, "neg" where they write a sign.
+llvm::StringRef nameOf(Function);
+/// The function of that name.
+std::optional<Function> functionNamed(llvm::StringRef);
 /// "f32", "bf16": an element type as texts write it.
 llvm::StringRef nameOf(Element);
 /// The element type of that name; f32 where it is none.

@@ -64,7 +64,7 @@ struct Description {
   std::string operator()(const Rearrange &rearrange) {
     return "rearrange" + quoted(rearrange.text) + with(rearrange.sizes);
   }
-  std::string operator()(const Elementwise &elements) { return elements.function; }
+  std::string operator()(const Elementwise &elements) { return nameOf(elements.function).str(); }
   std::string operator()(const Apply &apply) { return "apply" + quoted(apply.function); }
   std::string operator()(const Cast &) { return "cast"; }
   std::string operator()(const Skew &) { return "skew"; }

@@ -174,7 +174,7 @@ private:
 
   // TypeIndices.cpp: run-time index operands.
   Value indexOperand(llvm::StringRef name, Dimensions);
-  bool declaredRange(const KernelOperand &, std::optional<subscript::Range> &);
+  bool declaredRange(const KernelOperand &, typed::Operand &);
   std::optional<double> numberOfSpread(const Node &, const std::string &what);
   bool declaredSpread(const KernelOperand &, typed::Spread &);
   Value typeIndexRead(const Node &, const Value &operand);
@@ -306,7 +306,7 @@ private:
   Value positionTensor(const Node &, const subscript::Expr &, Dimensions);
   Value widen(const Node &, Value);
   typed::Tensor *splat(const Node &, double number, const Dimensions &);
-  typed::Tensor *elementwise(const Node &, llvm::StringRef function, llvm::ArrayRef<typed::Tensor *> operands,
+  typed::Tensor *elementwise(const Node &, typed::Function, llvm::ArrayRef<typed::Tensor *> operands,
                              const Dimensions &);
 
   // TypeNumbers.cpp: numbers beside tensors, which lengths may decide when the kernel runs.

@@ -25,18 +25,6 @@ void collect(Location location, SmallVectorImpl<Location> &records) {
   }
 }
 
-std::optional<FileLineColLoc> placeOf(Location location) {
-  std::optional<FileLineColLoc> found;
-  location->walk([&](Location inner) {
-    if (auto place = dyn_cast<FileLineColLoc>(inner)) {
-      found = place;
-      return WalkResult::interrupt();
-    }
-    return WalkResult::advance();
-  });
-  return found;
-}
-
 Location fuse(Location location, ArrayRef<Location> records) {
   if (records.empty())
     return location;
@@ -66,9 +54,7 @@ Location skewer::withComposed(Location location, Operation *op) {
       {builder.getNamedAttr(kBytes, builder.getI64IntegerAttr(type.getElementTypeBitWidth() / 8)),
        builder.getNamedAttr(kComposed, builder.getStringAttr(op->getName().stripDialect())),
        builder.getNamedAttr(kShape, builder.getDenseI64ArrayAttr(shape))});
-  Location place = UnknownLoc::get(op->getContext());
-  if (auto known = placeOf(op->getLoc()))
-    place = *known;
+  Location place = attn::firstPlace(op->getLoc()).value_or(UnknownLoc::get(op->getContext()));
   records.push_back(FusedLoc::get(op->getContext(), {place}, record));
   return fuse(location, records);
 }
@@ -104,11 +90,7 @@ std::vector<ComposedOperation> skewer::composedInto(Location location) {
       composed.shape.assign(shape.asArrayRef().begin(), shape.asArrayRef().end());
     if (auto bytes = record.getAs<IntegerAttr>(kBytes))
       composed.elementBytes = bytes.getInt();
-    if (auto place = placeOf(at)) {
-      composed.file = place->getFilename().str();
-      composed.line = place->getLine();
-      composed.column = place->getColumn();
-    }
+    composed.place = attn::textPlaceOf(at);
     result.push_back(std::move(composed));
   }
   return result;

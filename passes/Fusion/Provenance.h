@@ -1,5 +1,6 @@
 // What the fusion passes composed away, remembered in locations: for people who ask, never for a decision.
 #pragma once
+#include "dialect/IR/TextPlace.h"
 #include "mlir/IR/Location.h"
 #include "mlir/IR/Operation.h"
 #include <string>
@@ -12,8 +13,7 @@ struct ComposedOperation {
   std::string operation;      // "pad", "reshape", "slice", "einsum", "mulf": the name without its dialect
   std::vector<int64_t> shape; // of its result; -1 for a run-time size
   int64_t elementBytes = 4;
-  std::string file; // empty: unknown
-  unsigned line = 0, column = 0;
+  attn::TextPlace place;
 };
 
 /// `location`, and with it `op` and all that had become part of `op`. `location` stays the first place that is found in

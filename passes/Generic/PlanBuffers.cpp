@@ -1,5 +1,6 @@
 // Where the stages' results lie in the shared workspace: buffers that do not live together share memory.
 #include "dialect/IR/Reductions.h"
+#include "dialect/IR/TextPlace.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "passes/Generic/Kernel.h"
 #include "passes/Stages/PrefixSum.h"
@@ -42,15 +43,6 @@ int64_t placeAll(std::vector<Interval> &intervals, bool scaled) {
   return total;
 }
 
-unsigned lineOf(Value value) {
-  unsigned line = 0;
-  value.getLoc()->walk([&](Location inner) {
-    auto place = dyn_cast<FileLineColRange>(inner);
-    line = place ? place.getStartLine() : 0;
-    return place ? WalkResult::interrupt() : WalkResult::advance();
-  });
-  return line;
-}
 } // namespace
 
 bool Kernel::planBuffers() {
@@ -75,7 +67,7 @@ bool Kernel::planBuffers() {
     return place;
   };
   for (auto [number, stage] : llvm::enumerate(stages)) {
-    StagePlan described{nameOf(stage.kind), lineOf(stage.result), {}};
+    StagePlan described{nameOf(stage.kind), attn::textPlaceOf(stage.result.getLoc()).lineOfSpec(), {}};
     if (stage.result.getDefiningOp<attn::LogSumExpOp>())
       described.title = "logsumexp";
     if (auto extremum = stage.result.getDefiningOp<attn::ExtremumOp>())

@@ -48,7 +48,8 @@ LogicalResult Fitter::fitShapes() {
     auto stated = own.getArgAttrOfType<ArrayAttr>(k, "attn.shape");
     ArrayAttr shape = fitShape([k](func::FuncOp f) { return f.getArgumentTypes()[k]; }, stated);
     if (!shape)
-      return refuse(own, "argument " + Twine(k) + " has a dimension that is no sum of products of lengths");
+      return refuse(own.getArgument(k).getLoc(),
+                    "argument " + Twine(k) + " has a dimension that is no sum of products of lengths");
     own.setArgAttr(k, "attn.shape", shape);
   }
   for (unsigned k = 0; k < own.getNumResults(); ++k) {
@@ -79,10 +80,13 @@ LogicalResult Fitter::fitRanges() {
     auto least = low ? subscript::bound(low->expression(), lengths) : std::nullopt;
     auto most = high ? subscript::bound(high->expression(), lengths) : std::nullopt;
     std::string name = own.getArgAttrOfType<StringAttr>(k, attn::kArgumentName).str();
+    auto place = [&](bool isHigh) { return attn::placeOfRangeEnd(own.getArgument(k).getLoc(), isHigh); };
     if (!least || !most)
-      return refuse(own, "the range of '" + name + "' has an end that is no sum of products of lengths");
+      return refuse(place(least.has_value()),
+                    "the range of '" + name + "' has an end that is no sum of products of lengths");
     if (least->range.low < INT32_MIN || most->range.high > INT32_MAX)
-      return refuse(own, "the range of '" + name + "' has values that do not fit i32 at some length");
+      return refuse(place(least->range.low >= INT32_MIN),
+                    "the range of '" + name + "' has values that do not fit i32 at some length");
     own.setArgAttr(k, attn::kArgumentRange, builder.getDenseI64ArrayAttr({least->range.low, most->range.high}));
     own.setArgAttr(k, attn::kRangeEnds, builder.getArrayAttr({extentOf(lows), extentOf(highs)}));
   }

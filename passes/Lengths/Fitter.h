@@ -20,9 +20,10 @@ private:
   /// The operations at one place, the first that of the bounds.
   using Same = llvm::SmallVector<mlir::Operation *>;
 
-  mlir::LogicalResult refuse(mlir::Operation *op, const llvm::Twine &what) {
-    return op->emitError() << "a layer of run-time length: " << what
-                           << "; give the length its value at compile time (-D), or write this in another way";
+  mlir::LogicalResult refuse(mlir::Operation *op, const llvm::Twine &what) { return refuse(op->getLoc(), what); }
+  mlir::LogicalResult refuse(mlir::Location place, const llvm::Twine &what) {
+    return mlir::emitError(place) << "a layer of run-time length: " << what
+                                  << "; give the length its value at compile time (-D), or write this in another way";
   }
   mlir::LogicalResult fitBlocks(llvm::ArrayRef<mlir::Block *>);
   mlir::LogicalResult fit(const Same &);

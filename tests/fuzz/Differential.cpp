@@ -150,7 +150,7 @@ private:
     for (const Remark &remark : remarks)
       if (remark.text.find("depends on the query only") != std::string::npos) {
         outcome.classes.push_back("query only");
-        numbers.insert(remark.line - 1);
+        numbers.insert(remark.place.lineOfSpec() - 1);
       }
     for (size_t number = lines.size(); number-- > 0;) {
       auto [name, value] = lines[number].split(" = ");

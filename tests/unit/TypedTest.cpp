@@ -1,10 +1,12 @@
 // The typed tensors of a kernel: their dimensions are those of the operations that emission writes, one for each.
 #include "dialect/Language/Language.h"
+#include "dialect/Language/Typed.h"
 #include "tests/unit/LanguageTesting.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
+#include <set>
 
 using namespace skewer;
 using llvm::StringRef;
@@ -122,6 +124,29 @@ TEST(Typed, ATextWithAnErrorHasNone) {
   EXPECT_FALSE(Both("kernel layer(q : f32[4]) -> f32[4] {\n  return q + r\n}\n").typed.has_value());
   // One that only the finished kernel shows: the table has fewer rows than are read.
   EXPECT_FALSE(Both("kernel layer(t : f32[4]) -> f32[5] {\n  return einsum(\"(i) -> i\", t, i = 5)\n}\n").typed.has_value());
+}
+
+// A function of one argument is one of numbers, of positions and of tensors; what it is of tensors, emission has.
+TEST(Functions, OfOneArgumentAreOfEverything) {
+  EXPECT_GE(language::functionsOfOneArgument().size(), 14u);
+  for (StringRef name : language::functionsOfOneArgument()) {
+    std::string text = "kernel k(x : f32[4]) -> f32[4] {\n  y = einsum(\"n -> n\", x)\n  return NAME(y) + NAME((n + 1) / 3) + NAME(0.5)\n}\n";
+    for (size_t at; (at = text.find("NAME")) != std::string::npos;)
+      text.replace(at, 4, name.str());
+    Both both(text);
+    EXPECT_TRUE(both.module && both.typed) << name.str();
+  }
+}
+
+TEST(Functions, OfElementsHaveOneNameEach) {
+  std::set<StringRef> names;
+  for (int k = 0; k <= static_cast<int>(language::typed::Function::Maximum); ++k) {
+    auto function = static_cast<language::typed::Function>(k);
+    StringRef name = language::typed::nameOf(function);
+    EXPECT_TRUE(names.insert(name).second) << name.str();
+    EXPECT_EQ(language::typed::functionNamed(name), function) << name.str();
+  }
+  EXPECT_EQ(language::typed::functionNamed("//"), std::nullopt);
 }
 
 } // namespace

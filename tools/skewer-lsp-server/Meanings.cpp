@@ -20,8 +20,8 @@ namespace skewer::lsp {
 namespace {
 
 std::pair<std::string, unsigned> placeOf(Location location) {
-  auto at = location->findInstanceOf<FileLineColLoc>();
-  return at ? std::pair(at.getFilename().str(), at.getLine()) : std::pair(std::string(), 0u);
+  attn::TextPlace place = attn::textPlaceOf(location);
+  return {place.file, place.line};
 }
 
 /// The lines of the einsums that a value is made of, up to softmaxes.
@@ -67,15 +67,9 @@ std::vector<Term> termsOf(driver::Compilation &compilation, const driver::Kernel
     return terms;
   scheduled = driver::withReadersAxes(kernel, *scheduled);
   driver::KernelFacts facts = driver::factsOf(kernel, *scheduled);
-  size_t number = 0;
-  scheduled->walk([&](attn::AttentionOp attention) {
-    const driver::AttentionFacts &own = facts.attentions[number++];
-    driver::LayerFacts layer = driver::layerFactsOf(attention, own, compilation.target());
-    for (size_t k = 0; k < own.terms.size(); ++k) {
-      const driver::TermFacts &term = own.terms[k];
-      terms.push_back({{k < layer.files.size() ? layer.files[k] : "", term.line}, term.text + ": " + term.className});
-    }
-  });
+  for (const driver::AttentionFacts &attention : facts.attentions)
+    for (const driver::TermFacts &term : attention.terms)
+      terms.push_back({{term.place.file, term.place.line}, term.text + ": " + term.className});
   for (const std::string &reason : facts.unfused)
     terms.push_back({{}, "not fused: " + reason});
   return terms;

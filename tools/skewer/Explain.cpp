@@ -83,7 +83,7 @@ std::optional<Explanation> explainKernel(Compilation &compilation, const Kernel 
   explanation.work =
       workOf(kernel, *scheduled, explanation.facts, explanation.layers, compilation.target(), *sizes, &beside);
   if (beside && !explanation.layers.empty())
-    explanation.work.whyNotPredicted += " (" + placeOf("", lineOf(beside->getLoc()).first, explanation.spec) + ")";
+    explanation.work.whyNotPredicted += " (" + placeText(attn::textPlaceOf(beside->getLoc())) + ")";
   if (kept)
     *kept = std::move(readable);
   auto lowered = compilation.lower(std::move(scheduled), kernel.name);

@@ -6,12 +6,13 @@ namespace {
 
 llvm::json::Array composedJson(const std::vector<ComposedOperation> &operations) {
   llvm::json::Array array;
-  for (const ComposedOperation &operation : operations)
-    array.push_back(llvm::json::Object{{"operation", operation.operation},
-                                       {"shape", llvm::json::Array(operation.shape)},
-                                       {"bytes", bytesOf(operation)},
-                                       {"file", operation.file},
-                                       {"line", static_cast<int64_t>(operation.line)}});
+  for (const ComposedOperation &operation : operations) {
+    llvm::json::Object object{{"operation", operation.operation},
+                              {"shape", llvm::json::Array(operation.shape)},
+                              {"bytes", bytesOf(operation)}};
+    addPlace(object, operation.place);
+    array.push_back(std::move(object));
+  }
   return array;
 }
 
@@ -58,13 +59,12 @@ llvm::json::Object toJson(const Explanation &explanation) {
     llvm::json::Array &terms = *attention.getArray("terms");
     for (size_t n = 0; n < terms.size() && n < layer.composed.size(); ++n) {
       (*terms[n].getAsObject())["composed"] = composedJson(layer.composed[n]);
-      (*terms[n].getAsObject())["file"] = layer.files[n];
       (*terms[n].getAsObject())["also_fits"] = alternativesJson(n, layer);
     }
   }
   llvm::json::Array remarks;
   for (const Remark &remark : explanation.remarks)
-    remarks.push_back(llvm::json::Object{{"line", static_cast<int64_t>(remark.line)}, {"text", remark.text}});
+    remarks.push_back(llvm::json::Object{{"line", static_cast<int64_t>(remark.place.lineOfSpec())}, {"text", remark.text}});
   object["remarks"] = std::move(remarks);
   Verdict verdict = verdictOf(explanation);
   object["verdict"] = verdict.word;

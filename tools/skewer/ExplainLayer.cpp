@@ -67,19 +67,6 @@ std::string formulaOf(AttentionOp attention, const AttentionFacts &facts, const 
   return fmt::format("softmax over {} of {}{}, times {}{}{}", keys, score, mask, values, where, stored);
 }
 
-/// The file of the line that `lineOf` finds.
-std::string fileOf(Location location) {
-  std::string file;
-  location->walk([&](Location inner) {
-    if (auto place = dyn_cast<FileLineColRange>(inner)) {
-      file = place.getFilename().str();
-      return WalkResult::interrupt();
-    }
-    return WalkResult::advance();
-  });
-  return file;
-}
-
 } // namespace
 
 double bytesOf(const ComposedOperation &composed) {
@@ -100,7 +87,6 @@ LayerFacts layerFactsOf(AttentionOp attention, const AttentionFacts &facts, cons
   for (TermOp term : termsOf(attention)) {
     scales.push_back(term.getScale().convertToDouble());
     layer.composed.push_back(composedInto(term.getLoc()));
-    layer.files.push_back(fileOf(term.getLoc()));
   }
   layer.formula = formulaOf(attention, facts, scales);
   layer.unread = unreadRowsOf(attention);

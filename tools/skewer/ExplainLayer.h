@@ -19,7 +19,6 @@ struct UnreadRows {
 struct LayerFacts {
   std::string formula; // "softmax over j of 0.125 (q·k + q·table[j - i + 13]), times v"
   std::vector<std::vector<ComposedOperation>> composed; // of each term
-  std::vector<std::string> files;                       // of each term's line: the spec, or a scheme's
   int64_t tileRows = 0, tileKeys = 0;                   // of the schedule; 0 without one
   std::optional<TileCounts> tiles;                      // only where there is a mask and a schedule
   std::vector<UnreadRows> unread;

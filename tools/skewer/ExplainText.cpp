@@ -31,13 +31,16 @@ std::string tensorsText(const std::vector<TensorFacts> &tensors, const std::vect
   return fmt::format("{} ({}{})", text, bytesText(bytes), anyRunTime ? " a batch row" : "");
 }
 
-/// "line 9" of the spec, which the term names; of a built-in scheme "rel2d.attn:5".
-std::string placeText(const std::string &file, unsigned line, const std::string &spec) {
-  return file.empty() || file == spec ? fmt::format("line {}", line) : placeOf(file, line, spec);
+/// "line 9" of the spec, which the term names; of a built-in scheme "built-in rel2d.attn:5 from line 9".
+std::string shortPlaceText(attn::TextPlace place) {
+  std::string line = fmt::format("line {}", place.lineOfSpec());
+  if (std::exchange(place.calls, {}).empty())
+    return line;
+  return placeText(place) + " from " + line;
 }
 
 /// "skew composed (was: einsum [4,14,27], pad [4,14,28] line 9): 1.2 MB a batch row that are never held".
-void printComposed(const std::vector<ComposedOperation> &operations, const std::string &spec,
+void printComposed(const std::vector<ComposedOperation> &operations,
                    const std::vector<std::string> &runTimeSizes, Page &page) {
   auto list = [&](bool maps, std::string &text, double &bytes, bool &anyRunTime) {
     for (const ComposedOperation &operation : operations) {
@@ -46,8 +49,8 @@ void printComposed(const std::vector<ComposedOperation> &operations, const std::
       if (isMap != maps)
         continue;
       text += (text.empty() ? "" : ", ") + operation.operation + " " + shapeText(operation.shape, runTimeSizes);
-      if (operation.line)
-        text += " " + placeText(operation.file, operation.line, spec);
+      if (operation.place.line)
+        text += " " + shortPlaceText(operation.place);
       bytes += bytesOf(operation);
       anyRunTime |= hasRunTimeSize(operation.shape);
     }
@@ -100,7 +103,7 @@ static std::string alternativesTo(size_t term, const LayerFacts &layer) {
   return text;
 }
 
-void printLayer(const AttentionFacts &facts, const LayerFacts &layer, const std::string &spec,
+void printLayer(const AttentionFacts &facts, const LayerFacts &layer,
                 const std::vector<std::string> &runTimeSizes, Page &page) {
   page.line(2, fmt::format("{} {} for {}{}, space \"{}\"{}", facts.direct ? "weights of" : "softmax over",
                            counted(facts.keys, "key", "keys"), counted(facts.queries, "query", "queries"),
@@ -127,17 +130,17 @@ void printLayer(const AttentionFacts &facts, const LayerFacts &layer, const std:
   for (size_t k = 0; k < facts.terms.size(); ++k) {
     const TermFacts &term = facts.terms[k];
     row(term.text, term.className, term.strategy, term.flops,
-        term.line ? placeOf(k < layer.files.size() ? layer.files[k] : "", term.line, spec) : "");
+        term.place.line ? placeText(term.place) : "");
     page.line(6, term.description);
     if (std::string other = alternativesTo(k, layer); !other.empty())
       page.line(6, "also fits: " + other);
     if (k < layer.composed.size())
-      printComposed(layer.composed[k], spec, runTimeSizes, page);
+      printComposed(layer.composed[k], runTimeSizes, page);
   }
-  row(values, "values", "matmul", facts.valueFlops, facts.line ? placeOf("", facts.line, spec) : "");
+  row(values, "values", "matmul", facts.valueFlops, facts.place.line ? placeText(facts.place) : "");
   if (!facts.finish.empty())
     page.line(4, fmt::format("finished as it is stored: {}{}", facts.finish,
-                             facts.finishLine ? fmt::format("  ({})", placeOf("", facts.finishLine, spec)) : ""));
+                             facts.finishPlace.line ? fmt::format("  ({})", placeText(facts.finishPlace)) : ""));
   if (!facts.mask.empty())
     printTiles(layer, facts, page);
   for (const UnreadRows &unread : layer.unread) {
@@ -227,17 +230,17 @@ void printText(const Explanation &explanation, llvm::raw_ostream &out) {
                        "length {}: 1 to {}, one kernel for all; tiles, schedule and figures are those of the bound",
                        size, *bound));
   for (size_t k = 0; k < facts.attentions.size(); ++k)
-    printLayer(facts.attentions[k], explanation.layers[k], explanation.spec, facts.runTimeSizes, page);
+    printLayer(facts.attentions[k], explanation.layers[k], facts.runTimeSizes, page);
   if (!facts.neverMaterialised.empty())
     page.line(2, "never held: " + tensorsText(facts.neverMaterialised, facts.runTimeSizes));
   for (const Remark &remark : explanation.remarks)
-    page.line(2, fmt::format("{}: {}", placeOf("", remark.line, explanation.spec), remark.text));
+    page.line(2, fmt::format("{}: {}", placeText(remark.place), remark.text));
   if (explanation.remarks.empty())
     for (const std::string &reason : facts.unfused)
       page.line(2, "not fused: " + reason);
   if (!facts.generic.empty())
     page.line(2, "generic path: " +
-                     (facts.genericLine ? placeOf("", facts.genericLine, explanation.spec) + ": " : std::string()) +
+                     (facts.genericPlace.line ? placeText(facts.genericPlace) + ": " : std::string()) +
                      facts.generic);
   if (!facts.materialised.empty())
     page.line(2, "held between stages: " + tensorsText(facts.materialised, facts.runTimeSizes));
@@ -251,7 +254,7 @@ void printText(const Explanation &explanation, llvm::raw_ostream &out) {
       double bytes = static_cast<double>(stage.bytes.fixed + stage.bytes.scaled);
       page.line(
           4, fmt::format("{}{} to {}", stage.title,
-                         stage.line ? fmt::format(" ({})", placeOf("", stage.line, explanation.spec)) : std::string(),
+                         stage.line ? fmt::format(" ({})", placeText({explanation.spec, stage.line, 0, {}})) : std::string(),
                          bytes > 0 ? "a buffer of " + bytesText(bytes) : std::string("the output")));
     }
   }

@@ -35,8 +35,8 @@ struct Verdict {
 };
 Verdict verdictOf(const Explanation &);
 std::string textOf(const Verdict &);
-/// "botnet.attn:8", of a built-in scheme "rel2d.attn:5". `file` is empty where it is the spec.
-std::string placeOf(const std::string &file, unsigned line, const std::string &spec);
+/// "botnet.attn:8", of a built-in scheme "built-in rel2d.attn:5 from botnet.attn:8".
+std::string placeText(const attn::TextPlace &);
 /// "[batch,4,196,196]"; a run-time size among several is "?".
 std::string shapeText(const std::vector<int64_t> &shape, const std::vector<std::string> &runTimeSizes);
 

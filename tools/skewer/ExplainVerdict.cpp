@@ -4,12 +4,16 @@
 
 namespace skewer::driver {
 
-std::string placeOf(const std::string &file, unsigned line, const std::string &spec) {
-  llvm::StringRef name = file.empty() ? llvm::StringRef(spec) : llvm::StringRef(file);
-  name.consume_front("built-in ");
-  if (size_t slash = name.rfind('/'); slash != llvm::StringRef::npos)
-    name = name.drop_front(slash + 1);
-  return fmt::format("{}:{}", name.str(), line);
+static std::string placeText(llvm::StringRef file, unsigned line) {
+  return fmt::format("{}:{}", file.substr(file.rfind('/') + 1).str(), line);
+}
+
+std::string placeText(const attn::TextPlace &place) {
+  std::string text = placeText(place.file, place.line);
+  for (const attn::SchemeCallPlace &call : place.calls)
+    if (!llvm::StringRef(call.file).starts_with("built-in "))
+      text += " from " + placeText(call.file, call.line);
+  return text;
 }
 
 std::string shapeText(const std::vector<int64_t> &shape, const std::vector<std::string> &runTimeSizes) {
@@ -26,7 +30,7 @@ Verdict verdictOf(const Explanation &explanation) {
   std::vector<std::string> reasons;
   for (const Remark &remark : explanation.remarks)
     if (llvm::StringRef text = remark.text; text.consume_front("not fused: "))
-      reasons.push_back(text.split(';').first.str() + " (" + placeOf("", remark.line, explanation.spec) + ")");
+      reasons.push_back(text.split(';').first.str() + " (" + placeText(remark.place) + ")");
   if (explanation.remarks.empty())
     for (const std::string &reason : facts.unfused)
       reasons.push_back(reason);
@@ -35,8 +39,8 @@ Verdict verdictOf(const Explanation &explanation) {
       if (!kernel.note.empty())
         reasons.push_back(kernel.note);
   if (!facts.generic.empty() && reasons.empty())
-    reasons.push_back(facts.generic + (facts.genericLine ? " (" + placeOf("", facts.genericLine, explanation.spec) + ")"
-                                                         : std::string()));
+    reasons.push_back(facts.generic +
+                      (facts.genericPlace.line ? " (" + placeText(facts.genericPlace) + ")" : std::string()));
   if (facts.attentions.empty())
     return {"not fused", reasons};
   double scores = 0;

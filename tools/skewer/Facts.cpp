@@ -47,7 +47,7 @@ std::string nameOfOperand(Value value, func::FuncOp function) {
   if (auto reshape = value.getDefiningOp<ReshapeOp>()) // the same elements, which fusion may have given one dimension
     return nameOfOperand(reshape.getInput(), function);
   if (Operation *op = value.getDefiningOp())
-    if (unsigned line = lineOf(op->getLoc()).first)
+    if (unsigned line = textPlaceOf(op->getLoc()).lineOfSpec())
       return fmt::format("(line {})", line);
   return "(computed)";
 }
@@ -111,7 +111,7 @@ std::string madeBefore(const Term &term) {
     double elements = 1;
     for (int64_t size : shapeOf(input))
       elements *= size == kRuntime ? 1 : static_cast<double>(size);
-    unsigned line = lineOf(sum.getLoc()).first;
+    unsigned line = textPlaceOf(sum.getLoc()).lineOfSpec();
     return fmt::format("; a sum that is made once, before, and not for each pair: {:.0f} of them{}", elements,
                        line ? fmt::format(" (line {})", line) : "");
   }
@@ -151,7 +151,7 @@ AttentionFacts factsOf(AttentionOp attention, func::FuncOp function) {
   facts.direct = attention.getDirect();
   facts.pairs = visiblePairs(attention, &facts.pairsNote);
   facts.values = nameOfOperand(attention.getValue(), function);
-  facts.line = lineOf(attention.getLoc()).first;
+  facts.place = textPlaceOf(attention.getLoc());
   facts.valueFlops = valueFlops(attention, facts.pairs);
   facts.width = facts.pairs > 0 ? static_cast<int64_t>(facts.valueFlops / facts.pairs / 2) : 0;
   auto schedule = dyn_cast_or_null<CpuScheduleAttr>(attention.getScheduleAttr());
@@ -189,7 +189,7 @@ AttentionFacts factsOf(AttentionOp attention, func::FuncOp function) {
                    subscript::abbreviateTables(termClass.describe(term, analysis)) + madeBefore(term),
                    "",
                    usefulFlops(term, facts.pairs),
-                   lineOf(op.getLoc()).first,
+                   textPlaceOf(op.getLoc()),
                    term.isOfValues};
     if (facts.terms.size() < strategies.size())
       fact.strategy = strategies[facts.terms.size()].str();
@@ -209,10 +209,10 @@ void explainGeneric(func::FuncOp function, KernelFacts &facts) {
     if (stage.kind != StageKind::Rows)
       continue;
     facts.generic = stage.reason;
-    facts.genericLine = lineOf(stage.result.getLoc()).first;
+    facts.genericPlace = textPlaceOf(stage.result.getLoc());
   }
   if (isFused)
-    facts.generic.clear(), facts.genericLine = 0;
+    facts.generic.clear(), facts.genericPlace = {};
   else if (facts.generic.empty()) {
     bool isAny = function.walk([](SoftmaxOp) { return WalkResult::interrupt(); }).wasInterrupted();
     facts.generic = isAny ? "no attention was formed"
@@ -240,7 +240,7 @@ void describeFinish(func::FuncOp function, std::vector<AttentionFacts> &facts) {
     });
     if (text != "result") { // a conversion
       facts[found->second].finish = text;
-      facts[found->second].finishLine = lineOf(stage.result.getLoc()).first;
+      facts[found->second].finishPlace = textPlaceOf(stage.result.getLoc());
     }
   }
 }
@@ -371,18 +371,30 @@ static llvm::json::Array toJson(const std::vector<TensorFacts> &tensors) {
   return array;
 }
 
+void addPlace(llvm::json::Object &object, const TextPlace &place) {
+  llvm::json::Array calls;
+  for (const SchemeCallPlace &call : place.calls)
+    calls.push_back(llvm::json::Object{
+        {"scheme", call.scheme}, {"file", call.file}, {"line", static_cast<int64_t>(call.line)}});
+  object["file"] = place.file;
+  object["line"] = static_cast<int64_t>(place.line);
+  object["calls"] = std::move(calls);
+}
+
 llvm::json::Object toJson(const KernelFacts &facts) {
   llvm::json::Array attentions;
   for (const AttentionFacts &attention : facts.attentions) {
     llvm::json::Array terms;
-    for (const TermFacts &term : attention.terms)
-      terms.push_back(llvm::json::Object{{"text", term.text},
-                                         {"class", term.className},
-                                         {"description", term.description},
-                                         {"strategy", term.strategy},
-                                         {"side", term.valueSide ? "value" : "score"},
-                                         {"flops", term.flops},
-                                         {"line", static_cast<int64_t>(term.line)}});
+    for (const TermFacts &term : attention.terms) {
+      llvm::json::Object object{{"text", term.text},
+                                {"class", term.className},
+                                {"description", term.description},
+                                {"strategy", term.strategy},
+                                {"side", term.valueSide ? "value" : "score"},
+                                {"flops", term.flops}};
+      addPlace(object, term.place);
+      terms.push_back(std::move(object));
+    }
     attentions.push_back(llvm::json::Object{{"space", attention.space},
                                             {"mask", attention.mask},
                                             {"schedule", attention.schedule},
@@ -399,7 +411,7 @@ llvm::json::Object toJson(const KernelFacts &facts) {
                             {"sizes", llvm::json::Array(facts.runTimeSizes)},
                             {"attentions", std::move(attentions)},
                             {"generic", facts.generic},
-                            {"generic_line", static_cast<int64_t>(facts.genericLine)},
+                            {"generic_line", static_cast<int64_t>(facts.genericPlace.lineOfSpec())},
                             {"unfused", llvm::json::Array(facts.unfused)},
                             {"never_materialised", toJson(facts.neverMaterialised)},
                             {"materialised", toJson(facts.materialised)},

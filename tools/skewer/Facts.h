@@ -12,7 +12,7 @@ struct TermFacts {
   std::string description; // the class's own line
   std::string strategy;    // from the schedule; empty without one
   double flops = 0;        // useful FLOPs of one leading index
-  unsigned line = 0;       // of the spec; 0: unknown
+  attn::TextPlace place;
   bool valueSide = false;  // added to the values, not to the score
 };
 
@@ -32,9 +32,9 @@ struct AttentionFacts {
   double pairs = 0, valueFlops = 0; // of one leading index
   std::string pairsNote;            // where pairs are counted that a mask may hide: why
   std::string values;               // what is summed
-  unsigned line = 0;                // of that sum
+  attn::TextPlace place;            // of that sum
   std::string finish;               // what is done to the result as it is stored, "result * gate"; empty: nothing
-  unsigned finishLine = 0;
+  attn::TextPlace finishPlace;
 };
 
 struct KernelFacts {
@@ -45,7 +45,7 @@ struct KernelFacts {
   std::vector<TensorFacts> neverMaterialised; // intermediate results of the spec that fusion did away with
   std::vector<TensorFacts> materialised;      // those that are left
   std::string generic;      // why the generic path takes the whole kernel; empty where a fused kernel is made
-  unsigned genericLine = 0; // of what is in the way; 0: no line in particular
+  attn::TextPlace genericPlace; // of what is in the way; unknown: no line in particular
   double flops = 0;         // useful, with every run-time size 1
 };
 
@@ -56,6 +56,8 @@ std::string nameOfOperand(mlir::Value, mlir::func::FuncOp);
 /// Run-time sizes count as what `sizes` says, else as 1.
 KernelFacts factsOf(const Kernel &, mlir::ModuleOp scheduled, const std::map<std::string, int64_t> &sizes = {});
 llvm::json::Object toJson(const KernelFacts &);
+/// Adds the keys "file", "line" and "calls" that say a place.
+void addPlace(llvm::json::Object &, const attn::TextPlace &);
 /// The facts as the manifest's details.
 std::string manifestDetails(const Kernel &, mlir::ModuleOp scheduled);
 

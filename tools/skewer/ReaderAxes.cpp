@@ -40,7 +40,7 @@ SoftmaxOp softmaxBehind(Value value) {
 std::vector<WrittenAxes> writtenAxesOf(AttentionOp attention, func::FuncOp text) {
   std::vector<WrittenAxes> found;
   text.walk([&](EinsumOp einsum) {
-    if (lineOf(einsum.getLoc()) != lineOf(attention.getLoc()) || lineOf(attention.getLoc()).first == 0)
+    if (auto place = firstPlace(attention.getLoc()); !place || firstPlace(einsum.getLoc()) != place)
       return;
     for (Value operand : einsum.getInputs())
       if (SoftmaxOp softmax = softmaxBehind(operand))

@@ -1,5 +1,6 @@
 // Shared and device memory that know who touched what since the last barrier.
 #include "codegen/GPU/Interpreter/Machine.h"
+#include "dialect/IR/TextPlace.h"
 #include "mlir/IR/Location.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"
@@ -37,13 +38,8 @@ void Report::add(FaultKind kind, mlir::Operation *operation, std::string message
 /// "in: nvvm.ldmatrix …, of layer.attn:7".
 static void printPlace(llvm::raw_ostream &out, mlir::Operation *operation) {
   out << "  in: " << *operation;
-  operation->getLoc()->walk([&](mlir::Location inner) {
-    auto place = llvm::dyn_cast<mlir::FileLineColRange>(inner);
-    if (!place)
-      return mlir::WalkResult::advance();
-    out << ", of " << place.getFilename().getValue() << ":" << place.getStartLine();
-    return mlir::WalkResult::interrupt();
-  });
+  if (skewer::attn::TextPlace place = skewer::attn::textPlaceOf(operation->getLoc()); place.line)
+    out << ", of " << place.file << ":" << place.line;
   out << "\n";
 }
 

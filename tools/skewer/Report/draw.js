@@ -171,14 +171,15 @@ const shapeText = (shape, sizes) => "[" + shape.map(n => n >= 0 ? n : sizes.leng
 function termsCard(attention, spec, sizes) {
   const head = make("tr", {}, ["term", "class", "strategy", "work of a head", "line"].map(text => make("th", {}, text)));
   const rows = attention.terms.map(term => {
-    const own = term.file === "" || term.file.split("/").pop() === spec;
+    const lineInSpec = (term.calls.at(-1) || term).line; // of the call, where a scheme says it
+    const place = term.calls.length ? `${term.file.split("/").pop()}:${term.line}, from line ${lineInSpec}` : String(term.line || "");
     const composed = term.composed.length ? [make("br"), make("span", {class: "soft"}, "composed: " + term.composed.map(op =>
       `${op.operation} ${shapeText(op.shape, sizes)} (${bytes(op.bytes)} never held)`).join(", "))] : [];
     const fits = term.also_fits.length ? [make("br"), make("span", {class: "soft"}, "also fits: " + term.also_fits.map(other =>
       `${other.strategy} (${other.time.toFixed(1)} × the layer's time)`).join(", "))] : [];
-    const row = make("tr", own && term.line ? {"data-line": term.line} : {}, make("td", {}, make("code", {}, term.text), make("br"),
+    const row = make("tr", lineInSpec ? {"data-line": lineInSpec} : {}, make("td", {}, make("code", {}, term.text), make("br"),
       make("span", {class: "soft"}, term.description), composed), make("td", {class: "class"}, term.class), make("td", {}, term.strategy || "none", fits),
-      make("td", {}, flops(term.flops)), make("td", {}, (own ? "" : term.file.split("/").pop() + ":") + (term.line || "")));
+      make("td", {}, flops(term.flops)), make("td", {}, place));
     row.addEventListener("mouseenter", () => light(row.dataset.line));
     row.addEventListener("mouseleave", () => light(0));
     return row;

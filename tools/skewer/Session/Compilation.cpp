@@ -213,8 +213,7 @@ bool Compilation::runPasses(ModuleOp module, const std::string &name, const char
     errors += isError;
     if (diagnostic.getSeverity() != DiagnosticSeverity::Remark)
       return failure();
-    auto [line, column] = lineOf(diagnostic.getLocation());
-    remarks.push_back({line, column, diagnostic.str()});
+    remarks.push_back({attn::textPlaceOf(diagnostic.getLocation()), diagnostic.str()});
     return success(!printRemarks);
   });
   PassManager manager(mlirContext.get(), ModuleOp::getOperationName());
@@ -231,7 +230,7 @@ bool Compilation::runPasses(ModuleOp module, const std::string &name, const char
 
 void Compilation::reportOwnFault(Location location, const std::string &name, const char *what,
                                  const std::string &about) {
-  if (!location->findInstanceOf<FileLineColLoc>())
+  if (!attn::firstPlace(location))
     for (const Kernel &kernel : kernels)
       if (kernel.name == name)
         location = kernel.einsumFunction().getLoc();
@@ -240,18 +239,6 @@ void Compilation::reportOwnFault(Location location, const std::string &name, con
   error.attachNote()
       << "the text is in order, the compiler is at fault; 'skewer run --unfused' goes another way, and a "
          "product or a table that is written here in another form may too";
-}
-
-std::pair<unsigned, unsigned> lineOf(Location location) {
-  std::pair<unsigned, unsigned> found{0, 0};
-  location->walk([&](Location inner) {
-    if (auto place = dyn_cast<FileLineColRange>(inner)) {
-      found = {place.getStartLine(), place.getStartColumn()};
-      return WalkResult::interrupt();
-    }
-    return WalkResult::advance();
-  });
-  return found;
 }
 
 OwningOpRef<ModuleOp> Compilation::runOnAll(const Kernel &kernel, const char *what,

@@ -1,6 +1,7 @@
 // A spec on its way down the levels, one module for each of its kernels.
 #pragma once
 #include "dialect/IR/KernelPlan.h"
+#include "dialect/IR/TextPlace.h"
 #include "dialect/Language/Decisions.h"
 #include "dialect/Language/Diagnostic.h"
 #include "dialect/Language/Parameter.h"
@@ -50,7 +51,7 @@ struct Lowered {
 
 /// What a pass remarked about a line of the spec: "not fused: …".
 struct Remark {
-  unsigned line = 0, column = 0; // 0: unknown
+  attn::TextPlace place;
   std::string text;
 };
 
@@ -153,8 +154,5 @@ private:
 
 /// Passes that every kernel's `schedule` begins with, in MLIR's textual form. False after an error.
 bool useOwnPasses(const std::string &pipeline);
-
-/// Line and column of the text that said an operation, from 1; 0 where unknown.
-std::pair<unsigned, unsigned> lineOf(mlir::Location);
 
 } // namespace skewer::driver

@@ -1,5 +1,6 @@
 // From MLIR's locations to lines of a spec.
 #include "tools/skewer/Session/MlirDiagnostics.h"
+#include "dialect/IR/TextPlace.h"
 #include "dialect/Language/Diagnostics.h"
 #include "dialect/Language/Language.h"
 
@@ -25,6 +26,11 @@ static Severity severityOf(DiagnosticSeverity severity) {
 MlirDiagnostics::MlirDiagnostics(llvm::SourceMgr &sources, MLIRContext *context)
     : sources(sources), handler(context, [this](mlir::Diagnostic &diagnostic) {
         sayAt(diagnostic.getLocation(), severityOf(diagnostic.getSeverity()), diagnostic.str(), /*isAttached=*/false);
+        language::visitCalls(this->sources, diagnostic.getLocation(), [&](llvm::StringRef place, const std::string &text) {
+          language::Diagnostic note = language::diagnosticAt(this->sources, place, Severity::Note, text);
+          note.isAttached = true;
+          say(std::move(note));
+        });
         for (mlir::Diagnostic &note : diagnostic.getNotes())
           sayAt(note.getLocation(), Severity::Note, note.str(), /*isAttached=*/true);
       }) {}
@@ -33,11 +39,11 @@ void MlirDiagnostics::sayAt(Location location, Severity severity, const std::str
   language::Diagnostic diagnostic =
       language::diagnosticAt(sources, language::placeOf(sources, location), severity, language::withoutConstraint(text));
   if (diagnostic.file.empty()) { // a line of a file that is not at hand, or no line at all
-    auto at = location->findInstanceOf<FileLineColLoc>();
-    diagnostic.file = at ? at.getFilename().str()
-                         : sources.getMemoryBuffer(sources.getMainFileID())->getBufferIdentifier().str();
-    diagnostic.line = at ? at.getLine() : 0;
-    diagnostic.column = at ? at.getColumn() : 0;
+    attn::TextPlace at = attn::textPlaceOf(location);
+    diagnostic.file =
+        at.line ? at.file : sources.getMemoryBuffer(sources.getMainFileID())->getBufferIdentifier().str();
+    diagnostic.line = at.line;
+    diagnostic.column = at.column;
   }
   diagnostic.isAttached = isAttached;
   say(std::move(diagnostic));
