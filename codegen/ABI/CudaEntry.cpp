@@ -2,6 +2,7 @@
 #include "codegen/ABI/Cuda.h"
 #include "codegen/ABI/Dispatch.h"
 #include "codegen/ABI/Emit.h"
+#include "codegen/ABI/Status.h"
 #include "codegen/ABI/TargetMachine.h"
 #include "codegen/GPU/GpuTarget.h"
 #include "dialect/Subscript/Expr.h"
@@ -44,6 +45,7 @@ public:
         factor(StructType::get(context, {pointer, i32, i32})),
         count(StructType::get(context, {i64, i64, pointer, i32, i32})),
         tensor(StructType::get(context, {pointer, count, i32, i32})),
+        range(StructType::get(context, {pointer, count, count, i32, i32})),
         launch(StructType::get(context, {pointer, i32, i32, count, i32, i32})),
         image(StructType::get(context, {pointer, i32, i32, pointer, pointer, i32, i32, pointer, count, i64})) {}
 
@@ -86,7 +88,7 @@ private:
   IRBuilder<> b;
   Type *i32, *i64;
   PointerType *pointer;
-  StructType *product, *factor, *count, *tensor, *launch, *image;
+  StructType *product, *factor, *count, *tensor, *range, *launch, *image;
 
   Function *declare(const Twine &name, FunctionType *type) {
     Function *function = Function::Create(type, GlobalValue::ExternalLinkage, name, module);
@@ -168,6 +170,20 @@ private:
     return ConstantStruct::get(tensor,
                                {data(field, "name", true), countOf(bytes), b.getInt32(word), b.getInt32(kind)});
   }
+  Constant *endOf(const Extent &end) {
+    return countOf(end.name.empty() ? SizeExpression{end.fixed, 0, {}} : SizeExpression{0, 1, {end.name}});
+  }
+  /// The ranges of index operands that lengths decide.
+  SmallVector<Constant *> rangesOfLengths() {
+    SmallVector<Constant *> ranges;
+    for (auto [number, input] : enumerate(rangedInputs(plan)))
+      if (const TensorArgument &argument = plan.inputs[input]; !argument.range->ends.empty())
+        ranges.push_back(ConstantStruct::get(
+            range, {data(layout.inputs[input], "name", true), endOf(argument.range->ends[0]),
+                    endOf(argument.range->ends[1]), b.getInt32(uint32_t(Status::BadIndex) + uint32_t(number)),
+                    b.getInt32(argument.isConst)}));
+    return ranges;
+  }
   Constant *imageOf(const CudaImage &code) {
     SmallVector<Constant *> launches;
     for (const gpu::GpuLaunch &one : code.launches)
@@ -206,6 +222,7 @@ private:
       sizes.push_back(layout.sizeWord(k));
       bounds.push_back(uint64_t(plan.boundOf(plan.sizes[k]).value_or(INT64_MAX)));
     }
+    SmallVector<Constant *> ranges = rangesOfLengths();
     Constant *limits = bounds.empty() ? nothing() : global(ConstantDataArray::get(context, bounds), "bounds");
     auto *loaded = new GlobalVariable(module, pointer, /*isConstant=*/false, GlobalValue::InternalLinkage, nothing(),
                                       plan.name + ".cuda.loaded");
@@ -214,7 +231,8 @@ private:
                        array(tensor, tensors, "tensors"), words(sizes, "sizes"), limits, array(image, images, "images"),
                        b.getInt32(tensors.size()), b.getInt32(sizes.size()), b.getInt32(images.size()),
                        b.getInt32(layout.originWord()), ConstantDataArray::get(context, ArrayRef(lastOrigins)),
-                       b.getInt32(origins), ConstantDataArray::get(context, passed), loaded}),
+                       b.getInt32(origins), ConstantDataArray::get(context, passed), loaded,
+                       array(range, ranges, "ranges"), b.getInt32(ranges.size()), b.getInt32(0)}),
                   "program");
   }
 };

@@ -87,6 +87,14 @@ typedef struct skewer_cuda_tensor {
   uint32_t kind;
 } skewer_cuda_tensor;
 
+/* What the elements of an operand are promised to lie in, where lengths decide it. */
+typedef struct skewer_cuda_range {
+  const char *name; /* of the operand */
+  skewer_cuda_count low, high;
+  uint32_t status;   /* of a call at whose lengths nothing lies in it: SKEWER_BAD_INDEX + k */
+  uint32_t is_const; /* the operand is the same at every call */
+} skewer_cuda_range;
+
 /* One kernel; all of a program take the tensors, the workspace, prepared memory (where its image has some), the sizes
    and the origins, in this order. */
 typedef struct skewer_cuda_launch {
@@ -125,6 +133,8 @@ typedef struct skewer_cuda_program {
   uint32_t origin_count;      /* how many are passed to the kernels */
   uint32_t passed_origins[3]; /* which: 0 for q0, 1 for k0, 2 for head0 */
   void **loaded;
+  const skewer_cuda_range *ranges;
+  uint32_t range_count, reserved;
 } skewer_cuda_program;
 
 /* NAME_cuda, NAME_cuda_workspace_bytes, NAME_cuda_prepare and NAME_cuda_unload of docs/abi.md; `args` is a NAME_args.

@@ -194,6 +194,22 @@ static skewer_status check_prepared(const skewer_cuda_program *program, const vo
   return SKEWER_OK;
 }
 
+/* Elements stay on the GPU and are not looked at; but no element can lie in a range that is empty at these lengths. */
+static skewer_status check_ranges(const skewer_cuda_program *program, const void *args, skewer_cuda_part part) {
+  int64_t low, high;
+  uint32_t k;
+  for (k = 0; k < program->range_count; ++k) {
+    const skewer_cuda_range *range = &program->ranges[k];
+    if (part == SKEWER_CUDA_PREPARING && !range->is_const)
+      continue;
+    if (evaluate(&range->low, args, &low) && evaluate(&range->high, args, &high) && low > high)
+      return failed((skewer_status)range->status,
+                    "%s: the range of '%s' is %lld..%lld at these sizes, in which no element can lie", program->name,
+                    range->name, (long long)low, (long long)high);
+  }
+  return SKEWER_OK;
+}
+
 /* Everything that can be wrong with a call and needs no driver; fills what the kernels take. */
 skewer_status skewer_cuda_check_call(const skewer_cuda_program *program, const void *args, const skewer_cuda_exec *exec,
                                      skewer_cuda_part part, const void *prepared, uint64_t *values) {
@@ -215,6 +231,8 @@ skewer_status skewer_cuda_check_call(const skewer_cuda_program *program, const v
     status = check_overlaps(program, args, part, values, workspace, needed);
   if (status == SKEWER_OK && part != SKEWER_CUDA_ALL)
     status = check_prepared(program, args, part, values, (uint64_t)(uintptr_t)prepared, workspace, needed);
+  if (status == SKEWER_OK)
+    status = check_ranges(program, args, part);
   if (status != SKEWER_OK)
     return status;
   values[k++] = needed ? workspace : 0;

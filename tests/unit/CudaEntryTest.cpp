@@ -95,6 +95,7 @@ TEST(CudaEntry, DescriptionHasTheLauncherLayout) {
   EXPECT_EQ(fields->getElementOffset(11), offsetof(skewer_cuda_program, last_origins));
   EXPECT_EQ(fields->getElementOffset(13), offsetof(skewer_cuda_program, passed_origins));
   EXPECT_EQ(fields->getElementOffset(14), offsetof(skewer_cuda_program, loaded));
+  EXPECT_EQ(fields->getElementOffset(15), offsetof(skewer_cuda_program, ranges));
   // k0, which is no tensor: at most 48, and passed to the kernels.
   auto *last = llvm::cast<llvm::ConstantDataArray>(program->getOperand(11));
   EXPECT_EQ(last->getElementAsInteger(0), 0u);
