@@ -156,6 +156,14 @@ Value Typer::typeEinsum(const Node &node) {
       if (dimension.isAxis() && readsWhole(dimension.axes[0], operands[k].dimensions[d].size)) {
         dimension.index = Expr::symbol(dimension.axes[0]); // with its origin from here on
         dimension.axes.clear();
+      } else if (const Part *part = dimension.isAxis() ? partOf(dimension.axes[0]) : nullptr;
+                 part && operands[k].dimensions[d].size != part->extent) {
+        const Dimension &own = operands[k].dimensions[d];
+        return error(text.slice(dimension.begin, dimension.end),
+                     "axis '" + dimension.axes[0] + "' is a part, " + std::to_string(part->extent) + " long of " +
+                         std::to_string(part->length) + ", and this dimension is " +
+                         (own.isRuntime() ? "the run-time size '" + own.runtime + "'" : std::to_string(own.size)) +
+                         ": expected the length of the part or of the whole");
       }
     }
   textCalls = std::move(calls);

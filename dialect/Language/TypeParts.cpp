@@ -5,6 +5,7 @@ using namespace llvm;
 
 namespace skewer::language {
 using subscript::Expr;
+using subscript::kRuntime;
 
 bool Typer::declarePart(const Statement &statement) {
   StringRef axis = statement.targets[0], origin = statement.message;
@@ -24,18 +25,32 @@ bool Typer::declarePart(const Statement &statement) {
   auto whole = evaluateWhole(*statement.value, "the length of the whole");
   if (!whole)
     return false;
-  const Axis *known = findAxis(name);
+  if (const Axis *known = findAxis(name); known && known->runtime.empty()) {
+    error(axis, "axis '" + name + "' is used before it is said to be a part");
+    diagnostics.note("move 'part " + name + "', and the numbers that it is computed from, above the first use of '" +
+                     name + "'");
+    return false;
+  }
+  // Without a length, that which other statements tell: they read operands along the part, or along the whole.
+  auto told = [&]() -> std::optional<int64_t> {
+    std::set<int64_t> sizes;
+    for (bool readsTell : {false, true})
+      if (const AxisFacts *all = sizes.empty() ? factsOfAll(readsTell) : nullptr)
+        if (auto body = all->found.find({}); body != all->found.end())
+          if (auto axes = body->second.find(name); axes != body->second.end())
+            for (const Axis &own : axes->second)
+              sizes.insert(own.size);
+    if (sizes.size() > 1)
+      sizes.erase(*whole);
+    return sizes.size() == 1 && *sizes.begin() != kRuntime ? std::optional(*sizes.begin()) : std::nullopt;
+  };
   std::optional<int64_t> extent;
   if (statement.extent) {
     if (!(extent = evaluateWhole(*statement.extent, "the length of the part")))
       return false;
-    if (known && known->size != *extent)
-      return error(statement.extent->text, "axis '" + name + "' has size " + std::to_string(known->size) +
-                                               " so far, but the part is " + std::to_string(*extent) + " long"),
-             false;
-  } else if (known && known->runtime.empty()) {
-    extent = known->size;
-  } else {
+  } else if (!(extent = told())) {
+    if (isScouting) // a statement further down will tell it
+      return true;
     return error(axis, "the length of the part is not known here; say it: part " + name + " = n of …"), false;
   }
   if (*extent < 1 || *extent > *whole || *whole > INT32_MAX)
@@ -47,8 +62,7 @@ bool Typer::declarePart(const Statement &statement) {
   kernel.origins.push_back({origin, axis, {0, *whole - *extent}});
   scope->declared.insert({argument, origin});
   scope->used.insert(argument);
-  if (!known)
-    scope->learn({name, *extent, ""});
+  scope->learn({name, *extent, ""});
   scope->parts[name] = {Expr::read(argument, {Expr(0)}), *extent, *whole};
   return true;
 }

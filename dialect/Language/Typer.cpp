@@ -19,7 +19,7 @@ Typer::Typer(Diagnostics &diagnostics, const Options &options, mlir::MLIRContext
 
 typed::Tensor *Typer::append(const Node &node, typed::Operation operation, ArrayRef<typed::Tensor *> operands,
                              const Dimensions &dimensions, typed::Element element) {
-  return kernel.append({std::move(operation), operands.vec(), dimensions, element, node.text});
+  return kernel.append({std::move(operation), operands.vec(), dimensions, element, node.text, diagnostics.openCalls()});
 }
 
 Value Typer::tensorValue(typed::Tensor *tensor, Dimensions dimensions) {
@@ -197,10 +197,40 @@ bool Typer::shape(const TypeExpression &type, Dimensions &dimensions) {
   return true;
 }
 
-bool Typer::typeBody(const std::vector<Statement> &body, Value &result, StringRef &place, StringRef end) {
+/// Whether the expression names something that the statement gives.
+static bool isMadeOf(const Node &node, const Statement &statement) {
+  if (node.kind == NodeKind::Name && is_contained(statement.targets, node.name))
+    return true;
+  return any_of(node.operands, [&](const NodePtr &operand) { return operand && isMadeOf(*operand, statement); }) ||
+         any_of(node.keywords, [&](const Keyword &keyword) { return isMadeOf(*keyword.value, statement); });
+}
+
+/// The statements in the order in which they are typed. An axis that is a part is one in the whole body, so that parts
+/// come first, or right behind the last statement that gives a number which they are computed from.
+static std::vector<const Statement *> inOrderOfTyping(const std::vector<Statement> &body) {
+  std::vector<const Statement *> order;
+  for (const Statement &statement : body) {
+    size_t at = order.size();
+    bool isMovable = statement.isPart && !statement.isBroken &&
+                     none_of(order, [](const Statement *before) { // a return: what follows is never reached
+                       return before->targets.empty() && !before->isRequirement && !before->isBroken;
+                     });
+    auto needs = [&](const Statement &before) {
+      return before.isPart || before.isBroken || isMadeOf(*statement.value, before) ||
+             (statement.extent && isMadeOf(*statement.extent, before));
+    };
+    while (isMovable && at > 0 && !needs(*order[at - 1]))
+      --at;
+    order.insert(order.begin() + static_cast<std::ptrdiff_t>(at), &statement);
+  }
+  return order;
+}
+
+bool Typer::typeBody(const std::vector<Statement> &statements, Value &result, StringRef &place, StringRef end) {
   bool good = true;
+  const std::vector<const Statement *> body = inOrderOfTyping(statements);
   for (size_t k = 0; k < body.size() && !diagnostics.exhausted(); ++k) {
-    const Statement &statement = body[k];
+    const Statement &statement = *body[k];
     if (statement.isBroken) {
       for (StringRef name : statement.targets) {
         scope->declared.insert({name.str(), name});
@@ -227,7 +257,7 @@ bool Typer::typeBody(const std::vector<Statement> &body, Value &result, StringRe
       continue;
     }
     if (k + 1 < body.size())
-      diagnostics.error(body[k + 1].value->text, "a statement after 'return' is never reached");
+      diagnostics.error(body[k + 1]->value->text, "a statement after 'return' is never reached");
     result = std::move(value);
     place = statement.value->text;
     return good && result.good();
