@@ -26,6 +26,11 @@ def turned(x, angles, is_half):
     return np.concatenate([np.stack([a * c - b * s, b * c + a * s], -1).reshape(first.shape), rest], -1)
 
 
+def grown(x, dims, factor):
+    """Cosines and sines of published code are multiplied by the factor, and so is what turns (Phi-3, Phi-4-mini)."""
+    return np.concatenate([x[..., :dims] * factor, x[..., dims:]], -1)
+
+
 def rates(pairs, base=10000.0):
     return base ** (-np.arange(pairs) / pairs)
 
@@ -64,9 +69,17 @@ def main():
         ("rope_half_at(x, ids, dims = 16)", turned(wide, run * rates(8), True)),
         ("rope_half_at(rope_half_at(x, ids, 4000, dims = 20), ids, dims = 20, inverse = 1)", wide),
         ("yarn_half_at(x, ids, factor = 8, original = 512, dims = 24)",
-         turned(wide * (0.1 * np.log(8) + 1), run * yarn(12, 8, 512), True)),
+         turned(grown(wide, 24, 0.1 * np.log(8) + 1), run * yarn(12, 8, 512), True)),
+        ("yarn_half_at(x, ids, factor = 8, original = 512, inverse = 1)",
+         turned(wide / (0.1 * np.log(8) + 1), -run * yarn(16, 8, 512), True)),
+        ("yarn_half_at(yarn_half_at(x, ids, factor = 4, original = 512, dims = 24), ids, factor = 4, original = 512, dims = 24,"
+         " inverse = 1)", wide),
         (f"longrope_half_at(x, ids, factors = {FACTORS}, dims = 16, scale = 1.25)",
-         turned(1.25 * wide, run * rates(8) / np.array(FACTORS), True)),
+         turned(grown(wide, 16, 1.25), run * rates(8) / np.array(FACTORS), True)),
+        (f"longrope_half_at(x, ids, factors = {FACTORS}, dims = 16, scale = 1.25, inverse = 1)",
+         turned(grown(wide, 16, 0.8), -run * rates(8) / np.array(FACTORS), True)),
+        (f"longrope_half_at(longrope_half_at(x, ids, factors = {2 * FACTORS}, scale = 1.19), ids, factors = {2 * FACTORS},"
+         " scale = 1.19, inverse = 1)", wide),
         ("mrope_half_at(mrope_half_at(x, three, sections = (4, 6, 6)), three, sections = (4, 6, 6), inverse = 1)", wide),
         ("rope_axes_at(rope_axes_at(x, places, sizes = (4, 6, 6)), places, sizes = (4, 6, 6), inverse = 1)", wide),
     ]
