@@ -95,6 +95,43 @@ std::optional<RealKind> realFunction(std::string_view name) {
   return found == functions.end() ? std::nullopt : std::optional<RealKind>(found->second);
 }
 
+const Expr *findIndex(const RealFunction &f, llvm::function_ref<bool(const Expr &)> isWanted) {
+  if (f.kind == RealKind::Index && isWanted(f.index))
+    return &f.index;
+  for (const RealPtr &operand : f.operands)
+    if (const Expr *found = findIndex(*operand, isWanted))
+      return found;
+  return nullptr;
+}
+
+using Replace = llvm::function_ref<std::optional<Expr>(const Expr &)>;
+
+static Expr replacing(const Expr &e, Replace replace) {
+  if (auto other = replace(e))
+    return *other;
+  std::vector<Expr> operands;
+  for (const Expr &operand : e.operands())
+    operands.push_back(replacing(operand, replace));
+  return operands.empty() ? e : e.withOperands(std::move(operands));
+}
+
+static RealPtr withIndices(const RealPtr &f, Replace replace, std::map<const RealFunction *, RealPtr> &made) {
+  RealPtr &other = made[f.get()]; // an argument that a scheme uses twice stands there twice
+  if (other)
+    return other;
+  RealFunction copy = *f;
+  if (copy.kind == RealKind::Index)
+    copy.index = replacing(copy.index, replace);
+  for (RealPtr &operand : copy.operands)
+    operand = withIndices(operand, replace, made);
+  return other = std::make_shared<const RealFunction>(std::move(copy));
+}
+
+RealPtr withIndices(const RealPtr &f, Replace replace) {
+  std::map<const RealFunction *, RealPtr> made;
+  return withIndices(f, replace, made);
+}
+
 void collectWholes(const RealFunction &f, std::vector<int64_t> &wholes) {
   if (f.kind == RealKind::Number && f.whole && f.made)
     wholes.push_back(static_cast<int64_t>(f.number));
@@ -270,27 +307,11 @@ public:
   FormFinder(RealForms &found, const subscript::Domain &domain) : found(found), domain(domain) {}
   bool good = true;
 
-  RealPtr rewrite(const RealPtr &f) {
-    auto known = rewritten.find(f.get());
-    if (known != rewritten.end())
-      return known->second;
-    RealFunction copy = *f;
-    if (copy.kind == RealKind::Index)
-      copy.index = rewrite(copy.index);
-    for (RealPtr &operand : copy.operands)
-      operand = rewrite(operand);
-    return rewritten[f.get()] = std::make_shared<const RealFunction>(std::move(copy));
-  }
-
-private:
-  Expr rewrite(const Expr &e) {
+  std::optional<Expr> operator()(const Expr &e) {
     auto affine = subscript::asAffine(e, domain);
     if (!affine) {
-      std::vector<Expr> operands;
-      for (const Expr &operand : e.operands())
-        operands.push_back(rewrite(operand));
       good &= e.kind() != subscript::Kind::Read;
-      return e.withOperands(std::move(operands));
+      return std::nullopt;
     }
     if (affine->coefficients.empty())
       return Expr(affine->constant);
@@ -330,9 +351,9 @@ private:
     return Expr(scale) * Expr::symbol(found.symbols[place]) + Expr(affine->constant);
   }
 
+private:
   RealForms &found;
   const subscript::Domain &domain;
-  std::map<const RealFunction *, RealPtr> rewritten;
 };
 } // namespace
 
@@ -355,31 +376,22 @@ std::vector<Expr> RealForms::rows() const {
 
 /// The function with a symbol for each quotient and remainder, whose ranges are added to the domain; `back` undoes it.
 static RealPtr withoutDivisions(const RealPtr &f, subscript::Domain &domain, subscript::Substitution &back) {
-  RealFunction copy = *f;
-  std::function<Expr(const Expr &)> replace = [&](const Expr &e) {
+  return withIndices(f, [&](const Expr &e) -> std::optional<Expr> {
     bool divides = e.kind() == subscript::Kind::FloorDiv || e.kind() == subscript::Kind::Mod;
-    if (auto bounds = divides ? subscript::bound(e, domain) : std::nullopt) {
-      std::string symbol = subscript::print(e); // of several words, and so no axis
-      domain.insert({symbol, bounds->range});
-      back.insert({symbol, e});
-      return Expr::symbol(symbol);
-    }
-    std::vector<Expr> operands;
-    for (const Expr &operand : e.operands())
-      operands.push_back(replace(operand));
-    return operands.empty() ? e : e.withOperands(std::move(operands));
-  };
-  if (copy.kind == RealKind::Index)
-    copy.index = replace(copy.index);
-  for (RealPtr &operand : copy.operands)
-    operand = withoutDivisions(operand, domain, back);
-  return std::make_shared<const RealFunction>(std::move(copy));
+    auto bounds = divides ? subscript::bound(e, domain) : std::nullopt;
+    if (!bounds)
+      return std::nullopt;
+    std::string symbol = subscript::print(e); // of several words, and so no axis
+    domain.insert({symbol, bounds->range});
+    back.insert({symbol, e});
+    return Expr::symbol(symbol);
+  });
 }
 
 static std::optional<RealForms> findForms(const RealPtr &f, const subscript::Domain &domain) {
   RealForms forms;
   FormFinder finder(forms, domain);
-  forms.function = finder.rewrite(f);
+  forms.function = withIndices(f, finder);
   return finder.good ? std::optional<RealForms>(std::move(forms)) : std::nullopt;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include "dialect/Subscript/Analysis.h"
 #include "dialect/Subscript/Program.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include <memory>
 #include <string_view>
 
@@ -69,6 +70,11 @@ RealPtr makeReal(RealKind, std::vector<RealPtr>, const Node *);
 std::optional<RealKind> realOperator(std::string_view);
 std::optional<RealKind> realFunction(std::string_view);
 
+/// The first index expression in it that is wanted; null where none is. `isWanted` sees those before it too.
+const subscript::Expr *findIndex(const RealFunction &, llvm::function_ref<bool(const subscript::Expr &)> isWanted);
+/// The function with others for parts of its index expressions. `replace` gives them, of the largest parts first.
+RealPtr withIndices(const RealPtr &,
+                    llvm::function_ref<std::optional<subscript::Expr>(const subscript::Expr &)> replace);
 /// Adds the whole numbers in it that lengths may decide.
 void collectWholes(const RealFunction &, std::vector<int64_t> &wholes);
 /// Whether the function is made of arithmetic alone: no function of the mathematical kind, no selection.

@@ -288,25 +288,13 @@ Expr bySteps(const std::vector<Step> &steps, const Expr &argument) {
 }
 
 /// The index expression of the function, where it has one alone; nothing where it has several.
-static const Expr *onlyIndex(const RealFunction &f, const Expr *known = nullptr, bool *isOne = nullptr) {
-  bool one = true;
-  isOne = isOne ? isOne : &one;
-  if (f.kind == RealKind::Index) {
-    *isOne &= !known || *known == f.index;
-    known = &f.index;
-  }
-  for (const RealPtr &operand : f.operands)
-    known = onlyIndex(*operand, known, isOne);
-  return isOne == &one && !one ? nullptr : known;
-}
-
-static RealPtr withIndex(const RealPtr &f, const Expr &index) {
-  if (f->kind == RealKind::Index)
-    return makeReal(index, f->node);
-  std::vector<RealPtr> operands;
-  for (const RealPtr &operand : f->operands)
-    operands.push_back(withIndex(operand, index));
-  return operands.empty() ? f : makeReal(f->kind, std::move(operands), f->node);
+static const Expr *onlyIndex(const RealFunction &f) {
+  const Expr *first = nullptr;
+  const Expr *other = findIndex(f, [&](const Expr &e) {
+    first = first ? first : &e;
+    return e != *first;
+  });
+  return other ? nullptr : first;
 }
 
 std::optional<Expr> asSteps(const RealForms &forms, size_t most) {
@@ -314,9 +302,10 @@ std::optional<Expr> asSteps(const RealForms &forms, size_t most) {
     return std::nullopt;
   const std::string &symbol = forms.symbols[0];
   const Expr *index = onlyIndex(*forms.function);
+  auto byIndex = [](const Expr &) { return std::optional(Expr::symbol("index")); };
   auto bounds = index ? subscript::bound(*index, {{symbol, forms.ranges[0]}}) : std::nullopt;
   if (bounds && !index->isConstant()) // of max(abs(x), 1) half as many steps are told as of x
-    if (auto steps = stepsOf(withIndex(forms.function, Expr::symbol("index")), "index", bounds->range, most))
+    if (auto steps = stepsOf(withIndices(forms.function, byIndex), "index", bounds->range, most))
       return bySteps(*steps, subscript::substitute(*index, {{symbol, forms.forms[0]}}));
   auto steps = stepsOf(forms.function, symbol, forms.ranges[0], most);
   return steps ? std::optional(bySteps(*steps, forms.forms[0])) : std::nullopt;

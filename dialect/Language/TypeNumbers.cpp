@@ -129,16 +129,6 @@ static bool isOfTensors(const RealFunction &f) {
   }
 }
 
-/// The function over symbols that begin at 0.
-static RealPtr counted(const RealPtr &f, const subscript::Substitution &from) {
-  if (f->kind == RealKind::Index)
-    return makeReal(subscript::substitute(f->index, from), f->node);
-  std::vector<RealPtr> operands;
-  for (const RealPtr &operand : f->operands)
-    operands.push_back(counted(operand, from));
-  return operands.empty() ? f : makeReal(f->kind, std::move(operands), f->node);
-}
-
 /// The numbers of a function of one offset, over its range, where they depend on a length; null for others. Positions
 /// along a table are whole numbers as lengths are, which are compared.
 typed::Tensor *Typer::tableAtRunTime(const Node &node, const RealForms &forms) {
@@ -148,8 +138,10 @@ typed::Tensor *Typer::tableAtRunTime(const Node &node, const RealForms &forms) {
   Value over;
   over.kind = ValueKind::Real;
   over.axes.insert({axis.name, axis});
+  const subscript::Substitution fromZero = {
+      {axis.name, subscript::Expr::symbol(axis.name) + subscript::Expr(forms.ranges[0].low)}};
   over.function =
-      counted(forms.function, {{axis.name, subscript::Expr::symbol(axis.name) + subscript::Expr(forms.ranges[0].low)}});
+      withIndices(forms.function, [&](const subscript::Expr &e) { return std::optional(substitute(e, fromZero)); });
   computing = true;
   Value table = toTensor(node, typeReal(node, *over.function, over));
   computing = false;

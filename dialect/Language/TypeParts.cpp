@@ -131,28 +131,16 @@ Value Typer::localised(const Node &node, const Value &value) {
 /// The function with symbols in the place of origins, whose ranges are added to the domain; `back` undoes it.
 RealPtr Typer::withoutOrigins(const RealPtr &function, subscript::Domain &domain,
                               subscript::Substitution &back) const {
-  if (function->kind == RealKind::Index) {
-    std::function<Expr(const Expr &)> replace = [&](const Expr &e) {
-      for (const auto &[axis, part] : scope->parts)
-        if (e == part.origin) {
-          std::string symbol = part.origin.name() + " "; // no parsed name has a space
-          domain[symbol] = {0, part.length - part.extent};
-          back[symbol] = part.origin;
-          return Expr::symbol(symbol);
-        }
-      std::vector<Expr> operands;
-      for (const Expr &operand : e.operands())
-        operands.push_back(replace(operand));
-      return operands.empty() ? e : e.withOperands(std::move(operands));
-    };
-    return makeReal(replace(function->index), function->node);
-  }
-  if (function->operands.empty())
-    return function;
-  std::vector<RealPtr> operands;
-  for (const RealPtr &operand : function->operands)
-    operands.push_back(withoutOrigins(operand, domain, back));
-  return makeReal(function->kind, std::move(operands), function->node);
+  return withIndices(function, [&](const Expr &e) -> std::optional<Expr> {
+    for (const auto &[axis, part] : scope->parts)
+      if (e == part.origin) {
+        std::string symbol = part.origin.name() + " "; // no parsed name has a space
+        domain[symbol] = {0, part.length - part.extent};
+        back[symbol] = part.origin;
+        return Expr::symbol(symbol);
+      }
+    return std::nullopt;
+  });
 }
 
 } // namespace skewer::language

@@ -67,57 +67,43 @@ Value Typer::realValue(const Node &node, RealKind kind, ArrayRef<Value> operands
 
 /// The first index operand that a function reads; nothing if it is a function of positions alone.
 static std::optional<std::string> readOperand(const RealFunction &function) {
-  if (function.kind == RealKind::Index)
-    if (auto names = subscript::readsOf(function.index); !names.empty())
-      return *names.begin();
-  for (const RealPtr &operand : function.operands)
-    if (auto found = readOperand(*operand))
-      return found;
-  return std::nullopt;
+  const Expr *index = findIndex(function, [](const Expr &e) { return !subscript::readsOf(e).empty(); });
+  return index ? std::optional(*subscript::readsOf(*index).begin()) : std::nullopt;
 }
 
 /// The function with a symbol in the place of each element of an index operand whose values have a range; symbols and
 /// their ranges are added to the domain, which knows those of the operands, and `back` undoes it.
 static RealPtr withoutReads(const RealPtr &function, subscript::Domain &domain, subscript::Substitution &back) {
-  if (function->kind == RealKind::Index) {
-    std::function<Expr(const Expr &)> replace = [&](const Expr &e) {
-      auto range = e.kind() == subscript::Kind::Read ? domain.find(subscript::elementsOf(e.name())) : domain.end();
-      if (range != domain.end()) {
-        std::string symbol = subscript::print(e); // no name of an axis has brackets
-        domain.insert({symbol, range->second});
-        back.insert({symbol, e});
-        return Expr::symbol(symbol);
-      }
-      std::vector<Expr> operands;
-      for (const Expr &operand : e.operands())
-        operands.push_back(replace(operand));
-      return operands.empty() ? e : e.withOperands(std::move(operands));
-    };
-    return makeReal(replace(function->index), function->node);
-  }
-  std::vector<RealPtr> operands;
-  for (const RealPtr &operand : function->operands)
-    operands.push_back(withoutReads(operand, domain, back));
-  return operands.empty() ? function : makeReal(function->kind, std::move(operands), function->node);
+  return withIndices(function, [&](const Expr &e) -> std::optional<Expr> {
+    auto range = e.kind() == subscript::Kind::Read ? domain.find(subscript::elementsOf(e.name())) : domain.end();
+    if (range == domain.end())
+      return std::nullopt;
+    std::string symbol = subscript::print(e); // no name of an axis has brackets
+    domain.insert({symbol, range->second});
+    back.insert({symbol, e});
+    return Expr::symbol(symbol);
+  });
 }
 
 /// The symbols that the function's index expressions have.
-static void collectSymbols(const RealFunction &function, std::set<std::string> &symbols) {
-  if (function.kind == RealKind::Index)
-    symbols.merge(subscript::symbolsOf(function.index));
-  for (const RealPtr &operand : function.operands)
-    collectSymbols(*operand, symbols);
+static std::set<std::string> symbolsIn(const RealFunction &function) {
+  std::set<std::string> symbols;
+  findIndex(function, [&](const Expr &e) {
+    symbols.merge(subscript::symbolsOf(e));
+    return false;
+  });
+  return symbols;
 }
 
 /// The first constant table that the function leaves somewhere, whether or not that is selected.
 static std::optional<subscript::TableOutside> tableOutsideIn(const RealFunction &function,
                                                              const subscript::Domain &domain) {
-  if (function.kind == RealKind::Index)
-    return subscript::findTableOutside(function.index, domain);
-  for (const RealPtr &operand : function.operands)
-    if (auto found = tableOutsideIn(*operand, domain))
-      return found;
-  return std::nullopt;
+  std::optional<subscript::TableOutside> found;
+  findIndex(function, [&](const Expr &e) {
+    found = subscript::findTableOutside(e, domain);
+    return found.has_value();
+  });
+  return found;
 }
 
 /// The forms that a function depends on; nothing, with the error said, where a table over them would be too large.
@@ -125,8 +111,7 @@ std::optional<RealForms> Typer::smallForms(const Node &node, const Value &value,
   subscript::Domain domain = domainOf(value);
   subscript::Substitution back;
   RealPtr function = withoutReads(withoutOrigins(value.function, domain, back), domain, back);
-  std::set<std::string> symbols;
-  collectSymbols(*function, symbols);
+  const std::set<std::string> symbols = symbolsIn(*function);
   for (const auto &[name, axis] : value.axes)
     if (axis.size == subscript::kRuntime && symbols.count(name)) {
       if (complain || !choiceOf(value.function)) // else its parts are looked at

@@ -6,6 +6,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "passes/Cpu/Strategy.h"
 #include "passes/Cpu/WeightedSums.h"
+#include "passes/Emit/LogSum.h"
 #include <limits>
 
 using namespace mlir;
@@ -39,9 +40,7 @@ void CpuKernel::writeLogSum(Value row, Value firstRow, Value sum) {
   Value empty = b.compare(arith::CmpFPredicate::OEQ, sum, b.constantScalar(0));
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   total = b.select(empty, b.constantScalar(-kInfinity), total);
-  // Of the difference of two infinities there is no sum: the largest score is all.
-  Value infinite = b.compare(arith::CmpFPredicate::OEQ, reference, b.constantScalar(kInfinity));
-  total = b.select(infinite, reference, total);
+  total = logSumExp(b.builder, reference, total);
   b.storeScalar(total, memory.lse, b.add(b.mul(leadingIndex, queries()), positionOf(firstRow, row)));
 }
 

@@ -1,6 +1,7 @@
 // Einsums, softmaxes and concatenations as loops over buffers.
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "passes/Emit/LogSum.h"
 #include "passes/Generic/Kernel.h"
 #include "passes/Stages/PrefixSum.h"
 
@@ -162,10 +163,7 @@ bool Kernel::emitLogSumExp(attn::LogSumExpOp op) {
         return {arith::AddFOp::create(b, so[0], one)};
       })[0];
       Value total = arith::AddFOp::create(b, reference, math::LogOp::create(b, sum));
-      // Of the difference of two infinities there is no sum: the largest score is all.
-      Value infinite = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, largest, real(INFINITY));
-      total = arith::SelectOp::create(b, infinite, largest, total);
-      store(total, result, position(result, rows->row, symbols));
+      store(logSumExp(b, largest, total), result, position(result, rows->row, symbols));
     });
   });
   return true;

@@ -1,6 +1,7 @@
 // Maximum, weights and sum of a tile of scores.
 #include "passes/Gpu/Softmax.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "passes/Emit/LogSum.h"
 #include <limits>
 
 using namespace mlir;
@@ -63,9 +64,7 @@ Value Powers::logOfSum(Value maximum, Value sum) const {
   // Of a row without keys the maximum and log2(0) are -infinity.
   constexpr double kLn2 = 0.6931471805599453;
   Value logarithm = b.mulf(b.subf(b.log2(sum), restOf(maximum)), b.f32(kLn2));
-  // Of the difference of two infinities there is no sum: the largest score is all.
-  Value infinity = b.f32(kInfinity), total = b.fma(maximum, b.f32(scale), logarithm);
-  return b.select(b.equalf(maximum, infinity), infinity, total);
+  return logSumExp(b, maximum, b.fma(maximum, b.f32(scale), logarithm));
 }
 
 RowState skewer::gpu::addDirect(GpuBuilder &b, const ScoreLayout &layout, const Tiles &weights, const RowState &before,

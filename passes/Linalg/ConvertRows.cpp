@@ -1,6 +1,7 @@
 // Softmax and logsumexp, and what they share with attentions: rows of exponentials.
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "passes/Emit/LogSum.h"
 #include "passes/Linalg/ConvertOps.h"
 
 using namespace mlir;
@@ -66,10 +67,7 @@ Value skewer::logSumOf(const ScoreRows &rows, const Exponentials &parts, Implici
   return linalg.make(each, b.getF32Type(), std::nullopt, {{parts.largest, row}, {parts.sum, row}}, false,
                      [&](ImplicitLocOpBuilder &body, ValueRange elements, Value, IndexEmitter &) -> Value {
                        Value sum = arith::AddFOp::create(body, elements[0], math::LogOp::create(body, elements[1]));
-                       // Of the difference of two infinities there is no sum: the largest score is all.
-                       Value infinite = arith::CmpFOp::create(body, arith::CmpFPredicate::OEQ, elements[0],
-                                                              realConstant(body, body.getF32Type(), INFINITY));
-                       return arith::SelectOp::create(body, infinite, elements[0], sum);
+                       return logSumExp(body, elements[0], sum);
                      });
 }
 
