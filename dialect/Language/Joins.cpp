@@ -281,7 +281,8 @@ Joined joinByPlace(const Shape &a, const Shape &b) {
     if (firstOpen(*shape))
       return refused("the dimensions " + describeAxes(shape->dimensions) +
                          " of one operand stand in no order, so that they cannot be joined by their places",
-                     {"name the dimensions of both, by an einsum or by reading at axes, x[b, i, j]"});
+                     {"name the dimensions of both, by an einsum or by reading at axes, x[b, i, j]",
+                      "where a scheme makes it, its signature says the order: scheme f(x, …) -> [b, i, j]"});
   size_t rank = std::max(a.dimensions.size(), b.dimensions.size());
   Joined joined;
   joined.byName = false;

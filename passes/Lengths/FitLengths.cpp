@@ -49,7 +49,8 @@ LogicalResult Fitter::fitShapes() {
     ArrayAttr shape = fitShape([k](func::FuncOp f) { return f.getArgumentTypes()[k]; }, stated);
     if (!shape)
       return refuse(own.getArgument(k).getLoc(),
-                    "argument " + Twine(k) + " has a dimension that is no sum of products of lengths");
+                    "'" + own.getArgAttrOfType<StringAttr>(k, attn::kArgumentName).str() +
+                        "' has a dimension that is no sum of products of lengths");
     own.setArgAttr(k, "attn.shape", shape);
   }
   for (unsigned k = 0; k < own.getNumResults(); ++k) {
