@@ -419,7 +419,15 @@ llvm::json::Object toJson(const KernelFacts &facts) {
 }
 
 std::string manifestDetails(const Kernel &kernel, ModuleOp scheduled) {
-  return llvm::formatv("{0}", llvm::json::Value(toJson(factsOf(kernel, scheduled)))).str();
+  KernelFacts facts = factsOf(kernel, scheduled);
+  auto withoutFolder = [](std::string &file) { file.erase(0, file.rfind('/') + 1); };
+  for (AttentionFacts &attention : facts.attentions)
+    for (TermFacts &term : attention.terms) { // the same spec gives the same bytes, wherever it is
+      withoutFolder(term.place.file);
+      for (SchemeCallPlace &call : term.place.calls)
+        withoutFolder(call.file);
+    }
+  return llvm::formatv("{0}", llvm::json::Value(toJson(facts))).str();
 }
 
 } // namespace skewer::driver

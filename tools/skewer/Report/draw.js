@@ -168,7 +168,7 @@ function light(line) {
 // A shape, whose leading dimension may be known at run time alone.
 const shapeText = (shape, sizes) => "[" + shape.map(n => n >= 0 ? n : sizes.length === 1 ? sizes[0] : "?").join(", ") + "]";
 
-function termsCard(attention, spec, sizes) {
+function termsCard(attention, sizes) {
   const head = make("tr", {}, ["term", "class", "strategy", "work of a head", "line"].map(text => make("th", {}, text)));
   const rows = attention.terms.map(term => {
     const lineInSpec = (term.calls.at(-1) || term).line; // of the call, where a scheme says it
@@ -246,7 +246,7 @@ function kernelSection(kernel, number) {
     make("p", {}, make("span", {class: "verdict " + explain.verdict.split(" ")[0]}, explain.verdict), explain.because.length ? ": " + explain.because.join("; ") : ""));
   // Once is enough to read it; the other kernels have it at hand, for the lines that their terms light.
   section.append(number ? make("details", {class: "text"}, make("summary", {}, "the text"), specCard(data.text)) : specCard(data.text));
-  for (const attention of explain.attentions) section.append(termsCard(attention, data.spec, explain.sizes));
+  for (const attention of explain.attentions) section.append(termsCard(attention, explain.sizes));
   for (const remark of explain.remarks) section.append(make("p", {class: "soft remark"}, (remark.line ? `line ${remark.line}: ` : "") + remark.text));
   const plot = kernel.plot || {skews: [], maps: []}, panels = [];
   plot.skews.forEach((skew, k) => panels.push(skewPanel(skew, `${id}-skew${k}`)));
