@@ -48,6 +48,7 @@ private:
     Plan plan = options.gpu ? planForGpu(seed) : planFor(seed);
     plan.onlyFusion = options.onlyFusion;
     plan.guardPages = options.guardPages;
+    plan.wholeTolerance = options.wholeTolerance;
     if (!options.exportFolder.empty())
       plan.exportFolder = fmt::format("{}/{}", options.exportFolder, seed);
     return plan;
@@ -76,9 +77,10 @@ private:
     uint64_t all = options.seeds.end - options.seeds.begin;
     if (options.quiet || (!isTerminal && done % 50 != 0))
       return;
-    llvm::errs() << fmt::format("{}{}/{} seeds, {} failures, largest error {:.2f} of the tolerance, {:.0f} s{}",
-                                isTerminal ? "\r\033[K" : "", done, all, result.failures, worst, now() - start,
-                                isTerminal ? "" : "\n");
+    std::string room =
+        options.wholeTolerance ? fmt::format("largest error {:.2f} of the tolerance, ", worst) : std::string();
+    llvm::errs() << fmt::format("{}{}/{} seeds, {} failures, {}{:.0f} s{}", isTerminal ? "\r\033[K" : "", done, all,
+                                result.failures, room, now() - start, isTerminal ? "" : "\n");
   }
 
   void report(uint64_t seed, Spec spec, Outcome outcome) {

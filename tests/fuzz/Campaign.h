@@ -14,6 +14,7 @@ struct CampaignOptions {
   double seconds = 0;                   // start no seed after this time; 0: go to the end
   bool gpu = false;                     // GPU kernels instead of this processor's
   bool onlyFusion = false, shrink = true, guardPages = true, quiet = false;
+  bool wholeTolerance = false; // says how much of the tolerance the largest error takes
   unsigned mostFailures = 10; // then stop
   std::string saveFolder;     // small failing specs go there, if it is named
   std::string exportFolder;   // SEED/KERNEL of it gets every layer, its operands and its results, if it is named

@@ -36,6 +36,7 @@ struct Plan {
   std::optional<uint64_t> poison; // one element of operand `poison % operands` is NaN
   bool renamed = false;           // compile with other names of axes too
   bool guardPages = true;         // memory of operands ends where the process may read no further
+  bool wholeTolerance = false;    // knows how much of the tolerance an error takes, not only whether it is within
   std::string exportFolder;       // writes a folder KERNEL of files there for each kernel that was called (Export.h)
 };
 /// The plan of a seed: samples of all of the above.

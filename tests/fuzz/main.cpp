@@ -29,6 +29,8 @@ static cl::opt<bool> coverage("coverage",
                               cl::cat(category));
 static cl::opt<bool> noShrink("no-shrink", cl::desc("Print failing specs as they are"), cl::cat(category));
 static cl::opt<bool> noGuard("no-guard-pages", cl::desc("Let kernels read behind their operands"), cl::cat(category));
+static cl::opt<bool> room("room", cl::desc("Say how much of its tolerance the largest error takes; takes longer"),
+                          cl::cat(category));
 static cl::opt<bool> quiet("quiet", cl::desc("No progress line"), cl::cat(category));
 static cl::opt<std::string> save("save", cl::desc("Write small failing specs to this folder"), cl::value_desc("FOLDER"),
                                  cl::cat(category));
@@ -72,6 +74,7 @@ int main(int argc, char **argv) {
   options.shrink = !noShrink;
   options.guardPages = !noGuard;
   options.quiet = quiet;
+  options.wholeTolerance = room;
   options.saveFolder = save;
   options.exportFolder = exportTo;
 

@@ -4,6 +4,7 @@
 #include "tools/skewer/Session/Compilation.h"
 #include <cmath>
 #include <gtest/gtest.h>
+#include <utility>
 
 using namespace skewer;
 using namespace skewer::driver;
@@ -106,7 +107,7 @@ struct Layer {
     operands = llvm::cantFail(prepareOperands(signature, {}, {}, 1));
   }
   /// The reference's result, rounded to f32, each element moved by `change` of its row, column and value.
-  Comparison judge(llvm::function_ref<double(double)> change) {
+  Comparison judge(llvm::function_ref<double(double)> change, bool stopsWithin = false) {
     std::vector<reference::Tensor> inputs;
     for (const Array &input : operands.inputs)
       inputs.push_back({input.shape, input.values});
@@ -116,8 +117,10 @@ struct Layer {
     for (int64_t row = 0; row < shape[0]; ++row)
       for (double value : interpreter.row({row}).value_or(std::vector<double>()))
         got.push_back(static_cast<float>(change(value)));
+    Judgement how{/*rows=*/1 << 20};
+    how.stopsWithin = stopsWithin;
     return llvm::cantFail(
-        compareWithReference(kernel->einsumFunction(), operands, ElementType::F32, got.data(), {/*rows=*/1 << 20}));
+        compareWithReference(kernel->einsumFunction(), operands, ElementType::F32, got.data(), how));
   }
   double tolerance() {
     return judge([](double x) { return x; }).tolerance;
@@ -198,6 +201,30 @@ TEST(Tolerance, LostBitsAreFound) {
   Layer layer(attention("s * dim^-0.5"));
   Comparison coarse = layer.judge([&](double x) { return std::rint(x * 0x1p18) * 0x1p-18; });
   EXPECT_FALSE(coarse.within(coarse.tolerance)) << coarse.error << " of " << coarse.tolerance;
+}
+
+TEST(Tolerance, ThatStopsWithinGivesTheVerdictOfTheWhole) {
+  Layer layer(attention("s"));
+  double whole = layer.tolerance();
+  int passed = 0, failed = 0;
+  for (double share : {0.0, 0.1, 0.5, 0.9, 1.1, 3.0}) {
+    // Of the largest value, as errors are counted: the first number of the result is moved.
+    double largest = layer.judge([](double x) { return x; }).largest;
+    auto moved = [&](bool stopsWithin) {
+      bool isFirst = true;
+      return layer.judge([&](double x) { return std::exchange(isFirst, false) ? x + share * whole * largest : x; },
+                         stopsWithin);
+    };
+    Comparison all = moved(false), some = moved(true);
+    EXPECT_EQ(some.within(some.tolerance), all.within(all.tolerance)) << share;
+    EXPECT_EQ(some.error, all.error);
+    EXPECT_LE(some.tolerance, all.tolerance);
+    if (!all.within(all.tolerance))
+      EXPECT_EQ(some.tolerance, all.tolerance) << share;
+    (all.within(all.tolerance) ? passed : failed) += 1;
+  }
+  EXPECT_EQ(passed, 4);
+  EXPECT_EQ(failed, 2);
 }
 
 TEST(Tolerance, TensorCoresHaveMoreRoom) {

@@ -171,10 +171,16 @@ public:
   }
 
   /// The most that roundings do to an element in any of a few evaluations: of some of the rows, or of `also`. Elements
-  /// that `type` cannot hold are left out.
-  llvm::Expected<double> largestMove(size_t also, ElementType type) {
-    if (rows.empty() || !width)
+  /// that `type` cannot hold are left out. Ends before where `isEnough` says so of what it has found, which only grows.
+  llvm::Expected<double> largestMove(size_t also, ElementType type,
+                                     llvm::function_ref<bool(double)> isEnough = [](double) { return false; }) {
+    if (rows.empty() || !width || isEnough(0))
       return 0;
+    if (how.stopsWithin) { // mostly one evaluation of the row with the largest error is enough
+      auto move = largestMoveOf({rows[also]}, /*draws=*/1, type, isEnough);
+      if (!move || isEnough(*move))
+        return move;
+    }
     // Neighbours of that row, along the last of its indices, need what it needs: keys and values of the same head.
     // Others may need another image's projections each.
     std::set<std::vector<int64_t>> chosen = {rows[also]};
@@ -189,6 +195,19 @@ public:
     size_t count = each <= kCheapFlops ? std::min(rows.size(), static_cast<size_t>(kFlopsOfDraw / each)) : 0;
     for (size_t k = 0; k < count; ++k)
       chosen.insert(rows[k * rows.size() / count]);
+    return largestMoveOf({chosen.begin(), chosen.end()}, kDraws, type, isEnough);
+  }
+
+  std::vector<int64_t> shape;
+  int64_t width = 0, allRows = 0;
+  std::vector<std::vector<int64_t>> rows; // leading indices of those that are judged
+
+private:
+  static constexpr int64_t kNeighbours = 12, kDraws = 8;
+  static constexpr double kCheapFlops = 1e6, kFlopsOfDraw = 2.5e7; // of a row; of all others
+
+  llvm::Expected<double> largestMoveOf(const std::vector<std::vector<int64_t>> &chosen, int64_t draws, ElementType type,
+                                       llvm::function_ref<bool(double)> isEnough) {
     std::vector<std::vector<double>> expected;
     for (const std::vector<int64_t> &leading : chosen) {
       auto values = row(leading);
@@ -198,7 +217,7 @@ public:
     }
     double largest = 0;
     llvm::scope_exit undisturbed([&] { interpreter->disturb({}); });
-    for (int64_t draw = 0; draw < kDraws; ++draw) {
+    for (int64_t draw = 0; draw < draws && !isEnough(largest); ++draw) {
       interpreter->disturb(
           reference::Roundings{how.seed + static_cast<uint64_t>(draw), how.isOnGpu ? kRoundingsOfTf32 : 1});
       for (auto [leading, values] : llvm::zip(chosen, expected)) {
@@ -214,14 +233,6 @@ public:
     }
     return largest;
   }
-
-  std::vector<int64_t> shape;
-  int64_t width = 0, allRows = 0;
-  std::vector<std::vector<int64_t>> rows; // leading indices of those that are judged
-
-private:
-  static constexpr int64_t kNeighbours = 12, kDraws = 8;
-  static constexpr double kCheapFlops = 1e6, kFlopsOfDraw = 2.5e7; // of a row; of all others
 
   Judge(mlir::func::FuncOp function, const Operands &operands, const Judgement &how, size_t result)
       : how(how), result(result) {
@@ -290,10 +301,13 @@ llvm::Expected<Comparison> compareWithReference(mlir::func::FuncOp function, con
   comparer.result.allRows = judge->allRows;
   Comparison comparison = comparer.finish();
   if (how.setsTolerance) {
-    auto move = judge->largestMove(worst, type);
+    ElementType rounded = roundedTo(function, type, how);
+    auto toleranceOf = [&](double move) { return toleranceFrom(move, comparison.largest, rounded); };
+    auto isEnough = [&](double move) { return how.stopsWithin && comparison.within(toleranceOf(move)); };
+    auto move = judge->largestMove(worst, type, isEnough);
     if (!move)
       return move.takeError();
-    comparison.tolerance = toleranceFrom(*move, comparison.largest, roundedTo(function, type, how));
+    comparison.tolerance = toleranceOf(*move);
   }
   return comparison;
 }

@@ -40,6 +40,9 @@ struct Judgement {
   double flops = 0;     // of the layer
   bool isOnGpu = false; // f32 is multiplied as three products of tf32, and allowed more
   bool setsTolerance = true;
+  /// The evaluations that the tolerance comes from end as soon as it holds the error: the verdict is that of all of them,
+  /// the tolerance at most theirs.
+  bool stopsWithin = false;
 };
 
 /// A tolerance is so many times the most that roundings do to an element in one of eight evaluations
