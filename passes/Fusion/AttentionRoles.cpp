@@ -1,7 +1,9 @@
 // Which dimensions of the weights are queries, keys and leading axes, and where score, values and result are read by
 // their positions.
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Analysis/AxisProducts.h"
 #include "passes/Fusion/AttentionCandidate.h"
+#include "passes/Fusion/Factorise.h"
 #include "passes/Fusion/QueryDimensions.h"
 
 using namespace mlir;
@@ -107,12 +109,14 @@ void AttentionCandidate::separateHeads(WeightDimensions &of) {
   for (size_t k : of.queries)
     if (isQuery(k) && of.shape[k] != kRuntime)
       rows *= of.shape[k];
-  // Heads whose queries are few are better taken together, unless what they read is a table of each head.
+  // Heads whose queries are few are better taken together, unless what they read is a table of each head. At all lengths
+  // of a layer it is one or the other.
+  bool isApart = product->getParentOfType<func::FuncOp>()->hasAttr(kWholePositions);
   std::set<size_t> left;
   for (size_t k : llvm::reverse(of.queries))
     if (isQuery(k)) {
       left.insert(k);
-    } else if (of.shape[k] == kRuntime || rows >= kRowsOfHead || found.hasTables(k, of.queries.back())) {
+    } else if (of.shape[k] == kRuntime || isApart || rows >= kRowsOfHead || found.hasTables(k, of.queries.back())) {
       of.isLeading[k] = true;
     } else {
       rows *= of.shape[k];

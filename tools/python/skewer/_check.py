@@ -6,7 +6,8 @@ from typing import NamedTuple, Tuple
 class Compared(NamedTuple):
     """A result beside the float64 reference: `rows` of `all_rows` were compared; `error` is the largest difference, and
     `tolerance` the largest that is allowed, of the largest value; `mismatches` are elements that are no finite number on one side
-    only; `where` is the worst element."""
+    only; `where` is the worst element; `not_finite` elements of the result, all rows, are NaN or infinite, where the reference may
+    agree."""
 
     result: str
     rows: int
@@ -15,6 +16,7 @@ class Compared(NamedTuple):
     tolerance: float
     mismatches: int
     where: str
+    not_finite: int = 0
 
     @property
     def passed(self) -> bool:
@@ -44,6 +46,8 @@ class Check(NamedTuple):
                 lines.append(f"    {one.mismatches} elements are NaN or infinite on one side only; first at {one.where}")
             elif not one.passed:
                 lines.append(f"    worst at {one.where}")
+            if one.not_finite and not one.mismatches:
+                lines.append(f"    {one.not_finite} elements of the result are NaN or infinite, as the text and these operands have it")
         return "\n".join(lines)
 
     def __str__(self) -> str:

@@ -91,6 +91,12 @@ def _numbers(generator: np.random.Generator, shape: Sequence[int], argument: Arg
     return numbers * np.float32(entry.get("deviation", 1)) + np.float32(entry.get("mean", 0))
 
 
+def _not_finite(array: np.ndarray) -> int:
+    """How many elements of a result are NaN or infinite; uint16 are the bits of bf16."""
+    is_finite = array & 0x7F80 != 0x7F80 if array.dtype == np.uint16 else np.isfinite(array)
+    return int(array.size - np.count_nonzero(is_finite))
+
+
 class Layer:
     """A kernel in this process. Call it with arrays; any number of threads may, each call has a workspace of its own.
 
@@ -173,14 +179,15 @@ class Layer:
         except GradientError:
             if out is not None:
                 raise
-            from .torch import without_backward
-            return without_backward(lambda *given: self._call(given, None, *rest), self.name, self._names, arrays)
+            from .torch import autocast, without_backward
+            return without_backward(lambda *given: self._call(given, None, *rest), self.name, self._names,
+                                    autocast(self, arrays) or arrays)
         except ArgumentError:
             from .torch import autocast
             cast = autocast(self, arrays) if out is None else None
             if cast is None:
                 raise
-            return self._call(cast, None, *rest)
+            return self._call_beside_torch(cast, None, *rest)
 
     def _call(self, arrays: Tuple[Any, ...], out: Any, threads: Optional[int], sizes: Optional[Mapping[str, int]], q0: int,
               k0: int, head0: int, _prepared: Optional["_core.Prepared"]) -> Any:
@@ -247,7 +254,9 @@ class Layer:
         given = [self._numpy_of(argument, array) for argument, array in zip(self.arguments, arrays)]
         made = self._call(tuple(given), None, threads, sizes, q0, k0, head0, None)
         text, _ = self._judge(given, sizes, (q0, k0, head0), list(made) if isinstance(made, tuple) else [made], rows)
-        return Check(self.name, tuple(Compared(*(one[field] for field in Compared._fields)) for one in json.loads(text)))
+        results = made if isinstance(made, tuple) else (made,)
+        return Check(self.name, tuple(Compared(**{field: one[field] for field in Compared._fields if field in one},
+                                               not_finite=_not_finite(result)) for one, result in zip(json.loads(text), results)))
 
     def _judge(self, arrays: Sequence[Any], sizes: Optional[Mapping[str, int]], origins: Tuple[int, int, int],
                results: Optional[List[np.ndarray]], rows: int) -> Tuple[str, Dict[str, bytes]]:
@@ -291,8 +300,10 @@ class Layer:
         for name in named:
             if name not in self._names:
                 near = difflib.get_close_matches(name, self._names, 1)
-                raise ArgumentError(self.name, name, None, "one array for each operand", "no operand of this name" + (
-                    f" (did you mean '{near[0]}'?)" if near else "") + "; the operands are " + (", ".join(self._names) or "none"))
+                hint = f" (a run-time size is given by sizes={{'{name}': …}})" if name in self.sizes else \
+                    f" (did you mean '{near[0]}'?)" if near else ""
+                raise ArgumentError(self.name, name, None, "one array for each operand", f"no operand of this name{hint}; the "
+                                    "operands are " + (", ".join(self._names) or "none"))
         ordered = list(arrays)
         for name in self._names[len(arrays):]:
             if name not in named:
@@ -473,8 +484,23 @@ class Prepared:
         self._constants = dict(constants)
         self._names = [name for name in layer._names if name not in constants]
         self._made = None
+        self._check_lengths()
         if expected:
             self._made = layer._kernel.prepare(tuple(constants.get(name) for name in layer._names), threads, sizes)
+
+    def _check_lengths(self) -> None:
+        """Refuses a constant whose shape no run-time length makes; which one it is the call says."""
+        bounds = list(self.layer.sizes.items())
+        for argument in self.layer.arguments:
+            shape = getattr(self._constants.get(argument.name), "shape", ())
+            for axis, (extent, found) in enumerate(zip(self.layer._described(argument)[2], shape)):
+                if not isinstance(extent, tuple) or isinstance(extent[0], int) or len(extent[2]) != 1:
+                    continue
+                function, text, (place,) = extent
+                name, bound = bounds[place]
+                if bound is not None and name not in self._sizes and \
+                        all(function(*[length] * len(bounds)) != found for length in range(1, bound + 1)):
+                    raise ArgumentError(self.layer.name, argument.name, axis, f"{text} for a '{name}' from 1 to {bound}", str(found))
 
     @property
     def bytes(self) -> int:

@@ -409,8 +409,16 @@ class _Owners:
     def __init__(self) -> None:
         self.known: Dict[str, Tuple[torch.nn.Module, str]] = {}
         self.sought: Dict[str, torch.Tensor] = {}
+        # Of a copy: what was copied to what, which is complete when the copying has ended, and the owners before.
+        self._copied: Tuple[Mapping[int, Any], Dict[str, Tuple[torch.nn.Module, str]]] = {}, {}
 
     def find(self) -> Dict[str, Tuple[torch.nn.Module, str]]:
+        if self._copied[1]:
+            (memo, before), self._copied = self._copied, ({}, {})
+            for name, (module, attribute) in before.items():
+                if id(module) in memo:
+                    self.known[name] = memo[id(module)], attribute
+                    del self.sought[name]
         while self.sought:
             name, tensor = self.sought.popitem()
             owner = _owner_of(tensor)
@@ -419,13 +427,10 @@ class _Owners:
         return self.known
 
     def copied(self, tensors: Mapping[str, torch.Tensor], memo: Mapping[int, Any]) -> "_Owners":
-        """Those of a copy that holds these tensors, as far as what it was copied with is known."""
+        """Those of a copy that holds these tensors."""
         made = _Owners()
-        for name, (module, attribute) in self.find().items():
-            if id(module) in memo:
-                made.known[name] = memo[id(module)], attribute
-            else:
-                made.sought[name] = tensors[name]
+        made.sought = dict(tensors)
+        made._copied = memo, dict(self.find())
         return made
 
 
@@ -522,6 +527,9 @@ class Module(torch.nn.Module):
                 found = module._buffers.get(attribute)
             if found is not None:
                 return found, True
+            found = getattr(module, attribute, None)
+            if isinstance(found, torch.Tensor):  # computed there from now on: parametrize, prune
+                return found, False
         for known in (self._parameters, self._buffers):
             if name in known:
                 return known[name], True
@@ -531,8 +539,9 @@ class Module(torch.nn.Module):
         """Registers what the owners have now."""
         for name in self._owners.find():
             known = self._parameters if name in self._parameters else self._buffers
-            if name in known:
-                known[name] = self._constant(name)[0]
+            found, stays = self._constant(name)
+            if name in known and stays:
+                known[name] = found
 
     def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> "Module":
         super()._apply(fn, recurse)

@@ -327,6 +327,8 @@ class BadArrays(unittest.TestCase):
     def test_names(self):
         self.refused("mask", None, "one array for each operand", "no operand of this name", mask=np.zeros(3))
         x = common.operands()
+        with self.assertRaisesRegex(skewer.ArgumentError, r"batch: .*no operand of this name \(a run-time size is given by sizes=\{'batch': …\}\)"):
+            self.layer(batch=2, **x)
         with self.assertRaisesRegex(skewer.ArgumentError, r"vv: .*no operand of this name \(did you mean 'v'\?\); the operands are q, k, v"):
             self.layer(q=x["q"], k=x["k"], vv=x["v"])
         with self.assertRaisesRegex(skewer.ArgumentError, "q0: expected 0, as the layer is no part: its spec has no 'part … from q0', found 3"):

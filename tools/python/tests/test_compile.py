@@ -191,6 +191,15 @@ class Compile(unittest.TestCase):
         self.assertRegex(repr(checked), r"^tiny: passed\n  out: 16 of 16 rows compared with the float64 reference, largest error")
         self.assertTrue(layer.check(sizes={"batch": 3}, rows=4))
         self.assertLess(0, checked.results[0].error)
+        self.assertEqual(checked.results[0].not_finite, 0)
+        for text in (common.TINY, common.HALVES, common.BFLOATS):
+            of_type = skewer.compile(text)
+            given = of_type.example(batch=2)
+            given["v"].view(f"u{given['v'].itemsize}")[1, 2, 3] = {4: 0x7F800001, 2: 0x7FFF}[given["v"].itemsize]  # NaN
+            checked = of_type.check(**given)
+            self.assertTrue(checked)
+            self.assertEqual(checked.results[0].not_finite, 8)  # every query of this row of the batch, this one number
+            self.assertRegex(repr(checked), "\n    8 elements of the result are NaN or infinite, as the text and these operands have it$")
         # A kernel that computes something else does not pass.
         wrong = skewer.compile(common.TINY.replace("d^-0.5", "d^-0.25"))
         layer._kernel, kept = wrong._kernel, layer._kernel

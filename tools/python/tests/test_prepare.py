@@ -86,8 +86,11 @@ class Prepare(unittest.TestCase):
             with self.assertRaises(skewer.ArgumentError) as caught:
                 layer.prepare(table=wrong, sizes=sizes)
             self.assertEqual(caught.exception.argument, argument)
-        with self.assertRaises(skewer.ArgumentError):
-            layer.prepare(table=table[:-1])(**x)
+        for rows, given in ((table[:-1], 38), (np.zeros((129, 4), np.float32), 129)):
+            with self.assertRaisesRegex(skewer.ArgumentError, rf"table, dimension 0: expected 2\*N - 1 for a 'N' from 1 to 64, found {given}"):
+                layer.prepare(table=rows)
+        with self.assertRaisesRegex(skewer.ArgumentError, "table, dimension 0: expected 39"):
+            layer.prepare(table=table[:-2])(**x)
 
     def test_from_process_to_process(self):
         x, constants = self.split()

@@ -7,6 +7,7 @@ import unittest
 import common
 import safetensors.torch
 import torch
+import torch.nn.utils.prune
 from torch import nn
 
 import skewer
@@ -201,6 +202,32 @@ class Tied(unittest.TestCase):
             self.expect_right(net)
             program = torch.export.export(net, tuple(self.given))
             torch.testing.assert_close(program.module()(*self.given), net.right(*self.given), atol=5e-6, rtol=0)
+
+    def test_computed_by_its_owner(self):
+        """What an owner computes from other parameters from some time on, and what it has again afterwards."""
+        class Tripled(nn.Module):
+            def forward(self, table):
+                return 3 * table
+
+        for net in self.each():
+            owner, name = (net, "table") if net.where in ("own", "buffer") else (net.relative, "weight")
+            nn.utils.parametrize.register_parametrization(owner, name, Tripled())
+            self.expect_right(net)
+            with torch.no_grad():
+                owner.parametrizations[name].original.mul_(2)
+            self.expect_right(net)
+            self.expect_right(copy.deepcopy(net))
+            self.assertFalse([key for key in net.state_dict() if key.startswith("attend")])
+            net.load_state_dict(net.state_dict())
+            self.expect_right(net)
+            nn.utils.parametrize.remove_parametrizations(owner, name)
+            self.expect_right(net)
+            with torch.no_grad():
+                net.now().mul_(3)
+            self.expect_right(net)
+            if net.where != "buffer":
+                nn.utils.prune.random_unstructured(owner, name, 0.5)
+                self.expect_right(net)
 
     def test_what_is_copied_is_said(self):
         weight = torch.randn(2, 31)

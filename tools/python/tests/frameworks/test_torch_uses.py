@@ -49,6 +49,19 @@ class Types(unittest.TestCase):
         with self.assertRaises(skewer.ArgumentError):
             skewer_torch.op(common.TINY)(x, given[1], given[2])
 
+    def test_autocast_while_gradients_are_recorded(self):
+        linear, given = torch.nn.Linear(4, 4), tensors()
+        weight = torch.nn.Parameter(given[1])
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            x = linear(given[0])
+            self.assertTrue(x.requires_grad)
+            for call in (skewer.compile(common.TINY), skewer_torch.op(common.TINY)):
+                for arrays in ((x, weight, given[2]), (weight, x, given[2]), (x.detach(), weight, given[2])):
+                    out = call(*arrays)
+                    torch.testing.assert_close(out, call(*[array.detach().float() for array in arrays]), atol=0, rtol=0)
+                    with self.assertRaisesRegex(skewer.GradientError, "a backward pass through the layer"):
+                        out.sum().backward(retain_graph=True)
+
     def test_types_of_one_text(self):
         given = [tensor.bfloat16() for tensor in tensors()]
         op = skewer_torch.op(common.TINY, dtype=torch.bfloat16)

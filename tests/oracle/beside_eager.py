@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""Random layers: the error of a compiled kernel beside that of eager code in f32, both against float64.
+
+    beside_eager.py --seeds 0:3000 [--target x86-64-v3] [--most 2] [--quiet]
+
+Eager code is PyTorch's on the CPU where it can be imported, NumPy's otherwise. It needs the Python package `skewer`. A check is one
+result of one layer for one spread of the operands (SPREADS): the root of the mean square of the error over all elements of the
+result, over that of eager code. Where eager code is more exact than f32 can hold the result, it counts as exact as that. What is above
+--most is drawn eight times more: noise does not last, and what lasts is printed with its text. Exit status 1 if there is any, if a
+kernel is infinite or NaN where float64 is not, or the other way round.
+"""
+import argparse
+import os
+import sys
+import time
+import warnings
+
+import numpy as np
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from eager.arithmetic import EAGER  # noqa: E402
+from eager.layers import Layer  # noqa: E402
+
+import skewer  # noqa: E402
+
+SPREADS = (0.03, 0.1, 0.2, 0.5, 1, 1.5, 2, 3, 5, 10, 20, 50)  # of the queries
+AGAIN = 8
+
+
+def square(x):
+    return float(np.vdot(x, x))
+
+
+def errors(layer, kernel, spread, seed):
+    """For each result the sums of squares of the kernel's error and of eager code's, and whether both are numbers at the same places."""
+    arrays, sizes = layer.drawn(spread, seed)
+    got = kernel(**arrays)
+    with np.errstate(all="ignore"):
+        exact = layer.eager(EAGER(64), arrays, sizes)
+        eager = layer.eager(EAGER(32), arrays, sizes)
+    found = []
+    for ours, theirs, right in zip(got if isinstance(got, tuple) else (got,), eager, exact):
+        held = right.astype(np.float32).astype(np.float64)  # infinite where f32 is
+        numbers = np.isfinite(held)
+        same = np.array_equal(np.where(numbers, 0, held), np.where(numbers, 0, ours.astype(np.float64)), equal_nan=True) and \
+            np.isfinite(ours[numbers]).all()
+        squares = [square(x[numbers] - right[numbers]) for x in (ours.astype(np.float64), theirs.astype(np.float64), held)]
+        found.append((squares[0], max(*squares[1:], np.finfo(np.float32).tiny), bool(same), float(np.abs(right[numbers]).max(initial=0))))
+    return found
+
+
+def ratio(one):
+    return (one[0] / one[1]) ** 0.5
+
+
+def pooled(layer, kernel, spread, seed, result):
+    """The ratio over several sets of operands, each set's errors as a share of its eager code's, so that none decides alone."""
+    sets = [errors(layer, kernel, spread, seed + 1000003 * (n + 1))[result] for n in range(AGAIN)]
+    return (sum(one[0] / one[1] for one in sets) / len(sets)) ** 0.5
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", default="0:100", help="FIRST:END")
+    parser.add_argument("--target", default="host")
+    parser.add_argument("--most", type=float, default=2.0)
+    parser.add_argument("--quiet", action="store_true", help="no line on the way")
+    options = parser.parse_args()
+    first, end = map(int, options.seeds.split(":"))
+    warnings.simplefilter("ignore", skewer.CompileWarning)
+    print("beside", EAGER.name, flush=True)
+    ratios, wrong, noise, said = [], 0, 0, time.time()
+    for seed in range(first, end):
+        layer = Layer(seed)
+        try:
+            kernel = skewer.compile(layer.text, target=options.target, cache=False)
+        except skewer.SkewerError as error:
+            wrong += 1
+            print("seed %d: %s\n%s\n%s" % (seed, layer.kind, error, layer.text), flush=True)
+            continue
+        for spread in SPREADS:
+            for result, one in enumerate(errors(layer, kernel, spread, seed)):
+                value = ratio(one)
+                ratios.append(value)
+                lasting = pooled(layer, kernel, spread, seed, result) if value > options.most else 0
+                noise += value > options.most >= lasting
+                if not one[2] or lasting > options.most:
+                    wrong += 1
+                    print("seed %d, spread %g, result %d: %s\n  %.2f times eager's error, %.2f over %d sets, largest value %.3g\n%s"
+                          % (seed, spread, result, "" if one[2] else "NOT THE SAME NUMBERS", value, lasting, AGAIN, one[3], layer.text), flush=True)
+        if not options.quiet and time.time() > said + 60:
+            said = time.time()
+            print("seed %d: %d checks" % (seed, len(ratios)), flush=True)
+    print("%d checks of %d layers: median %.2f, 99 of 100 below %.2f, largest %.2f; %d above %g that further operands did not "
+          "confirm, %d that they did" % (len(ratios), end - first, np.median(ratios), np.quantile(ratios, .99), max(ratios), noise, options.most, wrong))
+    return wrong > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
