@@ -10,6 +10,7 @@
 #include "passes/Fusion/JoinProducts.h"
 #include "passes/Fusion/ScaleVectors.h"
 #include "passes/Fusion/ValueSide.h"
+#include "passes/Fusion/VaryingMasks.h"
 #include "passes/Fusion/WeightFactors.h"
 #include "passes/Passes.h"
 #include <cmath>
@@ -43,7 +44,8 @@ bool AttentionCandidate::sizesAxis(const Factor &factor, const std::string &axis
 
 /// What stands between the weights and the sums of terms that they are made of.
 bool AttentionCandidate::findFunction(std::string &why) {
-  function = ScoreFunction::find({source.scores, at}, kQueryAxis, kKeyAxis, domainOf(sizes), mask, source.direct);
+  function = ScoreFunction::find({source.scores, at}, kQueryAxis, kKeyAxis, domainOf(sizes),
+                                 assumable(mask, product), source.direct);
   if (!source.direct) {
     if (function && function->isIdentity())
       function.reset();
@@ -83,7 +85,7 @@ bool AttentionCandidate::expandScore(std::string &why) {
     for (auto [number, sum] : llvm::enumerate(sums)) {
       // Products of the content's tiles are of the first sum.
       options.keepsRows = number > 0;
-      expansion.emplace(domainOf(sizes), mask, options);
+      expansion.emplace(domainOf(sizes), assumable(mask, product), options);
       for (const ScaledElement &part : sum)
         for (Summand &term : expansion->expand(part.tensor, part.at)) {
           term.scale *= part.scale;
@@ -103,7 +105,7 @@ bool AttentionCandidate::expandScore(std::string &why) {
   options.scaledContractions = options.scaledOperands = false;
   // A mask that leaves one key would have the values read at that alone; it is the values that say how many keys there
   // are.
-  for (const std::optional<Expr> &known : {mask, std::optional<Expr>()}) {
+  for (const std::optional<Expr> &known : {assumable(mask, product), std::optional<Expr>()}) {
     Summand read = value;
     Expansion(domainOf(sizes), known, options).lookThroughOperand(read, read.factors[0]);
     bool namesKeys =
@@ -146,7 +148,7 @@ bool AttentionCandidate::expandValues(std::string &why) {
   options.whole = source.weights; // weights without a softmax may be a product by a number, or hidden by a condition
   options.plain.insert(leading.begin(), leading.end());
   options.guards = [](const Expr &) { return true; };
-  Expansion expansion(domainOf(sizes), std::nullopt, options), masked(domainOf(sizes), mask);
+  Expansion expansion(domainOf(sizes), std::nullopt, options), masked(domainOf(sizes), assumable(mask, product));
   for (const WeightedSummand &one : uses.products) {
     if (one.tensor == product.getResult())
       continue;

@@ -4,6 +4,7 @@
 #include "passes/Fusion/AttentionCandidate.h"
 #include "passes/Fusion/Factorise.h"
 #include "passes/Fusion/QueryDimensions.h"
+#include "passes/Fusion/VaryingMasks.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -71,7 +72,7 @@ bool AttentionCandidate::factorise() {
       ofValues.insert(&subscript);
   for (Expr *e : all)
     if (!mask || e != &*mask)
-      *e = simplify(substitute(*e, positions), domain, ofValues.count(e) ? std::nullopt : mask);
+      *e = simplify(substitute(*e, positions), domain, ofValues.count(e) ? std::nullopt : assumable(mask, product));
   for (std::vector<Expr> *indices : {&resultIndices, &at})
     for (Expr &e : *indices)
       e = simplify(substitute(e, positions), domain);

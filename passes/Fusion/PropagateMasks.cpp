@@ -5,6 +5,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 #include "passes/Analysis/AxisProducts.h"
+#include "passes/Fusion/VaryingMasks.h"
 #include "passes/Fusion/Views.h"
 #include "passes/Passes.h"
 
@@ -60,6 +61,17 @@ struct PropagateMasks : skewer::impl::AttnPropagateMasksBase<PropagateMasks> {
     return substitute(*mask, dimensions);
   }
 
+  /// Whether the einsum reads no element that its operands lack, at all positions.
+  static bool readsInside(EinsumOp einsum, const ResolvedEinsum &resolved, const Domain &domain) {
+    for (auto [operand, subscripts] : llvm::zip(einsum.getInputs(), resolved.subscripts))
+      for (auto [size, subscript] : llvm::zip(shapeOf(operand), subscripts)) {
+        auto bounds = bound(subscript, domain);
+        if (size != kRuntime && (!bounds || bounds->range.low < 0 || bounds->range.high >= size))
+          return false;
+      }
+    return true;
+  }
+
   /// `value` is used by nothing but what the mask is of.
   static void propagate(Value value, const Expr &mask) {
     Operation *op = value.getDefiningOp();
@@ -81,6 +93,8 @@ struct PropagateMasks : skewer::impl::AttnPropagateMasksBase<PropagateMasks> {
     for (auto [k, dimension] : llvm::enumerate(*resolved.spec.result))
       axes["d" + std::to_string(k)] = flatIndex(dimension, resolved.sizes);
     Domain domain = domainOf(resolved.sizes);
+    if (op->getParentOfType<func::FuncOp>()->hasAttr(kVaryingMasks) && readsInside(einsum, resolved, domain))
+      return;
     Expr guard = simplify(substitute(mask, axes), domain);
     if (guard.isConstant())
       return;

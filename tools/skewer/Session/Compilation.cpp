@@ -10,6 +10,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "passes/Fusion/Factorise.h"
+#include "passes/Fusion/VaryingMasks.h"
 #include "passes/Lengths/FitLengths.h"
 #include "passes/Lengths/FlatPositions.h"
 #include "passes/Pipelines.h"
@@ -17,6 +18,7 @@
 #include "tools/skewer/Session/Dialects.h"
 #include "tools/skewer/Session/MlirDiagnostics.h"
 #include <fmt/format.h>
+#include <functional>
 
 using namespace mlir;
 
@@ -249,6 +251,16 @@ OwningOpRef<ModuleOp> Compilation::runOnAll(const Kernel &kernel, const char *wh
   return runPasses(*module, kernel.name, what, add) ? std::move(module) : OwningOpRef<ModuleOp>();
 }
 
+/// Whether the masks of the layer's attentions are not the same at all of its lengths.
+static bool masksVary(ArrayRef<func::FuncOp> layers) {
+  SmallVector<SmallVector<StringRef>> masks;
+  for (func::FuncOp layer : layers) {
+    masks.emplace_back();
+    layer.walk([&](attn::AttentionOp attention) { masks.back().push_back(attention.getMask().value_or("")); });
+  }
+  return llvm::any_of(masks, [&](const auto &own) { return own != masks[0]; });
+}
+
 /// One layer for all lengths. Chunks that divide some of the lengths that are looked at, the bound mostly, are taken
 /// apart there alone: then positions stay whole at all of them. Where the inner axes of a map have lengths, so have the
 /// strides between its lines: then positions are one number, which is taken apart where that matters.
@@ -256,7 +268,8 @@ OwningOpRef<ModuleOp> Compilation::runOnLengths(const Kernel &kernel, const char
                                                 llvm::function_ref<void(OpPassManager &)> add) {
   size_t known = remarks.size();
   enum Attempt { AsTheyAre, Whole, Flat, WholeThenFlat }; // positions
-  auto attempt = [&](Attempt positions) -> OwningOpRef<ModuleOp> {
+  bool varies = false;
+  std::function<OwningOpRef<ModuleOp>(Attempt)> attempt = [&](Attempt positions) -> OwningOpRef<ModuleOp> {
     remarks.resize(known);
     std::vector<OwningOpRef<ModuleOp>> all;
     all.push_back(cloneOf(kernel));
@@ -270,14 +283,21 @@ OwningOpRef<ModuleOp> Compilation::runOnLengths(const Kernel &kernel, const char
         layer->setAttr(kWholePositions, UnitAttr::get(mlirContext.get()));
       if (positions == Flat || positions == WholeThenFlat)
         layer->setAttr(kFlatPositions, UnitAttr::get(mlirContext.get()));
+      if (varies)
+        layer->setAttr(kVaryingMasks, UnitAttr::get(mlirContext.get()));
       if (!runPasses(*module, kernel.name, what, add))
         return {};
       layers.push_back(*module->getOps<func::FuncOp>().begin());
       layers.back()->removeAttr(kWholePositions);
       layers.back()->removeAttr(kFlatPositions);
+      layers.back()->removeAttr(kVaryingMasks);
       ofLongest = layers.size() == 1 ? remarks.size() : ofLongest;
     }
     remarks.resize(ofLongest);
+    if (!varies && masksVary(layers)) { // what was made with their help holds at the lengths that were looked at
+      varies = true;
+      return attempt(positions);
+    }
     if (failed(fitLengths(layers)) || failed(verify(*all.front())))
       return {};
     return std::move(all.front());
