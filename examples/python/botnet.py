@@ -13,8 +13,8 @@ size batch
 
 kernel botnet(x, y, z : f32[batch, heads, dim, H*W], rel_h : f32[2*H - 1, dim], rel_w : f32[2*W - 1, dim])
     -> f32[batch, heads, dim, H*W] {
-  q = rearrange(x, "b h d n -> b h n d")
-  k = rearrange(y, "b h d n -> b h n d")
+  q = rearrange(x, "b h d i -> b h i d")
+  k = rearrange(y, "b h d j -> b h j d")
   content  = einsum("b h i d, b h j d -> b h i j", q, k)
   position = rel2d(q, rel_h, rel_w, map = (H, W))
   weights  = softmax((content + position) * dim^-0.5)

@@ -8,7 +8,7 @@
 """
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._compile import Scheme, compile, load, schemes
 from ._core import library_build, library_version
@@ -23,9 +23,10 @@ __all__ = [
     "CopyWarning", "CacheWarning", "library_version", "library_build",
 ]
 
+if not TYPE_CHECKING:  # else a checker would find every name here
 
-def __getattr__(name: str) -> Any:
-    """skewer.torch, skewer.jax, skewer.ring and skewer.jax_ring, which import their frameworks when they are asked for."""
-    if name in ("torch", "jax", "ring", "jax_ring"):
-        return importlib.import_module("." + name, __name__)
-    raise AttributeError(f"module 'skewer' has no attribute '{name}'")
+    def __getattr__(name: str) -> Any:
+        """skewer.torch, skewer.jax, skewer.ring and skewer.jax_ring, which import their frameworks when they are asked for."""
+        if name in ("torch", "jax", "ring", "jax_ring"):
+            return importlib.import_module("." + name, __name__)
+        raise AttributeError(f"module 'skewer' has no attribute '{name}'")

@@ -179,11 +179,11 @@ class Layer:
         except GradientError:
             if out is not None:
                 raise
-            from .torch import autocast, without_backward
+            from ._torch_calls import autocast, without_backward
             return without_backward(lambda *given: self._call(given, None, *rest), self.name, self._names,
                                     autocast(self, arrays) or arrays)
         except ArgumentError:
-            from .torch import autocast
+            from ._torch_calls import autocast
             cast = autocast(self, arrays) if out is None else None
             if cast is None:
                 raise

@@ -125,7 +125,7 @@ class Ring:
         processes got an error and others did not. A backward pass through the results is a GradientError.
         """
         if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in operands.values()):
-            from .torch import without_backward
+            from ._torch_calls import without_backward
             names = list(operands)
             return without_backward(lambda *tensors: self._compute_all(dict(zip(names, tensors))), self.kernels.step.name, names,
                                     list(operands.values()))
