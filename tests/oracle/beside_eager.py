@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Random layers: the error of a compiled kernel beside that of eager code in f32, both against float64.
 
-    beside_eager.py --seeds 0:3000 [--target x86-64-v3] [--most 2] [--quiet]
+    beside_eager.py --seeds 0:3000 [--target x86-64-v3] [--most 2] [--numpy] [--quiet]
 
 Eager code is PyTorch's on the CPU where it can be imported, NumPy's otherwise. It needs the Python package `skewer`. A check is one
 result of one layer for one spread of the operands (SPREADS): the root of the mean square of the error over all elements of the
 result, over that of eager code. Where eager code is more exact than f32 can hold the result, it counts as exact as that. What is above
---most is drawn eight times more: noise does not last, and what lasts is printed with its text. Exit status 1 if there is any, if a
+--most is drawn eight times more: where their median is below it, it was noise; what lasts is printed with its text. Exit status 1 if there is any, if a
 kernel is infinite or NaN where float64 is not, or the other way round.
 """
 import argparse
@@ -19,7 +19,7 @@ import numpy as np
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from eager.arithmetic import EAGER  # noqa: E402
+from eager.arithmetic import EAGER, OfNumpy  # noqa: E402
 from eager.layers import Layer  # noqa: E402
 
 import skewer  # noqa: E402
@@ -32,13 +32,13 @@ def square(x):
     return float(np.vdot(x, x))
 
 
-def errors(layer, kernel, spread, seed):
+def errors(layer, kernel, spread, seed, arithmetic):
     """For each result the sums of squares of the kernel's error and of eager code's, and whether both are numbers at the same places."""
     arrays, sizes = layer.drawn(spread, seed)
     got = kernel(**arrays)
     with np.errstate(all="ignore"):
-        exact = layer.eager(EAGER(64), arrays, sizes)
-        eager = layer.eager(EAGER(32), arrays, sizes)
+        exact = layer.eager(arithmetic(64), arrays, sizes)
+        eager = layer.eager(arithmetic(32), arrays, sizes)
     found = []
     for ours, theirs, right in zip(got if isinstance(got, tuple) else (got,), eager, exact):
         held = right.astype(np.float32).astype(np.float64)  # infinite where f32 is
@@ -54,10 +54,9 @@ def ratio(one):
     return (one[0] / one[1]) ** 0.5
 
 
-def pooled(layer, kernel, spread, seed, result):
-    """The ratio over several sets of operands, each set's errors as a share of its eager code's, so that none decides alone."""
-    sets = [errors(layer, kernel, spread, seed + 1000003 * (n + 1))[result] for n in range(AGAIN)]
-    return (sum(one[0] / one[1] for one in sets) / len(sets)) ** 0.5
+def lasting(layer, kernel, spread, seed, result, arithmetic):
+    """The median of the ratios of several sets of operands: rows that are nearly a tie of two keys make single ones large or small."""
+    return float(np.median([ratio(errors(layer, kernel, spread, seed + 1000003 * (n + 1), arithmetic)[result]) for n in range(AGAIN)]))
 
 
 def main():
@@ -65,11 +64,13 @@ def main():
     parser.add_argument("--seeds", default="0:100", help="FIRST:END")
     parser.add_argument("--target", default="host")
     parser.add_argument("--most", type=float, default=2.0)
+    parser.add_argument("--numpy", action="store_true", help="beside NumPy, also where there is PyTorch")
     parser.add_argument("--quiet", action="store_true", help="no line on the way")
     options = parser.parse_args()
     first, end = map(int, options.seeds.split(":"))
     warnings.simplefilter("ignore", skewer.CompileWarning)
-    print("beside", EAGER.name, flush=True)
+    arithmetic = OfNumpy if options.numpy else EAGER
+    print("beside", arithmetic.name, flush=True)
     ratios, wrong, noise, said = [], 0, 0, time.time()
     for seed in range(first, end):
         layer = Layer(seed)
@@ -80,15 +81,15 @@ def main():
             print("seed %d: %s\n%s\n%s" % (seed, layer.kind, error, layer.text), flush=True)
             continue
         for spread in SPREADS:
-            for result, one in enumerate(errors(layer, kernel, spread, seed)):
+            for result, one in enumerate(errors(layer, kernel, spread, seed, arithmetic)):
                 value = ratio(one)
                 ratios.append(value)
-                lasting = pooled(layer, kernel, spread, seed, result) if value > options.most else 0
-                noise += value > options.most >= lasting
-                if not one[2] or lasting > options.most:
+                again = lasting(layer, kernel, spread, seed, result, arithmetic) if value > options.most else 0
+                noise += value > options.most >= again
+                if not one[2] or again > options.most:
                     wrong += 1
                     print("seed %d, spread %g, result %d: %s\n  %.2f times eager's error, %.2f over %d sets, largest value %.3g\n%s"
-                          % (seed, spread, result, "" if one[2] else "NOT THE SAME NUMBERS", value, lasting, AGAIN, one[3], layer.text), flush=True)
+                          % (seed, spread, result, "" if one[2] else "NOT THE SAME NUMBERS", value, again, AGAIN, one[3], layer.text), flush=True)
         if not options.quiet and time.time() > said + 60:
             said = time.time()
             print("seed %d: %d checks" % (seed, len(ratios)), flush=True)

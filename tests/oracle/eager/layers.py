@@ -188,6 +188,8 @@ class Layer:
             return
         big = self.one_of("-3.4e38", repr(LOWEST), "-1e9", "-1e4") if self.square else self.one_of("-3.4e38", repr(LOWEST))
         text, P = self.one_of(CAUSAL, WINDOW)
+        if self.lengths:
+            text, P = CAUSAL  # what a number is chosen for on both sides of the diagonal grows on both with a length: refused
         hidden = float(big)
         spelling = self.one_of("{s} + (0 if %s else %s)" % (text, big), "{s} if %s else %s" % (text, big), "{s} + %s * (not (%s))" % (big, text))
         chosen = " if %s else" % text in spelling and "+" not in spelling
