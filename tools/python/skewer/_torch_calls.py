@@ -100,7 +100,16 @@ class _NoBackward(_Function):  # type: ignore[misc, valid-type]
 
 def without_backward(call: Callable[..., Any], kernel: str, names: Sequence[str], arrays: Sequence[Any]) -> Any:
     """`call(*arrays)`, some of which require gradients: a backward pass through the result is a GradientError."""
-    return _NoBackward.apply(call, kernel, names, *arrays)
+    if _Function is torch.autograd.Function:
+        return _NoBackward.apply(call, kernel, names, *arrays)
+    # Inside of a transform, functions of one level are allowed where somebody says that the call is at its own.
+    functorch = torch._C._functorch
+    before = functorch.get_single_level_autograd_function_allowed()
+    functorch.set_single_level_autograd_function_allowed(True)
+    try:
+        return _NoBackward.apply(call, kernel, names, *arrays)
+    finally:
+        functorch.set_single_level_autograd_function_allowed(before)
 
 
 def autocast(layer: Layer, arrays: Sequence[Any], device: str = "cpu") -> Optional[Tuple[Any, ...]]:

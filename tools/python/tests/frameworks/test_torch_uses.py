@@ -33,6 +33,7 @@ def compute(layer, given):
 class Types(unittest.TestCase):
     def test_autocast(self):
         """As PyTorch's own float32 operations: what comes in another type is converted."""
+        torch._dynamo.reset()  # other tests' programs of operators count for the limit of recompilations
         linear, given = torch.nn.Linear(4, 4), tensors()
         module = skewer_torch.Module(CONST, values={"table": torch.randn(15, 4)})
         compiled = torch.compile(skewer_torch.op(common.TINY), fullgraph=True, backend="aot_eager")
