@@ -275,7 +275,8 @@ bool AttentionAnalyzer::findRowsOfCall(OtherTerm &term) {
 /// A term as one that has no class: what of it can be prepared.
 OtherTerm AttentionAnalyzer::otherTerm(const Term &read, const ElementTerm &flat, ArrayRef<SplitOffset> parts,
                                        bool affine) {
-  OtherTerm term{flat};
+  OtherTerm term;
+  static_cast<ElementTerm &>(term) = flat;
   term.term = {view, &read};
   std::optional<Expr> guard = ownGuardOf(read, mask);
   // What is prepared is prepared for masked pairs too, where an operand may be read outside.

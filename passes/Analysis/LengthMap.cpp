@@ -55,9 +55,11 @@ static int64_t mostRows(const std::optional<Expr> &length, const Expr &width, in
 /// Operands that are one number a query.
 static std::vector<unsigned> gatesOf(const OtherTerm &term, const ScoreSpace &space) {
   std::vector<unsigned> gates;
+  std::vector<std::string> others = space.key;
+  for (const auto &[axis, size] : term.contracted)
+    others.push_back(axis);
   for (auto [place, offset] : llvm::enumerate(term.offsets))
-    if (usesAny(offset, space.query) && !usesAny(offset, space.key) && !llvm::any_of(term.contracted, [&](const auto &axis) { return usesAny(offset, {axis.first}); }) &&
-        !term.isArgument(place))
+    if (usesAny(offset, space.query) && !usesAny(offset, others) && !term.isArgument(place))
       gates.push_back(place);
   return gates;
 }

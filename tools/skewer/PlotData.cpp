@@ -24,7 +24,7 @@ class Plotter {
 public:
   Plotter(AttentionOp attention, const KernelPlan &signature, const Operands &operands, int64_t head, PlotData &data)
       : attention(attention), function(attention->getParentOfType<func::FuncOp>()),
-        place(scoreSpace(attention), signature, operands, head), space(place.space), operands(operands), data(data),
+        place(scoreSpace(attention), signature, operands, head), operands(operands), data(data),
         queries(place.queries), keys(place.keys), mask(viewOf(attention)->mask), origin(place.origin) {}
 
   llvm::Error run() {
@@ -63,7 +63,6 @@ private:
   AttentionOp attention;
   func::FuncOp function;
   PlotSpace place;
-  const ScoreSpace &space;
   const Operands &operands;
   PlotData &data;
   const PlotAxis &queries, &keys;
