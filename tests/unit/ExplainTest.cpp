@@ -172,8 +172,8 @@ TEST(Explain, ComposedOperationsAreRemembered) {
   for (size_t k = 0; k < 4; ++k) {
     EXPECT_EQ(composed[k].operation, operations[k]);
     EXPECT_EQ(composed[k].shape, shapes[k]);
-    EXPECT_EQ(composed[k].line, 3 + k);
-    EXPECT_EQ(composed[k].file, "layer.attn");
+    EXPECT_EQ(composed[k].place.line, 3 + k);
+    EXPECT_EQ(composed[k].place.file, "layer.attn");
   }
   EXPECT_EQ(driver::bytesOf(composed[1]), 2 * 6 * 7 * 4);
 }
