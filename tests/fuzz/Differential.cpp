@@ -192,7 +192,7 @@ private:
       ElementType type = made.outputs[number].type;
       const void *got = resultOf(number);
       Judgement how{/*rows=*/1 << 30, plan.operandSeed, /*flops=*/0, isOnGpu};
-      // Others ask for the tolerance itself: the generic path is compared under it, and a GPU's has more room.
+      // Else the tolerance itself is asked for: the generic path is compared under it, and a case is exported with it.
       how.stopsWithin = !plan.wholeTolerance && plan.exportFolder.empty() && !plan.unfused;
       auto comparison = compareWithReference(kernel.einsumFunction(), operands, type, got, how, number);
       if (!comparison) {
