@@ -109,14 +109,15 @@ void AttentionCandidate::separateHeads(WeightDimensions &of) {
   for (size_t k : of.queries)
     if (isQuery(k) && of.shape[k] != kRuntime)
       rows *= of.shape[k];
-  // Heads whose queries are few are better taken together, unless what they read is a table of each head. At all lengths
-  // of a layer it is one or the other.
+  // Heads whose queries are few are better taken together, unless what they read is a table of each head. At all
+  // lengths of a layer it is one or the other.
   bool isApart = product->getParentOfType<func::FuncOp>()->hasAttr(kWholePositions);
   std::set<size_t> left;
   for (size_t k : llvm::reverse(of.queries))
     if (isQuery(k)) {
       left.insert(k);
-    } else if (of.shape[k] == kRuntime || isApart || rows >= kRowsOfHead || found.hasTables(k, of.queries.back())) {
+    } else if (of.shape[k] == kRuntime || isApart || rows >= kRowsOfHead ||
+               found.hasTables(k, of.queries.back())) {
       of.isLeading[k] = true;
     } else {
       rows *= of.shape[k];

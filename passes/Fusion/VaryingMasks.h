@@ -6,8 +6,8 @@
 
 namespace skewer {
 
-/// Of a function: its masks are others at other lengths. Of a layer that is compared with itself there: what follows from
-/// `j <= i + M - N` at one pair of lengths, that keys stand before queries, is not so at all of them.
+/// Of a function: its masks are others at other lengths. Of a layer that is compared with itself there: what follows
+/// from `j <= i + M - N` at one pair of lengths, that keys stand before queries, is not so at all of them.
 constexpr llvm::StringLiteral kVaryingMasks = "attn.varying_masks";
 
 /// The mask, where the rest of the layer may be simplified by it; nothing where it varies.

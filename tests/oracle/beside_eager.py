@@ -3,11 +3,11 @@
 
     beside_eager.py --seeds 0:3000 [--target x86-64-v3] [--most 2] [--numpy] [--quiet]
 
-Eager code is PyTorch's on the CPU where it can be imported, NumPy's otherwise. It needs the Python package `skewer`. A check is one
-result of one layer for one spread of the operands (SPREADS): the root of the mean square of the error over all elements of the
-result, over that of eager code. Where eager code is more exact than f32 can hold the result, it counts as exact as that. What is above
---most is drawn eight times more: where their median is below it, it was noise; what lasts is printed with its text. Exit status 1 if there is any, if a
-kernel is infinite or NaN where float64 is not, or the other way round.
+Eager code is PyTorch's on the CPU where it can be imported, NumPy's otherwise. It needs the Python package `skewer`. A check is
+one result of one layer for one spread of the operands (SPREADS): the root of the mean square of the error over all elements of
+the result, over that of eager code. Where eager code is more exact than f32 can hold the result, it counts as exact as that. What
+is above --most is drawn eight times more: where their median is below it, it was noise; what lasts is printed with its text. Exit
+status 1 if there is any, if a layer does not compile, or if a kernel is infinite or NaN where float64 is not, or the other way round.
 """
 import argparse
 import os
@@ -33,7 +33,8 @@ def square(x):
 
 
 def errors(layer, kernel, spread, seed, arithmetic):
-    """For each result the sums of squares of the kernel's error and of eager code's, and whether both are numbers at the same places."""
+    """For each result the sums of squares of the kernel's error and of eager code's, whether the kernel's numbers are infinite or NaN
+    where float64's are and there alone, and the largest value."""
     arrays, sizes = layer.drawn(spread, seed)
     got = kernel(**arrays)
     with np.errstate(all="ignore"):
@@ -46,7 +47,8 @@ def errors(layer, kernel, spread, seed, arithmetic):
         same = np.array_equal(np.where(numbers, 0, held), np.where(numbers, 0, ours.astype(np.float64)), equal_nan=True) and \
             np.isfinite(ours[numbers]).all()
         squares = [square(x[numbers] - right[numbers]) for x in (ours.astype(np.float64), theirs.astype(np.float64), held)]
-        found.append((squares[0], max(*squares[1:], np.finfo(np.float32).tiny), bool(same), float(np.abs(right[numbers]).max(initial=0))))
+        largest = float(np.abs(right[numbers]).max(initial=0))
+        found.append((squares[0], max(*squares[1:], np.finfo(np.float32).tiny), bool(same), largest))
     return found
 
 
@@ -55,8 +57,9 @@ def ratio(one):
 
 
 def lasting(layer, kernel, spread, seed, result, arithmetic):
-    """The median of the ratios of several sets of operands: rows that are nearly a tie of two keys make single ones large or small."""
-    return float(np.median([ratio(errors(layer, kernel, spread, seed + 1000003 * (n + 1), arithmetic)[result]) for n in range(AGAIN)]))
+    """The median of the ratios of several sets of operands: rows in which two keys nearly tie make single ones large or small."""
+    seeds = [seed + 1000003 * (n + 1) for n in range(AGAIN)]
+    return float(np.median([ratio(errors(layer, kernel, spread, one, arithmetic)[result]) for one in seeds]))
 
 
 def main():
@@ -88,13 +91,15 @@ def main():
                 noise += value > options.most >= again
                 if not one[2] or again > options.most:
                     wrong += 1
-                    print("seed %d, spread %g, result %d: %s\n  %.2f times eager's error, %.2f over %d sets, largest value %.3g\n%s"
-                          % (seed, spread, result, "" if one[2] else "NOT THE SAME NUMBERS", value, again, AGAIN, one[3], layer.text), flush=True)
+                    print("seed %d, spread %g, result %d: %s\n  %.2f times eager's error, %.2f over %d sets, largest value %.3g\n%s" %
+                          (seed, spread, result, "" if one[2] else "NOT THE SAME NUMBERS", value, again, AGAIN, one[3], layer.text),
+                          flush=True)
         if not options.quiet and time.time() > said + 60:
             said = time.time()
             print("seed %d: %d checks" % (seed, len(ratios)), flush=True)
     print("%d checks of %d layers: median %.2f, 99 of 100 below %.2f, largest %.2f; %d above %g that further operands did not "
-          "confirm, %d that they did" % (len(ratios), end - first, np.median(ratios), np.quantile(ratios, .99), max(ratios), noise, options.most, wrong))
+          "confirm, %d that they did" % (len(ratios), end - first, np.median(ratios), np.quantile(ratios, .99), max(ratios), noise,
+                                         options.most, wrong))
     return wrong > 0
 
 

@@ -1,7 +1,7 @@
 """Random layers: a text of the language, operands, and the same computation as eager code writes it.
 
-A layer is made of parts, each of which adds a statement to the text and a step to the eager computation. A step has the arithmetic
-(arithmetic.py), the operands and positions, and what the step before gave.
+A layer is made of parts, each of which adds a statement to the text and a step to the eager computation. A step has the
+arithmetic (arithmetic.py), the operands and positions, and what the step before gave.
 """
 import types
 
@@ -66,8 +66,8 @@ class Layer:
     def one_of(self, *choices):
         return choices[int(self.random.integers(len(choices)))]
 
-    def operand(self, name, dimensions, draw, kind="f32", text=""):
-        self.operands[name] = (kind, dimensions, draw, text)
+    def operand(self, name, dimensions, draw, kind="f32"):
+        self.operands[name] = (kind, dimensions, draw)
 
     def say(self, text, step, word=""):
         """A statement, `{s}` in its text being what the last one gave."""
@@ -87,21 +87,24 @@ class Layer:
         self.square = N == M
         self.words.append("decode" if decode else "lengths" if self.lengths else "")
         # Enough rows that a ratio of errors means something, and not more work than it needs.
-        self.batch = int(np.clip(4096 // (heads * N * self.sizes["E"]) + 1, 1, max(1, 1e6 // (heads * N * M))))
+        enough = 4096 // (heads * N * self.sizes["E"]) + 1
+        self.batch = int(np.clip(enough, 1, max(1, 1e6 // (heads * N * M))))
 
     def _scores(self):
         scale, number = self.one_of(("D^-0.5",) * 2, ("D^-0.5",) * 2, ("D^-0.5",) * 2, ("1.0", "1.0"), ("0.05", "0.05"))
         self.operand("q", "B H N D", spread_of())
         stored = self.one_of("f32", "f32", "f32", "f32", "bf16", "f16")
         self.operand("k", "B K M D", normal(), stored)
-        self.operand("v", "B K M E", normal(*self.one_of((1,), (1,), (1,), (30,), (1e4,), (1, 100))), stored if stored != "f16" else "f32")
+        values = normal(*self.one_of((1,), (1,), (1,), (30,), (1e4,), (1, 100)))
+        self.operand("v", "B K M E", values, stored if stored != "f16" else "f32")
         factor = (lambda x: x.D ** -0.5) if number == "D^-0.5" else lambda x: float(number)
         cosine = self.chance(.08)
         if cosine:
             self.lines.append("qn = q / sqrt(sum(q * q, -1) + 1e-6)[..., None]")
             self.steps.append(None)
         key = "b h j d" if self.groups == 1 else "b (h // %d) j d" % self.groups
-        self.lines.append("s%d = einsum(\"b h i d, %s -> b h i j\", %s, k) * %s" % (len(self.lines), key, "qn" if cosine else "q", scale))
+        self.lines.append('s%d = einsum("b h i d, %s -> b h i j", %s, k) * %s' %
+                          (len(self.lines), key, "qn" if cosine else "q", scale))
 
         def content(a, x, _):
             q = x.q / a.sqrt(a.total(x.q * x.q) + 1e-6) if cosine else x.q
@@ -122,7 +125,8 @@ class Layer:
 
     def _slopes(self):
         self.operand("slope", "H", normal(0.3))
-        text, numbers = self.one_of(("{s} + slope[h] * abs(i - j)", lambda x: abs(x.i - x.j)), ("{s} + alibi(slope)", lambda x: -abs(x.i - x.j)),
+        text, numbers = self.one_of(("{s} + slope[h] * abs(i - j)", lambda x: abs(x.i - x.j)),
+                                    ("{s} + alibi(slope)", lambda x: -abs(x.i - x.j)),
                                     ("{s} + slope[h] * j", lambda x: x.j + 0 * x.i))
         self.say(text, lambda a, x, s: s + x.slope[:, None, None] * a.array(numbers(x)), "slopes")
 
@@ -170,7 +174,8 @@ class Layer:
 
     def _gate(self):
         kind = self.one_of("key", "query", "one-minus")
-        self.operand("gate", "B H N" if kind != "key" else "B H M", (lambda r, shape, _: 1 - r.random(shape) * 1e-2) if kind == "one-minus" else normal())
+        nearly_one = lambda r, shape, _: 1 - r.random(shape) * 1e-2
+        self.operand("gate", "B H N" if kind != "key" else "B H M", nearly_one if kind == "one-minus" else normal())
         text, made = {"key": ("{s} * sigmoid(gate[b, h, j])", lambda a, x: a.sigmoid(x.gate)[..., None, :]),
                       "query": ("{s} * sigmoid(gate[b, h, i])", lambda a, x: a.sigmoid(x.gate)[..., None]),
                       "one-minus": ("{s} * (1 - gate[b, h, i])", lambda a, x: (1 - x.gate)[..., None])}[kind]
@@ -191,7 +196,8 @@ class Layer:
         if self.lengths:
             text, P = CAUSAL  # what a number is chosen for on both sides of the diagonal grows on both with a length: refused
         hidden = float(big)
-        spelling = self.one_of("{s} + (0 if %s else %s)" % (text, big), "{s} if %s else %s" % (text, big), "{s} + %s * (not (%s))" % (big, text))
+        spelling = self.one_of("{s} + (0 if %s else %s)" % (text, big), "{s} if %s else %s" % (text, big),
+                               "{s} + %s * (not (%s))" % (big, text))
         chosen = " if %s else" % text in spelling and "+" not in spelling
         self.say(spelling, lambda a, x, s: a.where(P(x), s, hidden) if chosen else s + a.array(np.where(P(x), 0.0, hidden)), "masked")
 
@@ -212,7 +218,8 @@ class Layer:
                                  ("{s} - (1 - keep[b, j]) * %g" % big, lambda a, k: -((1 - k) * big)))
         if kind == "choice":
             hidden = self.one_of("-inf", "-3.4e38", "-1e9")
-            self.say("{s} if keep[b, j] > 0 else " + hidden, lambda a, x, s: a.where(x.keep[:, None, None, :] > 0, s, float(hidden)), "masked")
+            self.say("{s} if keep[b, j] > 0 else " + hidden,
+                     lambda a, x, s: a.where(x.keep[:, None, None, :] > 0, s, float(hidden)), "masked")
         else:
             self.say(text, lambda a, x, s: s + made(a, x.keep)[:, None, None, :], "masked")
 
@@ -289,8 +296,8 @@ class Layer:
             run_time += ", N <= %d" % max(self.sizes["N"], 16) + ("" if self.square else ", M <= %d" % max(self.sizes["M"], 16))
         else:
             sizes.update(N=self.sizes["N"], M=self.sizes["M"])
-        operands = ", ".join("%s : %s[%s]%s" % (name, kind, shape(dimensions), text)
-                             for name, (kind, dimensions, _, text) in self.operands.items())
+        operands = ", ".join("%s : %s[%s]" % (name, kind, shape(dimensions))
+                             for name, (kind, dimensions, _) in self.operands.items())
         result = "f32[B, H, N, E]"
         result = "(out : %s, lse : f32[B, H, N])" % result if self.lse else result
         lines = [line.replace("M", "N") if self.lengths and self.square else line for line in self.lines]
@@ -309,7 +316,7 @@ class Layer:
             sizes["N"] = int(r.integers(1, max(sizes["N"], 16), endpoint=True)) if sizes["N"] > 1 else 1
             sizes["M"] = sizes["N"] if self.square else int(r.integers(1, max(sizes["M"], 16), endpoint=True))
         arrays = {}
-        for name, (kind, dimensions, draw, _) in self.operands.items():
+        for name, (kind, dimensions, draw) in self.operands.items():
             shape = tuple(eval(d, {}, sizes) for d in dimensions.split())
             numbers = draw(r, shape, sizes if kind == "i32" else spread)
             arrays[name] = numbers.astype({"i32": np.int32, "f16": np.float16}.get(kind, np.float32))

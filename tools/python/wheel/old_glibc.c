@@ -59,9 +59,7 @@ struct wide mallinfo2(void) {
 char __libc_single_threaded = 0;
 
 // Of 2.30: the same on a clock of the caller's choice.
-extern int oldTimedLock(pthread_mutex_t *, const struct timespec *);
-__asm__(".symver oldTimedLock, pthread_mutex_timedlock@GLIBC_2.2.5");
-int pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock, const struct timespec *until) {
+static struct timespec onRealTime(clockid_t clock, const struct timespec *until) {
   struct timespec now, end;
   clock_gettime(clock, &now);
   clock_gettime(CLOCK_REALTIME, &end);
@@ -69,7 +67,20 @@ int pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock, const struc
   end.tv_sec += left / 1000000000, end.tv_nsec = left % 1000000000;
   if (end.tv_nsec < 0)
     --end.tv_sec, end.tv_nsec += 1000000000;
+  return end;
+}
+extern int oldTimedLock(pthread_mutex_t *, const struct timespec *);
+__asm__(".symver oldTimedLock, pthread_mutex_timedlock@GLIBC_2.2.5");
+int pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock, const struct timespec *until) {
+  struct timespec end = onRealTime(clock, until);
   return oldTimedLock(mutex, &end);
+}
+extern int oldTimedWait(pthread_cond_t *, pthread_mutex_t *, const struct timespec *);
+__asm__(".symver oldTimedWait, pthread_cond_timedwait@GLIBC_2.3.2");
+int pthread_cond_clockwait(pthread_cond_t *condition, pthread_mutex_t *mutex, clockid_t clock,
+                           const struct timespec *until) {
+  struct timespec end = onRealTime(clock, until);
+  return oldTimedWait(condition, mutex, &end);
 }
 
 // Functions of libstdc++ that GCC 8 (3.4.25) did not have: C++'s, by the names that its linker knows.
