@@ -19,8 +19,9 @@ for command in (["--version"], ["schemes"]):
 with open("/proc/self/maps", encoding="utf-8") as maps:
     paths = sorted({line.split(maxsplit=5)[5].strip() for line in maps if ".so" in line})
 package = skewer.__file__.rpartition("/skewer/")[0]
-ours = [path for path in paths if "libLLVM" in path or "libMLIR" in path or "libfmt" in path or "libskewer" in path]
-assert len(ours) == 4, ours
+carried = ("libLLVM", "libMLIR", "libfmt", "libskewer.", "libskewer-old-glibc")
+ours = [path for path in paths if any(name in path for name in carried)]
+assert len(ours) == len(carried) and all(any(name in path for path in ours) for name in carried), ours
 for path in ours:
     assert path.startswith(package + "/"), f"{path} is not the wheel's own"
 # All that the system gives are the C and C++ libraries, and what Python's own modules need. What LLVM needs of these is in
