@@ -205,7 +205,7 @@ FAULTS = [
           "product.einsum(rest, *product.resolved.spec.result, op.getType(), false);"),
     Fault("total-over-other-keys", "passes/Fusion/WeightSource.cpp",
           "weights are divided by their sum where that counts other keys than the product does",
-          "(!guard || substitute(*resolved.guard, renamed) == *guard)",
+          "(!guard || substitute(*resolved.guard, *renamed) == *guard)",
           "(!guard || resolved.guard)"),
     Fault("second-sum-in-place-of-the-first", "passes/Emit/EmitThrough.cpp",
           "a function of two sums takes one for the other",
