@@ -15,7 +15,7 @@ using namespace skewer::gpu;
 namespace skewer::gpu {
 EngineParts makeMmaSync(const EngineSetup &setup) {
   return {std::make_unique<AsyncCopies>(setup.b, setup.at, setup.element, setup.threads, setup.stages),
-          std::make_unique<MmaSync>(setup.b, setup.at, setup.element, setup.products)};
+          std::make_unique<MmaSync>(setup.b, setup.at, setup.element, setup.products, setup.signedWeights)};
 }
 } // namespace skewer::gpu
 

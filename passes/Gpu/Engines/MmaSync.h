@@ -24,7 +24,7 @@ class MmaSync : public Engine {
 public:
   /// `element`: what is multiplied. `products`: of one sum, over all tiles.
   /// `signedWeights`: see EngineSetup.
-  MmaSync(GpuBuilder &b, const ThreadPlace &at, Type element, int64_t products, bool signedWeights = false)
+  MmaSync(GpuBuilder &b, const ThreadPlace &at, Type element, int64_t products, bool signedWeights)
       : b(b), at(at), element(element), outside(element.isF32() || products > kLongestChain),
         signedWeights(signedWeights) {}
 
