@@ -27,8 +27,8 @@ struct WeightedSums {
   llvm::SmallVector<Value> shrink;
 };
 
-/// The weights times a number; of 1, the weights.
-Tiles scaled(GpuBuilder &, Tiles weights, double scale);
+/// The weights times a number; of 1, the weights. `noWeight`, of keys that are hidden, stays what it is.
+Tiles scaled(GpuBuilder &, Tiles weights, double scale, float noWeight);
 
 class Engine {
 public:

@@ -97,14 +97,14 @@ Tiles skewer::gpu::skewedToKeys(GpuBuilder &b, const ThreadPlace &at, const Tile
   return result;
 }
 
-Tiles skewer::gpu::skewedToBand(GpuBuilder &b, const ThreadPlace &at, const Tiles &weights) {
+Tiles skewer::gpu::skewedToBand(GpuBuilder &b, const ThreadPlace &at, const Tiles &weights, float noWeight) {
   // Columns beyond the 7th go to the tile behind.
   Skew skew = skewOf(
       b, at, [&](Value held, Value shift) { return b.less(b.i32(7), b.add(held, shift)); },
       [&](Value first, Value shift, int64_t k) { return b.sub(b.add(first, k), shift); });
-  Value zero = b.f32(0);
+  Value none = b.f32(noWeight);
   auto tiles = int64_t(weights.size());
-  Tiles result(size_t(tiles + 2), {zero, zero, zero, zero});
+  Tiles result(size_t(tiles + 2), {none, none, none, none});
   for (int64_t column = 0; column < tiles + 2; ++column)
     for (size_t row : {0u, 1u}) {
       int64_t place = column - (row == 0 ? 1 : 0);
@@ -112,7 +112,7 @@ Tiles skewer::gpu::skewedToBand(GpuBuilder &b, const ThreadPlace &at, const Tile
         continue; // nothing is moved there
       auto from = [&](int64_t tile, size_t k) {
         if (tile < 0 || tile >= tiles)
-          return zero;
+          return none;
         const Accumulator &held = weights[size_t(tile)];
         return b.select(skew.odd, held[2 * row + 1 - k], held[2 * row + k]);
       };

@@ -68,8 +68,9 @@ private:
 };
 
 /// Of one tile of rows: a band whose column c is for key - query = c - 15, counted in the tile, becomes scores of the
-/// keys, which are 16 columns fewer; and weights of the keys become such a band. By shuffles.
+/// keys, which are 16 columns fewer; and weights of the keys become such a band, with `noWeight` where it has no key. By
+/// shuffles.
 Tiles skewedToKeys(GpuBuilder &, const ThreadPlace &, const Tiles &band);
-Tiles skewedToBand(GpuBuilder &, const ThreadPlace &, const Tiles &weights);
+Tiles skewedToBand(GpuBuilder &, const ThreadPlace &, const Tiles &weights, float noWeight);
 
 } // namespace skewer::gpu

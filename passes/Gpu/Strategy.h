@@ -25,6 +25,8 @@ struct KernelContext {
   std::optional<double> lateScale;
   /// What a term of this scale is multiplied with, where scores stand as they do until then.
   double unitOf(double scale) const { return scale / lateScale.value_or(1); }
+  /// The weight of a key that is hidden or not there: 0, or the direct weight -0, which no key that is seen has.
+  float noWeight() const { return shape.attention.direct ? -0.0f : 0.0f; }
 };
 
 /// One step: the block's queries meet a tile of keys.

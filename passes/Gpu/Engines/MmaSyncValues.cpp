@@ -2,6 +2,7 @@
 // sum is no number, it is made again with care.
 #include "passes/Gpu/Engines/MmaSync.h"
 #include "passes/Gpu/Pipeline.h"
+#include <cmath>
 #include <limits>
 
 using namespace mlir;
@@ -59,11 +60,19 @@ std::vector<MmaSync::Operands> MmaSync::operandsOf(const Tiles &weights, size_t 
   return steps;
 }
 
-Tiles skewer::gpu::scaled(GpuBuilder &b, Tiles weights, double scale) {
+Tiles skewer::gpu::scaled(GpuBuilder &b, Tiles weights, double scale, float noWeight) {
+  // -0 says that a key is hidden, and +0 that its weight is 0: a negative scale would make each the other.
+  bool turnsZeros = std::signbit(noWeight) && scale < 0;
   if (scale != 1)
     for (Accumulator &tile : weights)
-      for (Value &weight : tile)
-        weight = b.mulf(weight, b.f32(scale));
+      for (Value &weight : tile) {
+        Value product = b.mulf(weight, b.f32(scale));
+        if (turnsZeros) {
+          Value isHidden = b.compare(arith::CmpIPredicate::eq, b.bitsOf(weight), b.i32(INT32_MIN));
+          product = b.select(isHidden, weight, b.addf(product, b.f32(0)));
+        }
+        weight = product;
+      }
   return weights;
 }
 

@@ -43,14 +43,15 @@ public:
 private:
   void add(const Step &step, ArrayRef<TileRows> rows, const Tiles &weights, WeightedSums &sums) {
     in.pipeline.bring([&] { window.fill(step.firstKey, step.copy); });
+    float noWeight = in.noWeight();
     size_t columnTiles = in.place.scores.columnTiles(), ofRows = sums.tiles.size() / rows.size();
     for (size_t rowTile = 0; rowTile < rows.size(); ++rowTile) {
       Tiles part(weights.begin() + int64_t(rowTile * columnTiles),
                  weights.begin() + int64_t((rowTile + 1) * columnTiles));
-      Tiles band = skewedToBand(b, in.at, scaled(b, part, term.scale));
+      Tiles band = skewedToBand(b, in.at, scaled(b, part, term.scale, noWeight), noWeight);
       auto first = sums.tiles.begin() + int64_t(rowTile * ofRows);
       WeightedSums ofTile{{first, first + int64_t(ofRows)}, {}};
-      // Rows of the window that a query does not meet have weights of 0, so these are always looked after.
+      // Rows of the window that a query does not meet have no weight, so these are always looked after.
       in.engine.issueWeighted(band, rows[rowTile], /*checked=*/true, ofTile);
       llvm::copy(ofTile.tiles, first);
     }
