@@ -16,7 +16,7 @@ void AsyncCopies::allFull() {
 }
 
 void AsyncCopies::fill(const SharedTile &to, const RowSource &from, RowMap map, Value copy) {
-  auto rowOf = [&](Value row) -> std::pair<Value, Value> { // where it begins, and whether it is there
+  auto rowOf = [&](Value row) -> std::pair<Value, Value> { // where it begins, and whether it exists
     auto [source, there] = map(row);
     return {b.add(from.placeOf ? from.placeOf(source) : b.mul(b.toI64(source), from.rowStride), from.base), there};
   };
@@ -27,7 +27,7 @@ void AsyncCopies::fill(const SharedTile &to, const RowSource &from, RowMap map, 
 }
 
 void AsyncCopies::fillByChunks(const SharedTile &to, const RowSource &from, RowPlace rowOf, Value copy) {
-  // A thread copies 16 bytes at a time; neighbours copy neighbours.
+  // A thread copies 16 bytes at a time; neighbouring threads copy neighbouring chunks.
   int64_t inChunk = 16 / to.elementBytes, chunks = to.width / inChunk, total = to.rows * chunks;
   auto copyOne = [&](Value number) {
     Value row = b.divide(number, chunks), chunk = b.remainder(number, chunks);
@@ -40,7 +40,7 @@ void AsyncCopies::fillByChunks(const SharedTile &to, const RowSource &from, RowP
     Value place = b.add(offset, b.toI64(column));
     b.copyAsync(b.sharedAt(offsetIn(b, to, copy, row, chunk)), b.globalAt(from.pointer, place, from.element), inside);
   };
-  // Of few copies a thread's places are computed once for all tiles; those of many would take its registers.
+  // If a thread has few copies, their places are computed once for all tiles; many places would take its registers.
   constexpr int64_t kMostPlaces = 8;
   if (total > kMostPlaces * threads) {
     b.loop(at.thread, b.i32(total), threads, {}, [&](Value number, ValueRange) {
@@ -59,7 +59,7 @@ void AsyncCopies::fillByChunks(const SharedTile &to, const RowSource &from, RowP
 }
 
 void AsyncCopies::fillByElements(const SharedTile &to, const RowSource &from, RowPlace rowOf, Value copy) {
-  // Rows of any length and stride, widened or narrowed on the way. A thread makes two neighbours.
+  // Rows have any length and stride, and are widened or narrowed. A thread writes two neighbouring elements at a time.
   int64_t pairs = to.width / 2, total = to.rows * pairs;
   b.loop(at.thread, b.i32(total), threads, {}, [&](Value number, ValueRange) {
     Value row = b.divide(number, pairs), column = b.shiftLeft(b.remainder(number, pairs), 1);

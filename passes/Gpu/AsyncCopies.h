@@ -1,5 +1,5 @@
-// A pipeline by cp.async, 16 bytes a thread, whose groups of copies are counted; a block's barriers say who is done.
-// What does not lie in whole chunks of 16 bytes is copied element by element.
+// The pipeline by cp.async: each thread copies 16 bytes at a time. It counts its groups of copies and synchronises the
+// block by barriers. It copies rows that do not consist of whole chunks of 16 bytes element by element.
 #pragma once
 #include "passes/Gpu/Pipeline.h"
 
@@ -7,7 +7,7 @@ namespace skewer::gpu {
 
 class AsyncCopies : public Pipeline {
 public:
-  /// `threads` of a block fill. `element`: what the tiles hold.
+  /// `threads`: threads of a block that fill tiles. `element`: element type of the tiles.
   AsyncCopies(GpuBuilder &b, const ThreadPlace &at, Type element, int64_t threads, int64_t stages)
       : Pipeline(b, stages), at(at), element(element), threads(threads) {}
 

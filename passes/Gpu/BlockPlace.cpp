@@ -1,4 +1,4 @@
-// The block's number taken apart, and positions as axes.
+// Decomposes the block's number, and positions into axes.
 #include "passes/Gpu/BlockPlace.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include <limits>
@@ -25,8 +25,8 @@ BlockPlace::BlockPlace(GpuBuilder &b, const GpuAttention &shape, Operands &opera
   leading = leadingAxes(b, operands, shape, b.toIndex(rest));
 }
 
-/// Where later queries see more keys, as under a causal mask, blocks of the last queries begin first: what is left when
-/// multiprocessors run out of blocks are short ones.
+/// Whether blocks of the last queries begin first: if later queries see more keys, as under a causal mask. Then the
+/// blocks that are left when multiprocessors run out of blocks are short ones.
 static bool beginsWithLast(const AttentionShape &attention) {
   return attention.visible && attention.visible->low == std::numeric_limits<int64_t>::min() &&
          attention.visible->high != std::numeric_limits<int64_t>::max();
@@ -55,7 +55,7 @@ void BlockPlace::readColumns(Value &rest) {
   int64_t width = shape.attention.width, parts = shape.tile.partsOf(width);
   if (parts == 1)
     return;
-  // The last part begins early enough to have as many columns as the others; the first of them are another's.
+  // The last part begins early enough to have as many columns as the others; another block writes the first of them.
   Value part = b.mul(b.remainder(rest, parts), columns);
   firstColumn = b.minimum(part, b.i32(width - columns));
   if (width % columns)
@@ -110,8 +110,8 @@ Axes BlockPlace::axesOf(Value position, const std::vector<std::string> &names, c
 }
 
 void BlockPlace::findQueryAxes() {
-  // Positions behind the last one are computed as the last one: their scores are not used, but nothing may be read
-  // outside for them.
+  // Positions behind the last query are computed as the last one: their scores are not used, but nothing may be read
+  // outside of the operands for them.
   const AttentionShape &attention = shape.attention;
   for (size_t number = 0; number < scores.rows(); ++number) {
     Value inside = b.minimum(query(number), b.add(queries(), -1));
@@ -158,7 +158,7 @@ static bool isMultiple(const Expr &expression, int64_t number) {
 }
 
 bool BlockPlace::isAligned(const Walk &walk, int64_t rowStride, int64_t depth) const {
-  int64_t inChunk = shape.element.isF32() ? 4 : 8; // elements of 16 bytes
+  int64_t inChunk = shape.element.isF32() ? 4 : 8; // elements in 16 bytes
   return operands.elementOf(walk.argument) == shape.element && depth % inChunk == 0 &&
          (walk.depth == 1 || depth == 1) && rowStride % inChunk == 0 && isMultiple(walk.base, inChunk) &&
          (!walk.picked || isMultiple(*walk.picked, inChunk));
@@ -177,7 +177,7 @@ RowSource BlockPlace::sourceOf(const Walk &walk, int64_t rowStride, int64_t dept
   return source;
 }
 
-/// Where the row that a key picks begins; i64.
+/// Returns where the row that a key picks begins; i64.
 Value BlockPlace::pickedRow(const Walk &walk, Value key) const {
   Axes at = leading;
   at.merge(axesOf(key, shape.attention.space.key, shape.attention.keyAxes));
@@ -190,7 +190,7 @@ RowSource BlockPlace::inTile(const RowSource &source, Value firstKey) const {
     return source;
   RowSource tile = source;
   if (walk->run % shape.tile.keys == 0) {
-    Value key = b.minimum(firstKey, b.add(keys(), -1)); // behind the last step nothing is brought
+    Value key = b.minimum(firstKey, b.add(keys(), -1)); // behind the last step no row is copied
     tile.rowStride = walk->runStep;
     tile.base = b.add(source.base, b.sub(pickedRow(*walk, key), b.mul(b.toI64(key), walk->runStep)));
   } else {

@@ -1,5 +1,5 @@
-// Which queries, columns of the values and leading indices (batch, head) a block and its threads have, and the axes at
-// their positions.
+// The work of a block and of its threads: which queries, which columns of the values and which leading index (batch,
+// head) they have, and the values of the axes at their positions.
 #pragma once
 #include "passes/Gpu/Operands.h"
 #include "passes/Gpu/Pipeline.h"
@@ -7,7 +7,7 @@
 
 namespace skewer::gpu {
 
-/// The leading axes of the index with this number (index).
+/// Returns the leading axes of the leading index with this number (index).
 Axes leadingAxes(GpuBuilder &, Operands &, const GpuAttention &, Value number);
 
 class BlockPlace {
@@ -15,44 +15,45 @@ public:
   BlockPlace(GpuBuilder &b, const GpuAttention &shape, Operands &operands, const ThreadPlace &at);
 
   Value row;         // first query of the block
-  Value threadRow;   // the thread's first one
-  int64_t columns;   // of the values that the block has
-  Value firstColumn; // of these, i32; null where it has all of them
-  Value firstOwn;    // the first of its columns that it writes, i32; null: all of them
-  Value keyPart;     // which part of the keys the block has, i32; null: all
+  Value threadRow;   // first query of the thread
+  int64_t columns;   // number of columns of the values that the block has
+  Value firstColumn; // its first column, i32; null if the block has all columns
+  // First column that the block writes, counted from `firstColumn`, i32; null if it writes all its columns.
+  Value firstOwn;
+  Value keyPart;     // the part of the keys that the block has, i32; null: all keys
   Axes leading;
 
-  /// How many there are; i32.
+  /// Returns the number of queries, or of keys; i32.
   Value queries() const { return queryCount ? queryCount : b.i32(shape.attention.queries); }
   Value keys() const { return keyCount ? keyCount : b.i32(shape.attention.keys); }
-  /// How many rows of a table there are, i32: at most `most`.
+  /// Returns the number of rows of a table, i32: at most `most`.
   Value rowsOf(const std::optional<subscript::Expr> &length, int64_t most) const {
     return length ? b.toI32(operands.index(*length, leading)) : b.i32(most);
   }
-  /// One of the thread's queries; i32.
+  /// Returns the position of one of the thread's queries; i32.
   Value query(size_t number) const { return scores.rowFrom(threadRow, number); }
-  /// Axes of the thread's queries are needed from here on.
+  /// Computes the axes of the thread's queries; must be called before the next functions.
   void findQueryAxes();
-  /// The leading axes and those of one of the thread's queries; with those of a key.
+  /// Returns the leading axes and the axes of one of the thread's queries; `axesAt` adds the axes of a key.
   Axes axesOfQuery(size_t number) const;
   Axes axesAt(size_t number, Value key) const;
-  /// Axes of each of the thread's scores.
+  /// Returns the axes of each of the thread's scores.
   std::vector<Axes> axesOfTile(Value firstKey) const;
-  /// The place of the leading axes among all of them, one behind the other; i64.
+  /// Returns the flat index of the block's leading axes, in row-major order; i64.
   Value leadingIndex() const;
-  /// i64
+  /// Evaluates an expression over the leading axes; i64.
   Value baseOf(const subscript::Expr &expression) const { return b.toI64(operands.index(expression, leading)); }
 
-  /// Rows of an operand: queries, or keys and what is walked like them.
+  /// Returns the rows of an operand that is walked by queries, or by keys.
   RowSource queriesOf(const Walk &walk, int64_t depth) const { return sourceOf(walk, walk.query, depth); }
   RowSource keysOf(const Walk &walk, int64_t depth) const { return sourceOf(walk, walk.key, depth); }
-  /// Those of the tile of keys that begins at `firstKey`: where keys pick their rows, a table is read for that, once
-  /// where the tile is in one page, else for each row.
+  /// Returns the source for the tile of keys that begins at `firstKey`. If keys pick their rows, it reads a table for
+  /// that: once if the tile is in one page, else for each row.
   RowSource inTile(const RowSource &, Value firstKey) const;
-  /// The block's columns of values, or of what is added to them.
+  /// Returns the source of the block's columns of the values, or of rows that are added to the values.
   RowSource columnsOf(const Walk &) const;
 
-  /// The scores of a tile that a thread holds.
+  /// Layout of the scores of a tile that a thread holds.
   ScoreLayout scores;
 
 private:

@@ -1,5 +1,5 @@
-// What multiplies a warp's rows with tiles in shared memory: operand tiles, products that are issued, and the wait for
-// their sums. Engines/ has those that there are.
+// The interface of an engine, which multiplies a warp's rows with tiles in shared memory: it loads operand tiles,
+// issues products, and waits for their sums. The kernel and its strategies call it. Engines/ has the implementations.
 #pragma once
 #include "passes/Analysis/GpuLayout.h"
 #include "passes/Gpu/GpuBuilder.h"
@@ -7,44 +7,45 @@
 
 namespace skewer::gpu {
 
-/// Rows of a tile from `first` (null: 0) on, in one of its copies (null: the first).
+/// Rows of a tile, beginning at `first` (null: 0), in one of the tile's copies (null: the first).
 struct TileRows {
   const SharedTile &tile;
   Value copy, first;
 };
 
-/// An operand tile: a warp's rows, `rowTiles` × 16 of them. `held`: the same in registers, if they are kept there.
+/// An operand tile: `rowTiles` × 16 rows of a warp. `held`: the same rows in registers, if they are kept there.
 struct OperandRows {
   TileRows rows;
   int64_t rowTiles = 1;
   std::vector<RowFragment> held;
 };
 
-/// Weighted sums of rows of values, of all of a thread's rows.
+/// Weighted sums of rows of values, for all rows of a thread.
 struct WeightedSums {
   Tiles tiles;
-  /// What each row is to be multiplied with when the next product is added to it; empty: nothing.
+  /// For each row, the factor to apply before the next product is added; empty: no factor.
   llvm::SmallVector<Value> shrink;
 };
 
-/// The weights times a number; of 1, the weights. `noWeight`, of keys that are hidden, stays what it is.
+/// Returns the weights times `scale`; the weights themselves if it is 1. `noWeight`, the weight of hidden keys, stays as
+/// it is.
 Tiles scaled(GpuBuilder &, Tiles weights, double scale, float noWeight);
 
 class Engine {
 public:
   virtual ~Engine() = default;
 
-  /// Whether chains of products begin at 0 and are added outside of the tensor cores.
+  /// Whether chains of products begin at 0 and are added to the sums outside of the tensor cores.
   virtual bool addsOutside() const = 0;
-  /// Takes a warp's rows into registers.
+  /// Loads a warp's rows into registers.
   virtual std::vector<RowFragment> hold(const TileRows &, int64_t rowTiles) = 0;
-  /// `before` and the products of the warp's rows with 8 rows of `columns` for each column tile of the sums. No more
-  /// than `together` steps of the depth are written one after another; more of them are a loop, which assembles faster.
+  /// Returns `before` plus the products of the warp's rows with 8 rows of `columns` for each column tile of the sums.
+  /// At most `together` steps of the depth are unrolled; more steps become a loop, which assembles faster.
   virtual Tiles issueProducts(const Tiles &before, const OperandRows &rows, const TileRows &columns,
                               int64_t together = INT64_MAX) = 0;
-  /// sums += weights × rows. Where `checked`, rows that are no numbers count only for queries that see their key.
+  /// Adds weights × rows to the sums. If `checked`, rows that are no numbers count only for queries that see their key.
   virtual void issueWeighted(const Tiles &weights, const TileRows &rows, bool checked, WeightedSums &sums) = 0;
-  /// Until sums that have been issued can be read.
+  /// Waits until the sums that have been issued can be read.
   virtual void wait() {}
 };
 

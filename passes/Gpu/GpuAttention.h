@@ -1,4 +1,5 @@
-// A fused attention in its place in a program of GPU kernels.
+// A fused attention and its place in a program of GPU kernels. GpuStages fills it; the attention's kernels are emitted
+// from it.
 #pragma once
 #include "dialect/IR/KernelPlan.h"
 #include "passes/Analysis/GpuShape.h"
@@ -6,26 +7,27 @@
 
 namespace skewer::gpu {
 
-/// Where a tensor is that is no argument of its own: an output of the program, or a place in its workspace or in
+/// The place of a tensor that is not an argument itself: an output of the program, or memory in its workspace or in
 /// prepared memory.
 struct GpuPlace {
   std::optional<unsigned> output;
   Place place;
 };
 
-/// What an attention's operands and results are in the program that it is part of.
+/// The operands and results of an attention in the program that it is part of.
 struct GpuTensors {
   std::string kernel;   // symbol of the attention's kernel
   KernelPlan signature; // the program's arguments
-  KernelPlan plan;      // the same, and behind its inputs and outputs, without names, what else is read and written
-  std::vector<GpuPlace> furtherInputs, furtherOutputs; // where that is
-  SizeExpression workspace;                            // places that are scaled stand behind its fixed part
-  std::vector<unsigned> inputs;                        // for each of operandsOf(attention): number in plan.inputs
+  // The signature; behind its inputs and outputs, without names, the further tensors that are read and written.
+  KernelPlan plan;
+  std::vector<GpuPlace> furtherInputs, furtherOutputs; // places of the further tensors
+  SizeExpression workspace;                            // scaled places follow its fixed part
+  std::vector<unsigned> inputs;                        // number in plan.inputs of each operand in operandsOf(attention)
   unsigned resultOutput = 0;                           // number in plan.outputs
-  std::optional<unsigned> rowOutput;                   // [leading…, queries] of f32: natural logarithms, or totals
-  std::optional<unsigned> parts;                       // number in plan.outputs of what parts of the keys leave
-  std::vector<Extent> leading;                         // of each leading axis
-  Extent queryExtent;                                  // how many queries
+  std::optional<unsigned> rowOutput; // output [leading…, queries] of f32: natural logarithms, or totals
+  std::optional<unsigned> parts;                       // number in plan.outputs of the records of parts of the keys
+  std::vector<Extent> leading;                         // extent of each leading axis
+  Extent queryExtent;                                  // number of queries
 };
 
 struct GpuAttention : GpuTensors, GpuShape {

@@ -1,4 +1,4 @@
-// Emits what a thread of a GPU kernel does.
+// The operations of a thread of a GPU kernel.
 #include "passes/Gpu/GpuBuilder.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -68,7 +68,7 @@ Value GpuBuilder::mulf(Value x, Value y) { return createOrFold<arith::MulFOp>(x,
 Value GpuBuilder::fma(Value x, Value y, Value z) { return LLVM::FMAOp::create(*this, x, y, z); }
 Value GpuBuilder::maxf(Value x, Value y) { return LLVM::MaxNumOp::create(*this, x, y); }
 Value GpuBuilder::exp2(Value x) { return LLVM::Exp2Op::create(*this, getF32Type(), x, LLVM::FastmathFlags::afn); }
-// By its name: LLVM's own log2 has no instruction for GPUs, fast or not.
+// Called by its name, since LLVM's own log2 has no instruction on GPUs, fast or not.
 Value GpuBuilder::log2(Value x) {
   return LLVM::CallIntrinsicOp::create(*this, getF32Type(), getStringAttr("llvm.nvvm.lg2.approx.f"), x).getResult(0);
 }
@@ -152,7 +152,7 @@ RowFragment GpuBuilder::loadMatrices(Value byteOffset, bool transposed) {
 
 Accumulator GpuBuilder::multiply(const RowFragment &rows, const ColumnFragment &columns, const Accumulator &sum,
                                  Type element) {
-  // f16 comes as vectors, bf16 and tf32 as i32: what NVVM's operation asks for.
+  // NVVM's operation expects f16 as vectors, and bf16 and tf32 as i32.
   auto operands = [&](ArrayRef<Value> parts) {
     SmallVector<Value> values;
     for (Value part : parts)
@@ -183,7 +183,7 @@ SmallVector<Value> GpuBuilder::loop(Value low, Value high, int64_t step, ArrayRe
   OpBuilder::InsertionGuard guard(*this);
   setInsertionPointToStart(loop.getBody());
   SmallVector<Value> next = body(loop.getInductionVar(), loop.getRegionIterArgs());
-  if (!initial.empty()) // without carried values the loop comes with its end
+  if (!initial.empty()) // without carried values the loop already has its yield
     scf::YieldOp::create(*this, next);
   return SmallVector<Value>(loop.getResults());
 }

@@ -1,4 +1,4 @@
-// One kernel: what comes before the tiles of keys, the loop over them, and what comes after.
+// Emits the kernel of a fused attention: the work before the tiles of keys, the loop over them, and the work after it.
 #include "passes/Gpu/GpuKernel.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "passes/Emit/EmitThrough.h"
@@ -41,7 +41,7 @@ public:
     SmallVector<Value> last = b.loop(low, high, 1, state.numbers(), [&](Value number, ValueRange before) {
       return step(number, RowState::of(before, rows)).numbers();
     });
-    in.pipeline.drain(); // of the tiles behind the last one
+    in.pipeline.drain(); // of tiles behind the last step
     writeRows(b, in.shape, in.operands, in.place, powers, RowState::of(last, rows));
   }
 
@@ -50,14 +50,14 @@ private:
     return llvm::any_of(strategies, [&](const auto &strategy) { return holds(*strategy); });
   }
 
-  /// Up to the first step, which is `low`.
+  /// Emits what comes before the first step, `low`.
   void begin(Value low) {
     bool hasPrologue = some([](Strategy &strategy) { return strategy.hasPrologue(); });
     if (hasPrologue) {
       in.pipeline.commit();
       for (auto &strategy : strategies)
         strategy->runPrologue();
-      in.pipeline.empty(); // tiles of keys come there now
+      in.pipeline.empty(); // tiles of keys take these places now
     }
     for (int64_t ahead = 0; ahead < in.pipeline.stepsAhead(); ++ahead)
       fill(b.add(low, ahead), in.pipeline.copyOf(b.add(low, ahead)));
@@ -89,8 +89,8 @@ private:
     Step at{firstKey, copy, masks.crosses(number, firstKey)};
     SmallVector<Value> bits = masks.seenBits(firstKey, at.crossed);
     auto computed = [&] { return compute(at, bits, before); };
-    // Warps that see no key of the tile leave it out: other documents, keys behind a length. Where all warps of the
-    // block meet at a barrier on the way, none does.
+    // A warp leaves a tile out if it sees none of its keys: other documents, keys behind a length. If all warps of the
+    // block meet at a barrier in a step, no warp leaves a tile out.
     if (bits.empty() || in.pipeline.isSingleBuffered() ||
         some([](Strategy &strategy) { return strategy.meetsInSteps(); }))
       return computed();
@@ -106,7 +106,8 @@ private:
 
   RowState compute(const Step &at, ArrayRef<Value> bits, const RowState &before) {
     Tiles weights = scores(at, bits);
-    // Where a mask may hide keys, a number of all of a tile must not meet hidden scores: it might be none.
+    // If a mask may hide keys, a number for all keys of a tile must not be added to hidden scores: it might be no
+    // number.
     SmallVector<Value> ofTile(in.place.scores.rows());
     if (!at.crossed && in.shape.attention.isPlainSoftmax())
       addToRows(at, ofTile);
@@ -152,12 +153,12 @@ private:
     return result;
   }
 
-  /// The function that scores go through, on what each thread has.
+  /// Applies the attention's function to the scores that a thread holds.
   void applyFunction(Tiles &scores, ArrayRef<Tiles> further) {
     const AttentionShape &attention = in.shape.attention;
     if (attention.isPlainSoftmax())
       return;
-    // What follows is rounded to the operands' type where that is narrow.
+    // Later results are rounded to the operands' type; if it is narrow, approximate functions are exact enough.
     auto flags = in.shape.element.isF32() ? arith::FastMathFlags::none : arith::FastMathFlags::afn;
     for (const HeldNumber &number : in.place.scores.numbers()) {
       Value &score = scores[number.tile][number.part];
@@ -167,12 +168,12 @@ private:
       if (attention.through)
         score = emitThrough(b, *attention.through, sums,
                             [&](Operation *op, ValueRange operands) { return emitWithFlags(b, op, operands, flags); });
-      if (attention.direct) // -0 says that a key is hidden: a weight of -0 becomes 0
+      if (attention.direct) // -0 marks a hidden key, so a weight of -0 becomes 0
         score = b.addf(score, b.f32(0));
     }
   }
 
-  /// Terms of one scale are one sum.
+  /// Adds the products of all terms. Terms with the same scale are one sum.
   void addProducts(const Step &at, ScoreSums &scores) {
     std::vector<double> scales;
     for (auto &strategy : strategies)
@@ -187,7 +188,7 @@ private:
         if (strategy->scaleOfProducts() == scale)
           strategy->addProducts(at, sums.tiles);
       in.engine.wait();
-      if (in.lateScale) { // there is but one
+      if (in.lateScale) { // then there is only one scale
         scores.tiles = sums.tiles;
         return;
       }
@@ -213,7 +214,8 @@ bool skewer::gpu::emitAttentionKernel(GpuBuilder &b, const GpuAttention &shape, 
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToEnd(module.getBody());
   LLVM::LLVMFuncOp function = createKernel(b, b.getLoc(), module, shape.signature, shape.kernel, shape.tile.threads());
-  // Numbers below 2^-126 count as 0, weights among them: ex2.approx.ftz, which needs two instructions less too.
+  // Numbers below 2^-126 count as 0, weights included: this selects ex2.approx.ftz, which also needs two instructions
+  // less.
   function.setDenormalFpMathF32("preserve-sign");
   b.setInsertionPointToStart(&function.getBody().front());
   auto sharedPointer = LLVM::LLVMPointerType::get(b.getContext(), kSharedSpace);

@@ -1,4 +1,4 @@
-// How a lowered GPU program is launched: what its caller, the manifest and the interpreter must know.
+// How a lowered GPU program is launched: the data that its caller, the manifest and the interpreter need.
 #pragma once
 #include "dialect/IR/KernelPlan.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -13,53 +13,54 @@ struct GpuLaunch {
   std::string kernel;                     // its symbol
   std::string title;                      // what it does: "attention", "matmul", "elementwise", …
   int64_t threads = 128, sharedBytes = 0; // of a block; shared memory is dynamic
-  SizeExpression blocks;                  // of the grid, one-dimensional
-  int64_t rows = 0, keys = 0;             // an attention's tile; 0 where there is none
+  SizeExpression blocks;                  // number of blocks of the grid, which is one-dimensional
+  int64_t rows = 0, keys = 0;             // tile of an attention; 0 for other kernels
   std::string note;                       // why an attention is not fused
-  bool prepares = false;                  // reads `const` inputs and prepared memory alone, writes to prepared memory
+  // Whether the kernel reads only `const` inputs and prepared memory, and writes to prepared memory.
+  bool prepares = false;
 };
 
-/// Of a kernel's function: its launch is one that `prepares`. In the order of the program such launches stand among the
-/// others; a caller who has what they make leaves them out.
+/// Attribute of a kernel's function: its launch `prepares`. Such launches stand among the others in the order of the
+/// program; a caller that has their results leaves them out.
 constexpr llvm::StringLiteral kPrepares = "attn.prepares";
 
-/// How many blocks of `rows` a run-time extent is, as an expression like its name.
+/// Returns the number of blocks of `rows` that a run-time extent needs, as an expression, like the extent's name.
 std::string blocksOf(llvm::StringRef extent, int64_t rows);
 
-/// The kernels of a GPU module in the order in which they run, on one stream. All of them take the same arguments:
-/// pointers to the inputs, then to the outputs (memory of the device, multiples of 16 bytes), the workspace (a multiple
-/// of 256 bytes; null where it has no size), prepared memory (likewise) where the module's `attn.plan` has some, then
-/// as i64 each run-time size and each origin of a part, in the order of the plan. An input that is an origin or a
-/// length is no pointer.
+/// The kernels of a GPU module in the order in which they run, on one stream. All kernels take the same arguments:
+/// pointers to the inputs, then to the outputs (memory of the device, at multiples of 16 bytes), the workspace (at a
+/// multiple of 256 bytes; null if it has no size), prepared memory (at a multiple of 256 bytes) if the module's
+/// `attn.plan` has some, then as i64 each run-time size and each origin of a part, in the order of the plan. An input
+/// that is an origin or a length has no pointer.
 struct GpuProgram {
   std::string name;
   SizeExpression workspace; // bytes of the device's memory; its contents are lost between runs
   std::vector<GpuLaunch> launches;
 };
 
-/// As the attribute `attn.program` of the GPU module, an #attn.program. An error at the module says which of its
-/// constraints (program_c1 to program_c5) it breaks; then nothing is stored.
+/// Stores the program as the attribute `attn.program` of the GPU module, an #attn.program. If the program breaks a
+/// constraint (program_c1 to program_c5), an error at the module names the constraint and nothing is stored.
 llvm::LogicalResult attachProgram(mlir::gpu::GPUModuleOp, const GpuProgram &);
 std::optional<GpuProgram> programOf(mlir::gpu::GPUModuleOp);
 
-/// What a kernel is called with.
+/// The arguments of a kernel, as values.
 struct KernelArguments {
   std::vector<mlir::Value> inputs, outputs; // pointers; null where an input is an origin or a length
-  mlir::Value workspace, prepared;        // the latter null where the plan has none
+  mlir::Value workspace, prepared;        // `prepared` is null if the plan has none
   std::map<std::string, mlir::Value> sizes;   // run-time sizes, i64
   std::map<std::string, mlir::Value> origins; // where a part begins, i64, by the input's name
 
-  /// The i64 that an extent's name says: a size, or an expression of sizes.
+  /// Returns the i64 of an extent's name: a size, or an expression of sizes.
   mlir::Value size(GpuBuilder &, llvm::StringRef name) const;
-  /// The number that an input is which is no pointer; i64.
+  /// Returns the number of an input that has no pointer; i64.
   mlir::Value number(const TensorArgument &) const;
 };
 KernelArguments argumentsOf(mlir::LLVM::LLVMFuncOp, const KernelPlan &);
 
-/// The symbol of the blocks' shared memory, which is declared where it is not.
+/// Returns the symbol of the blocks' shared memory; declares it if it is not declared yet.
 llvm::StringRef sharedMemory(mlir::gpu::GPUModuleOp);
 
-/// Adds a kernel of this name with the arguments of the program to the module, with an empty body.
+/// Adds a kernel of this name to the module, with the arguments of the program and an empty body.
 mlir::LLVM::LLVMFuncOp createKernel(mlir::OpBuilder &, mlir::Location, mlir::gpu::GPUModuleOp, const KernelPlan &,
                                     llvm::StringRef name, int64_t threads);
 

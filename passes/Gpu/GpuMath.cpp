@@ -1,5 +1,5 @@
-// Functions of single numbers on a GPU, where there is no library: what is short there (ShortMath), polynomials by
-// MLIR, and angles reduced first.
+// Lowers functions of single numbers on a GPU, which has no library for them: by short sequences of instructions
+// (ShortMath), by MLIR's polynomials, and for angles after a reduction.
 #include "passes/Gpu/GpuMath.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -17,9 +17,9 @@ namespace {
 
 constexpr StringLiteral kReduced = "attn.reduced"; // an angle within a quarter of pi
 
-/// sin and cos of any angle from those of what is left of it beside the nearest multiple of pi/2. That is subtracted in
-/// three parts (Cody and Waite 1980, chapter 8), exact enough up to angles of 10^5. Of an angle of f64 the rest is
-/// rounded to f32, which has all the digits that the result's f32 can show.
+/// Computes sin and cos of any angle from sin and cos of its rest beside the nearest multiple of pi/2. The multiple is
+/// subtracted in three parts (Cody and Waite 1980, chapter 8), exactly enough for angles up to 10^5. The rest of an f64
+/// angle is rounded to f32, which has all digits that the f32 result can show.
 template <typename Function, bool isSine> struct ReduceAngle : OpRewritePattern<Function> {
   using OpRewritePattern<Function>::OpRewritePattern;
   LogicalResult matchAndRewrite(Function op, PatternRewriter &rewriter) const override {
@@ -56,8 +56,8 @@ template <typename Function, bool isSine> struct ReduceAngle : OpRewritePattern<
   }
 };
 
-/// A power as exp and log of the base's magnitude, with what those leave out: of whole exponents bases below 0 have
-/// powers too, whose sign is that of odd ones, and 0 to the power of 0 is 1.
+/// Computes a power by exp and log of the base's magnitude, plus the cases that these leave out: bases below 0 have
+/// powers with whole exponents, which are negative if the exponent is odd; and 0 to the power of 0 is 1.
 struct ExpandPower : OpRewritePattern<math::PowFOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(math::PowFOp op, PatternRewriter &rewriter) const override {
@@ -83,14 +83,14 @@ struct ExpandPower : OpRewritePattern<math::PowFOp> {
   }
 };
 
-/// Any other function of f64 is that of f32, rounded before and after: there are no polynomials for it.
+/// Computes any other function of f64 in f32, rounded before and after: there are no polynomials for f64.
 struct NarrowFunction : RewritePattern {
   explicit NarrowFunction(MLIRContext *context) : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
   LogicalResult matchAndRewrite(Operation *op, PatternRewriter &rewriter) const override;
 };
 
-/// What becomes polynomials, and what becomes arithmetic and these. The rest of the dialect is instructions, or
-/// nothing.
+/// Operations that become polynomials, operations that become arithmetic and polynomials, and operations that are
+/// instructions. The dialect has no others that a kernel can hold.
 constexpr StringLiteral kPolynomials[] = {"math.acos", "math.asin", "math.atan",  "math.atan2", "math.cos",
                                           "math.erf",  "math.exp",  "math.expm1", "math.log",   "math.log1p",
                                           "math.log2", "math.sin",  "math.tanh"};
@@ -134,7 +134,7 @@ struct GpuMath : PassWrapper<GpuMath, OperationPass<mlir::gpu::GPUModuleOp>> {
       signalPassFailure();
   }
 
-  /// Plugins may bring operations that no later pass would say anything good about.
+  /// Returns false after an error at an operation that no later pass can lower. Plugins may bring such operations.
   bool check() {
     return !getOperation()
                 .walk([](Operation *op) {

@@ -1,12 +1,12 @@
-// Functions of single numbers on a GPU.
+// Lowers functions of single numbers on a GPU to arithmetic.
 #pragma once
 #include "mlir/Pass/Pass.h"
 #include <memory>
 
 namespace skewer {
 
-/// On a GPU module: exp, log, sin, cos, tanh, erf and pow of f32 become arithmetic, to within a few units in the last
-/// place; what is left of the math dialect the code generator knows.
+/// Creates a pass on a GPU module: exp, log, sin, cos, tanh, erf and pow of f32 become arithmetic, exact to a few units
+/// in the last place. The code generator knows the rest of the math dialect.
 std::unique_ptr<mlir::Pass> createGpuMath();
 
 } // namespace skewer

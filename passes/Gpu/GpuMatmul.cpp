@@ -1,5 +1,5 @@
-// A matrix product on tensor cores: a block makes 64 rows of 64 columns, a warp 16 of the rows. The depth goes by in
-// slices of 128 bytes; while one is multiplied, cp.async brings the next.
+// Emits a matrix product on tensor cores. A block computes 64 rows of 64 columns, a warp 16 of the rows. The kernel
+// goes through the depth in slices of 128 bytes; while it multiplies one slice, cp.async copies the next.
 #include "dialect/Subscript/Analysis.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "passes/Analysis/Strides.h"
@@ -17,10 +17,10 @@ using subscript::Expr;
 static constexpr int64_t kRows = 64, kColumns = 64, kThreads = kRows / 16 * 32;
 static constexpr int64_t kSliceBytes = 128;
 static constexpr int64_t kStages = 2;
-// A product has no schedule that names its engine; this one every GPU has.
+// A product has no schedule that names an engine; every GPU has this one.
 static constexpr StringLiteral kEngine = kMmaSync;
 
-/// What both operands are multiplied as: their type, or f32 if they have two.
+/// Returns the type as which both operands are multiplied: their type, or f32 if their types differ.
 static Type multipliedType(attn::EinsumOp op) {
   auto elementOf = [](Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType(); };
   Type first = elementOf(op.getInputs()[0]);
@@ -34,7 +34,7 @@ bool GpuStages::isMatrixProduct(attn::EinsumOp op) {
   if (asksForZeros(op))
     return false;
   auto matmul = matmulOf(op);
-  // Offsets within one outer index are of 32 bits.
+  // Offsets within one outer index have 32 bits.
   constexpr int64_t kMost = int64_t(1) << 30;
   return matmul && matmul->batch.empty() && matmul->rowDepthStride && matmul->rows < kMost && matmul->columns < kMost &&
          matmul->rows * matmul->depth < kMost && matmul->columns * matmul->depth < kMost;
@@ -52,8 +52,8 @@ static bool rowsAreAligned(const Storage &tensor, ArrayRef<Expr> subscripts, Arr
          });
 }
 
-/// One product, while its kernel is emitted. Two builders write it: that of the stages, `s.b`, knows tensors and
-/// subscripts, the other one, `g`, tiles.
+/// Emits the kernel of one product, with two builders: the stages' builder, `s.b`, knows tensors and subscripts; `g`
+/// knows tiles.
 class GpuStages::TensorProduct {
 public:
   TensorProduct(GpuStages &, const Stage &, attn::EinsumOp, Matmul, const std::map<std::string, Extent> &extents);
@@ -69,16 +69,17 @@ private:
   void throughDepth();
   void store();
   void put(Value sum, const Symbols &atRow, Value column);
-  /// `at` with the axes of a product at a flat index.
+  /// Returns `at` with the values of `axes` at a flat index in their product.
   Symbols decomposed(Value flat, const std::vector<std::string> &axes, Symbols at);
-  /// What the stages' builder emits here.
+  /// Runs `emit` with the stages' builder at the insertion point of `g`.
   template <typename Emit> auto withStages(Emit emit) {
     s.b.restoreInsertionPoint(g.saveInsertionPoint());
     auto result = emit();
     g.restoreInsertionPoint(s.b.saveInsertionPoint());
     return result;
   }
-  /// Each condition is asked where it is needed: held for all elements they would take more registers than there are.
+  /// Emits `body` under `place` < `end`, or without a condition unless `asks`. Each condition is computed where it is
+  /// needed: to hold the conditions of all elements would take more registers than there are.
   void whenLess(Value place, Value end, bool asks, llvm::function_ref<void()> body) {
     if (asks)
       g.when(g.less(place, end), body);
@@ -98,7 +99,7 @@ private:
   const Matmul matmul;
   const std::map<std::string, Extent> &extents;
   const attn::ResolvedEinsum resolved;
-  const Type element; // what is multiplied
+  const Type element; // type of the multiplied numbers
   const int64_t inChunk, slice;
   const int64_t columnBlocks;
   SharedPlaces places;
@@ -112,7 +113,7 @@ private:
   std::vector<Axis> outer;
   Value firstRow, firstColumn;   // of the block
   Value rowCount;                // i32
-  Symbols symbols, origin, zero; // of the outer index; all other axes at 0; all axes at 0
+  Symbols symbols, origin, zero; // axes of the outer index; plus all others at 0; all axes at 0
   RowSource rows, columns;
   Value rowBase;
   Tiles sums;
@@ -129,7 +130,7 @@ GpuStages::TensorProduct::TensorProduct(GpuStages &s, const Stage &stage, attn::
       parts(*makeEngine(kEngine, {g, at, element, kThreads, kStages, matmul.depth})), pipeline(*parts.pipeline),
       engine(*parts.engine) {}
 
-/// How many rows there are: of a run-time length if the outermost of their axes has one.
+/// Returns the number of rows; it has a run-time length if the outermost of their axes has one.
 Extent GpuStages::TensorProduct::rowExtent() const {
   const Extent &first = extents.at(matmul.rowAxes.front());
   if (first.name.empty())
@@ -138,7 +139,7 @@ Extent GpuStages::TensorProduct::rowExtent() const {
   return {subscript::print(*length * Expr(matmul.rows / *s.plan.boundOf(first))), 1};
 }
 
-/// Which rows and columns the block has, and of which outer index.
+/// Finds the rows, the columns and the outer index of the block.
 void GpuStages::TensorProduct::findPlace() {
   Value item = s.phase.begin;
   firstColumn = g.toI32(g.mul(g.remainder(item, columnBlocks), kColumns));
@@ -196,20 +197,20 @@ RowSource GpuStages::TensorProduct::sourceOf(Value operand, int64_t depthStride,
   return source;
 }
 
-/// Where rows and columns come from.
+/// Finds the sources of the rows and the columns.
 void GpuStages::TensorProduct::findSources() {
   Value operand = op.getInputs()[matmul.rowsInput];
   const std::vector<Expr> &subscripts = resolved.subscripts[matmul.rowsInput];
   rows = sourceOf(operand, *matmul.rowDepthStride,
                   rowsAreAligned(s.storage[operand], subscripts, matmul.depthAxes, inChunk));
-  rows.rowStride = 1; // its offsets are told
+  rows.rowStride = 1; // rows are given by their offsets
   rowBase = g.toI64(withStages([&] { return s.position(s.storage[operand], subscripts, origin); }));
   columns = sourceOf(op.getInputs()[matmul.columnsInput], matmul.columnDepthStride,
                      matmul.columnStride % inChunk == 0 && matmul.columnBase % inChunk == 0);
   columns.rowStride = matmul.columnStride;
 }
 
-/// Slice `number` of the depth.
+/// Starts to copy slice `number` of the depth.
 void GpuStages::TensorProduct::load(Value number, const SharedTile &rowsTo, const SharedTile &columnsTo, Value copy) {
   const Storage &stored = s.storage[op.getInputs()[matmul.rowsInput]];
   const std::vector<Expr> &subscripts = resolved.subscripts[matmul.rowsInput];
@@ -246,7 +247,7 @@ void GpuStages::TensorProduct::throughDepth() {
   sums = layout.zeros();
   load(g.i32(0), rowTile, columnTile, g.i32(0));
   sums = gathered(g.loop(g.i32(0), g.i32(whole), 1, flattened(sums), [&](Value number, ValueRange before) {
-    // This slice's copies are done, for all threads, and nobody reads the other copy any more.
+    // The copies of this slice are done, for all threads, and no thread reads the other copy any more.
     pipeline.full();
     Value next = g.add(number, 1);
     g.when(g.less(next, g.i32(whole)), [&] { load(next, rowTile, columnTile, g.bitAnd(next, 1)); });
@@ -266,7 +267,7 @@ void GpuStages::TensorProduct::throughDepth() {
   sums = multiply(lastRows, lastColumns, {}, sums);
 }
 
-/// One element of the result; what follows the product is computed where its elements are.
+/// Stores one element of the result, after the operations that follow the product.
 void GpuStages::TensorProduct::put(Value sum, const Symbols &atRow, Value column) {
   const Storage &result = s.storage[stage.result];
   std::vector<Expr> subscripts;

@@ -1,4 +1,4 @@
-// Flat memrefs become pointers, and each thread or warp finds its item.
+// Turns flat memrefs into pointers, and finds the item of each thread, warp or block.
 #include "passes/Gpu/GpuPhase.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/IRMapping.h"
@@ -10,8 +10,8 @@ using namespace skewer::gpu;
 
 namespace {
 
-/// The constant of the GPU module with the values of one of the module's. Equal ones are one: tables of angles, say,
-/// that queries and keys are turned by.
+/// Returns the constant of the GPU module with the values of a constant of the module. Equal constants become one: for
+/// example, tables of angles by which queries and keys are turned.
 LLVM::GlobalOp constantIn(GpuBuilder &b, mlir::gpu::GPUModuleOp gpuModule, memref::GlobalOp source) {
   auto values = cast<DenseElementsAttr>(*source.getInitialValue());
   for (auto known : gpuModule.getOps<LLVM::GlobalOp>())
@@ -29,7 +29,7 @@ public:
   Rewriter(GpuBuilder &b, ModuleOp module, mlir::gpu::GPUModuleOp gpuModule)
       : b(b), module(module), gpuModule(gpuModule) {}
 
-  /// Pointers of the memory that the phase's arguments are.
+  /// Pointers to the memory of the phase's arguments.
   llvm::DenseMap<Value, Value> pointers;
   /// Numbers of the launch that the phase reads as memory of one i32.
   llvm::DenseMap<Value, Value> numbers;
@@ -90,7 +90,7 @@ GpuLaunch skewer::gpu::kernelOfPhase(func::FuncOp function, const Phase &phase, 
   b.setInsertionPointToStart(entry);
   KernelArguments arguments = argumentsOf(kernel, plan);
 
-  // Items of which a block has as many as threads or warps; the last block may have fewer.
+  // A block has one item, or one for each of its threads or warps; the last block may have fewer.
   int64_t each = by == ItemOf::Block ? 1 : by == ItemOf::Warp ? threads / 32 : threads;
   int64_t fixed = phase.items.factors.empty() ? phase.items.fixed : phase.items.scaled;
   Value total = b.i64(fixed);
@@ -106,7 +106,7 @@ GpuLaunch skewer::gpu::kernelOfPhase(func::FuncOp function, const Phase &phase, 
   ValueRange all = body.getArguments();
   Rewriter rewriter(b, function->getParentOfType<ModuleOp>(), gpuModule);
   IRMapping mapping;
-  auto give = [&](Value memory, Value pointer) { // until it is rewritten, memory goes by its own name
+  auto give = [&](Value memory, Value pointer) { // until the rewrite, a cast stands for the memory
     Value standIn = UnrealizedConversionCastOp::create(b, memory.getType(), pointer).getResult(0);
     mapping.map(memory, standIn);
     return standIn;

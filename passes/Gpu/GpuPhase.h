@@ -1,4 +1,4 @@
-// A phase of loops over buffers as a kernel: one work item a thread, or one a warp.
+// Turns a phase of loops over buffers into a kernel: each thread, warp or block computes one work item.
 #pragma once
 #include "passes/Emit/PhaseFunction.h"
 #include "passes/Gpu/GpuBuilder.h"
@@ -6,16 +6,17 @@
 
 namespace skewer::gpu {
 
-/// What one item of a phase is done by.
+/// The unit that computes one item of a phase.
 enum class ItemOf { Thread, Warp, Block };
 
 /// Moves the phase's function (level 4: arith, math, scf, NVVM, and memref for flat memory) into the GPU module as a
-/// kernel of that name; the function is erased, its constants of the module become the GPU module's. The phase has no
-/// memory of a worker's own. The launch covers all of the phase's items; `threads`: of a block.
+/// kernel of that name. Erases the function; constants of the module that it uses become constants of the GPU module.
+/// The phase has no memory that belongs to one worker. The launch covers all items of the phase. `threads`: of a block.
 GpuLaunch kernelOfPhase(mlir::func::FuncOp, const Phase &, mlir::gpu::GPUModuleOp, const KernelPlan &, std::string name,
                         ItemOf, int64_t threads = 256);
 
-/// The memory of a phase as a pointer: what of a phase is written in the LLVM dialect from the start.
+/// Returns the memory of a phase as a pointer, for the parts of a phase that are written in the LLVM dialect from the
+/// start.
 Value pointerTo(GpuBuilder &, Value memory);
 
 } // namespace skewer::gpu

@@ -1,4 +1,4 @@
-// From a fused attention to a kernel of the NVVM dialect.
+// The pass pipelines from a fused attention to a kernel of the NVVM dialect.
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"

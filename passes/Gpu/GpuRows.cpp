@@ -1,8 +1,8 @@
-// An attention by its index expressions: a warp for each row of scores.
+// Emits an attention by its index expressions, with a warp for each row of scores.
 //
-// 32 keys at a time: each lane makes the score of one, the maximum and the weights follow, then each lane adds up
-// columns of the values, weight after weight. The softmax is the online one (Milakov and Gimelshein 2018,
-// arXiv:1805.02867), so that nothing of the row is kept.
+// A warp takes 32 keys at a time: each lane computes the score of one key, then the warp computes the maximum and the
+// weights, then each lane sums columns of the values, weight after weight. The softmax is the online one (Milakov and
+// Gimelshein 2018, arXiv:1805.02867), so nothing of the row is kept.
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -21,7 +21,7 @@ static Value shuffle(ImplicitLocOpBuilder &b, Value value, Value from, NVVM::Shf
   return NVVM::ShflOp::create(b, value.getType(), all, value, from, clamp, kind, nullptr);
 }
 
-/// The sum or maximum of all lanes, in each of them.
+/// Combines the values of all lanes, by sum or maximum; each lane gets the result.
 static Value overWarp(ImplicitLocOpBuilder &b, Value value, llvm::function_ref<Value(Value, Value)> combine) {
   for (int64_t distance = 1; distance < kWarp; distance *= 2) {
     Value step = arith::ConstantIntOp::create(b, distance, 32);
@@ -30,7 +30,7 @@ static Value overWarp(ImplicitLocOpBuilder &b, Value value, llvm::function_ref<V
   return value;
 }
 
-/// The axes of a flat position in their product.
+/// Finds the axes of a flat position in their product.
 static void decompose(ImplicitLocOpBuilder &b, Value flat, ArrayRef<Axis> axes, Symbols &symbols) {
   for (size_t k = axes.size(); k-- > 0;) {
     Value size = arith::ConstantIndexOp::create(b, axes[k].extent.fixed);
@@ -40,7 +40,7 @@ static void decompose(ImplicitLocOpBuilder &b, Value flat, ArrayRef<Axis> axes, 
   }
 }
 
-/// Whether no axis, or the outermost alone, is of run-time size: then a flat position says all of them.
+/// Whether no axis, or only the outermost one, has a run-time size: then a flat position determines all axes.
 static bool canDecompose(ArrayRef<Axis> axes) {
   return llvm::all_of(axes.drop_front(std::min<size_t>(1, axes.size())),
                       [](const Axis &axis) { return axis.extent.name.empty(); });
@@ -53,7 +53,7 @@ static int64_t elementsOf(ArrayRef<Axis> axes) {
   return product;
 }
 
-/// A warp's row while it is emitted: a lane has a key of each 32, then a column of each 32.
+/// Emits the row of a warp. A lane has one key of each 32 keys, then one column of each 32 columns.
 class GpuStages::WarpRow {
 public:
   WarpRow(GpuStages &s, attn::AttentionOp op, AttentionPlan &planned, int64_t width)
@@ -80,7 +80,7 @@ private:
   AttentionPlan &planned;
   Symbols &symbols;
   const int64_t width;
-  const size_t sums; // columns of a lane
+  const size_t sums; // number of columns of a lane
   Value lane, none, zero, firstColumn, keys;
 };
 
@@ -91,15 +91,14 @@ void GpuStages::WarpRow::when(Value condition, llvm::function_ref<void()> body) 
   body();
 }
 
-/// Weights that would be denormal are 0, as in every kernel.
+/// Returns exp(score - reference). Weights that would be denormal are 0, as in every kernel.
 Value GpuStages::WarpRow::power(Value score, Value reference) {
   Value power = math::ExpOp::create(b, arith::SubFOp::create(b, score, reference));
   Value tiny = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, power, s.real(0x1p-126));
   return arith::SelectOp::create(b, tiny, zero, power);
 }
 
-/// The sums of a lane's columns and weight × values of one key. What is masked counts nothing, whatever the values
-/// hold.
+/// Adds weight × values of one key to the sums of a lane's columns. A masked key adds nothing, whatever its values are.
 SmallVector<Value> GpuStages::WarpRow::addValues(Value weight, ValueRange before) {
   auto added = [&] {
     SmallVector<Value> result;
@@ -132,7 +131,7 @@ SmallVector<Value> GpuStages::WarpRow::addValues(Value weight, ValueRange before
   return branch.getResults();
 }
 
-/// The values of the keys from `base` on, one after the other; each lane knows the weight of one of them.
+/// Adds the values of the keys from `base` on, one key after another; each lane has the weight of one key.
 SmallVector<Value> GpuStages::WarpRow::addKeys(Value base, Value weight, ArrayRef<Value> shrunk) {
   Value count = least(s.index(kWarp), b.createOrFold<arith::SubIOp>(keys, base));
   auto loop = scf::ForOp::create(b, s.index(0), count, s.index(1), shrunk);
@@ -145,7 +144,7 @@ SmallVector<Value> GpuStages::WarpRow::addKeys(Value base, Value weight, ArrayRe
   return loop.getResults();
 }
 
-/// 32 keys from `base` on: maximum, sum and the columns' sums before and after them.
+/// Emits a step of 32 keys from `base` on. `before` and the result: the maximum, the sum, and the sums of the columns.
 SmallVector<Value> GpuStages::WarpRow::step(Value base, ValueRange before) {
   Value own = add(base, lane);
   decompose(b, least(own, add(keys, s.index(-1))), planned.keys, symbols);
@@ -155,14 +154,14 @@ SmallVector<Value> GpuStages::WarpRow::step(Value base, ValueRange before) {
   Value hidden = op.getDirect() ? s.real(-0.0) : none;
   Value score = s.guarded(visible, hidden, [&]() -> Value {
     Value seen = s.scoreOf(op, planned, symbols);
-    return op.getDirect() ? arith::AddFOp::create(b, seen, zero).getResult() : seen; // -0 says that a key is hidden
+    return op.getDirect() ? arith::AddFOp::create(b, seen, zero).getResult() : seen; // -0 marks a hidden key
   });
   if (op.getDirect()) {
     SmallVector<Value> next{before[0], arith::AddFOp::create(b, before[1], score)};
     next.append(addKeys(base, score, SmallVector<Value>(before.drop_front(2))));
     return next;
   }
-  // A NaN passes the maximum by and reaches the sum, and so the whole row.
+  // A NaN does not reach the maximum, but it reaches the sum, and so the whole row.
   Value largest = overWarp(b, score, [&](Value x, Value y) -> Value { return arith::MaxNumFOp::create(b, x, y); });
   largest = arith::MaxNumFOp::create(b, before[0], largest);
   Value empty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, largest, none);
@@ -177,8 +176,8 @@ SmallVector<Value> GpuStages::WarpRow::step(Value base, ValueRange before) {
   return next;
 }
 
-/// The row's weights, where they are a result: its scores are made once more, now that their maximum is known. Of the
-/// blocks of columns one does it.
+/// Stores the row's weights if they are a result. It computes the scores again, now that their maximum is known. Only
+/// the first block of columns does it.
 void GpuStages::WarpRow::storeWeights(Value largest, Value inverse) {
   Value unseen = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, largest, none);
   Value reference = arith::SelectOp::create(b, unseen, zero, largest);
@@ -200,7 +199,7 @@ void GpuStages::WarpRow::storeWeights(Value largest, Value inverse) {
   });
 }
 
-/// Stores the row: `results` are the maximum, the lane's part of the sum, and its columns' sums.
+/// Stores the row. `results`: the maximum, the lane's part of the sum, and the sums of its columns.
 void GpuStages::WarpRow::finish(ValueRange results) {
   Value sum = overWarp(b, results[1], [&](Value x, Value y) -> Value { return arith::AddFOp::create(b, x, y); });
   Value largest = results[0];
@@ -233,7 +232,7 @@ void GpuStages::WarpRow::finish(ValueRange results) {
       Value total = arith::MulFOp::create(b, results[unsigned(number + 2)], inverse);
       s.store(total, target, s.position(target, planned.result, symbols));
     };
-    // What is not asked takes no register.
+    // A condition that is not checked takes no register.
     if (width <= kMostColumns && int64_t(number + 1) * kWarp <= width)
       put();
     else

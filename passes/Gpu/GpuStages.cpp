@@ -1,4 +1,4 @@
-// Stage by stage: which kernels each becomes.
+// Emits the kernels of each stage.
 #include "passes/Gpu/GpuStages.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "passes/Analysis/GpuLayout.h"
@@ -18,7 +18,7 @@ GpuStages::GpuStages(ModuleOp module, func::FuncOp function, bool fuse) : Kernel
 }
 
 bool GpuStages::lower() {
-  if (!source->hasAttr(attn::kLengths)) { // else done before its layers were compared
+  if (!source->hasAttr(attn::kLengths)) { // else this was done before its layers were compared
     absorbRearrangements(source, tiledShape);
     narrowOperands(source);
   }
@@ -77,7 +77,7 @@ bool GpuStages::emitKernels(const Stage &stage) {
   return true;
 }
 
-/// Of axes of which the outermost alone may be of run-time length.
+/// Returns the product of the axes' extents. Only the outermost axis may have a run-time length.
 static Extent productOf(ArrayRef<std::string> axes, const std::map<std::string, Extent> &extents) {
   Extent product{"", 1};
   for (const std::string &axis : axes)
@@ -96,7 +96,7 @@ GpuTensors GpuStages::tensorsOf(attn::AttentionOp attention) {
   result.kernel = kernelName("attention");
   result.workspace = plan.sharedBytes;
   auto describe = [&](Value tensor) {
-    TensorArgument argument; // without a name: no index operand is called so
+    TensorArgument argument; // without a name, so that it is no index operand
     argument.shape = storage[tensor].shape;
     argument.type = elementTypeOf(tensor);
     return argument;
@@ -149,7 +149,7 @@ std::optional<GpuAttention> GpuStages::placed(attn::AttentionOp attention, std::
   return result;
 }
 
-/// A schedule says for which GPU it is.
+/// Checks the attention's schedule, if it has one, for the GPU that the schedule names. False after a diagnostic.
 static bool hasValidSchedule(attn::AttentionOp attention, const GpuShape *shape, StringRef reason) {
   attn::ScheduleInterface given = attention.getScheduleAttr();
   if (!given)
@@ -163,7 +163,7 @@ static bool hasValidSchedule(attn::AttentionOp attention, const GpuShape *shape,
   return succeeded(verifyGpuSchedule(attention, shape, reason, *machine));
 }
 
-/// Of each leading index, as many as its queries and columns are divided into.
+/// Returns the number of blocks: for each leading index, as many as its queries, columns and keys are divided into.
 static SizeExpression gridOf(const GpuAttention &shape) {
   SizeExpression blocks;
   blocks.scaled = shape.tile.partsOf(shape.attention.width) * shape.tile.keyParts;
@@ -203,7 +203,7 @@ bool GpuStages::emitFused(const GpuAttention &shape, attn::AttentionOp attention
   return true;
 }
 
-/// What parts of the keys leave, where a schedule has some.
+/// Returns the memory for the records of parts of the keys, if a schedule divides them.
 GpuStages::OwnMemory GpuStages::ownMemory(const Stage &stage) {
   auto attention = stage.result.getDefiningOp<attn::AttentionOp>();
   std::string reason;
@@ -212,7 +212,7 @@ GpuStages::OwnMemory GpuStages::ownMemory(const Stage &stage) {
   auto shape = gpuShapeOf(attention, reason);
   auto extents = extentsOf(attention);
   if (!shape || !extents || !whyNotInParts(*shape, shape->tile, shape->tile.keyParts).empty())
-    return {}; // said where it is emitted
+    return {}; // emitAttention says why
   std::vector<Extent> leading;
   for (const std::string &axis : shape->attention.space.leading)
     leading.push_back(extents->at(axis));

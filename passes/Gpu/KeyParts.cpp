@@ -1,4 +1,4 @@
-// The kernel that joins parts of the keys: a thread for each element of the result.
+// Emits the kernel that joins the records of parts of the keys, with a thread for each element of the result.
 #include "passes/Gpu/KeyParts.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "passes/Emit/PhaseFunction.h"
@@ -40,7 +40,7 @@ public:
   }
 
 private:
-  /// A number of a part's record.
+  /// Reads a number of a part's record.
   Value numberOf(Value part, Value number) {
     Value first = b.add(b.mul(leading, record.parts), b.toI64(part));
     Value where = b.add(b.mul(first, record.numbers()), number);
@@ -54,8 +54,8 @@ private:
     })[0];
   }
 
-  /// In their order. What is read of several parts is on its way at once: one after the other, each would wait as long
-  /// as all of them (32 parts took 7.4 us on an H200).
+  /// Goes through the parts in their order. The reads of several parts are under way at once: one after another, each
+  /// of them would wait as long as all together (32 parts took 7.4 us on an H200).
   SmallVector<Value> overParts(ArrayRef<Value> initial,
                                llvm::function_ref<SmallVector<Value>(Value part, ValueRange)> body) {
     constexpr int64_t kMostAtOnce = 32;
@@ -72,11 +72,11 @@ private:
                                   : b.loop(b.i32(0), b.i32(record.parts), atOnce, initial, several);
   }
 
-  /// The parts' sums, each shrunk to the greatest maximum of them.
+  /// Adds the parts' sums, each rescaled to the greatest of their maxima, and writes the element.
   void join(Value query, Value column) {
     Value maximum = isDirect ? Value() : greatest(query), reference;
     Value none = b.f32(-std::numeric_limits<double>::infinity()), zero = b.f32(0);
-    if (maximum) // no key is seen: the difference of two infinities would be no number
+    if (maximum) // if no key is seen: the difference of two infinities would be no number
       reference = b.select(b.equalf(maximum, none), zero, maximum);
     Value place = b.add(b.mul(query, record.width), column);
     SmallVector<Value> sums = overParts({zero, zero}, [&](Value part, ValueRange before) -> SmallVector<Value> {
@@ -109,7 +109,7 @@ private:
   PartRecord record;
   Powers powers;
   bool isDirect;
-  Value leading, queries; // i64: which of the leading indices, one behind the other; how many queries it has
+  Value leading, queries; // i64: flat leading index; its number of queries
   Axes at;
 };
 
@@ -120,7 +120,7 @@ bool skewer::gpu::emitJoinKernel(GpuBuilder &b, const GpuAttention &shape, mlir:
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToEnd(module.getBody());
   LLVM::LLVMFuncOp function = createKernel(b, b.getLoc(), module, shape.signature, name, kThreads);
-  function.setDenormalFpMathF32("preserve-sign"); // as the parts' kernel
+  function.setDenormalFpMathF32("preserve-sign"); // as in the kernel of the parts
   b.setInsertionPointToStart(&function.getBody().front());
   Operands operands(b, shape, module, function);
   Joiner(b, shape, operands).emit();

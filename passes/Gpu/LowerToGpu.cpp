@@ -1,4 +1,4 @@
-// attn-lower-to-gpu: a kernel of the spec becomes a program for NVIDIA GPUs.
+// attn-lower-to-gpu: lowers a kernel of the spec to a program for NVIDIA GPUs.
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"

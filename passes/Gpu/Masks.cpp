@@ -40,7 +40,7 @@ Masks::Masks(GpuBuilder &b, const GpuAttention &shape, Operands &operands, const
 }
 
 std::optional<Masks::Listed> Masks::listTiles() const {
-  // As many as half a megabyte holds; the mask is asked for each pair then.
+  // At most so many tiles are listed, in half a megabyte; otherwise the mask is evaluated for each pair.
   constexpr size_t kMostListed = size_t(1) << 16;
   const LiveTiles &live = *shape.attention.bounds.tiles;
   const GpuTile &tile = shape.tile;
@@ -63,7 +63,7 @@ std::optional<Masks::Listed> Masks::listTiles() const {
   return result;
 }
 
-/// An entry of a table in the module; i32.
+/// Reads an entry of a constant table in the module; i32.
 static Value entryAt(GpuBuilder &b, Operands &operands, const std::vector<int64_t> &entries, Value place) {
   auto table = std::make_shared<const std::vector<int64_t>>(entries);
   return b.toI32(operands.index(Expr::table(table, Expr::symbol("place")), {{"place", b.toIndex(place)}}));
@@ -75,7 +75,7 @@ Value Masks::entryOf(Value step) {
 }
 
 Value Masks::firstKeyOf(Value step) {
-  if (place.keyPart && !listed) // tiles of the next part are not brought
+  if (place.keyPart && !listed) // tiles of the next part are not filled
     step = b.select(b.less(step, endOfSteps), step, b.i32(llvm::divideCeil(shape.attention.keys, shape.tile.keys)));
   return b.mul(listed ? b.shiftRight(entryOf(step), 1) : step, shape.tile.keys);
 }
@@ -85,9 +85,10 @@ std::pair<Value, Value> Masks::steps() {
   return place.keyPart ? ofPart(first, end) : std::pair(first, end);
 }
 
-/// Of the tiles that the queries see, as many for each part.
+/// Returns the steps of the block's part. Each part has the same number of the tiles that the queries see.
 std::pair<Value, Value> Masks::ofPart(Value first, Value end) {
-  auto tileOf = [&](const Expr &key, int64_t rounded) { // the tile that it is in, or that begins at it or behind it
+  // Returns the tile that holds the key; if `rounded`, the first tile that begins at the key or behind it.
+  auto tileOf = [&](const Expr &key, int64_t rounded) {
     Value inside = b.minimum(b.maximum(place.baseOf(key), b.i64(0)), b.i64(shape.attention.keys));
     Value number = arith::TruncIOp::create(b, b.getI32Type(), inside);
     return b.divide(b.add(number, rounded), shape.tile.keys);
@@ -135,7 +136,7 @@ Value Masks::crosses(Value step, Value firstKey) {
     return arith::ConstantIntOp::create(b, 1, 1); // any pair may be hidden
   if (!low && !high)
     return {};
-  // Block and tile decide, so that the warps of a block do alike.
+  // The decision depends on block and tile alone, so all warps of a block decide alike.
   Value crossed;
   auto cross = [&](Value condition) {
     crossed = crossed ? Value(arith::OrIOp::create(b, crossed, condition)) : condition;
@@ -205,7 +206,7 @@ void Masks::hide(Tiles &scores, Value firstKey, Value crossed, ArrayRef<Value> b
     scores = gathered(hidden());
     return;
   }
-  // Only a tile that the edge of the mask, or of the keys, crosses is looked at key by key.
+  // Only a tile that the edge of the mask, or of the keys, crosses is checked key by key.
   Value looked = crossed;
   if (ragged && !listed) {
     Value last = b.lessEqual(place.keys(), b.add(firstKey, shape.tile.keys - 1));

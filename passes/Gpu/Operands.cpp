@@ -1,4 +1,4 @@
-// Pointers, index expressions and the elements that they name.
+// Pointers, index expressions, and the elements that they address.
 #include "passes/Gpu/Operands.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "passes/Emit/PhaseFunction.h"
@@ -42,7 +42,7 @@ void Operands::addConstant(const std::string &symbol, const std::vector<int64_t>
                          kGlobalSpace);
 }
 
-/// Constant tables are read like run-time operands, from a constant of the GPU module.
+/// Replaces constant tables by reads of constants of the GPU module; these are read like run-time operands.
 Expr Operands::withoutTables(const Expr &expression) {
   std::vector<Expr> operands;
   for (const Expr &operand : expression.operands())
@@ -63,7 +63,7 @@ Expr Operands::withoutTables(const Expr &expression) {
   return Expr::read(name, std::move(operands));
 }
 
-/// What no select takes is read too, but inside.
+/// Clamps a subscript to its extent: reads whose result no select takes are executed too.
 static Value inside(GpuBuilder &b, Value subscript, Value extent) {
   return b.minimum(b.maximum(subscript, b.index(0)), b.add(extent, -1));
 }
@@ -91,7 +91,8 @@ IndexEmitter::Read Operands::reads() {
         flat = b.add(b.mul(flat, size), inside(b, subscript, size));
       }
       Value element = b.toIndex(b.load(b.globalAt(inputs[number], b.toI64(flat), b.getI32Type()), b.getI32Type()));
-      // The caller promises the range, but nobody looks: whatever stands there must not lead outside a table.
+      // The caller promises the range, but nothing checks it: an element outside of it must not lead outside of a
+      // table.
       if (input.range) {
         Value low = b.index(input.range->low), high = b.index(input.range->high);
         if (!input.range->ends.empty())
@@ -140,7 +141,7 @@ Value Operands::elementAt(unsigned operand, Value offset) {
   return b.widen(b.load(b.globalAt(pointerTo(operand), b.toI64(offset), type), type));
 }
 
-/// One operand's element there; where the guard is false, its first.
+/// Returns an operand's element at these axes; if the guard is false, its first element.
 static Value elementOfTerm(GpuBuilder &b, Operands &operands, const ElementTerm &term, size_t place, const Axes &at,
                            Value guard) {
   Value offset = operands.index(term.offsets[place], at);
@@ -161,7 +162,7 @@ Value skewer::gpu::operandProduct(GpuBuilder &b, Operands &operands, const Eleme
   return result;
 }
 
-/// What multiplies the sum of products: the factor and the function; null where there is neither.
+/// Returns the multiplier of the sum of products: the factor times the function; null if there is neither.
 static Value multiplierOf(GpuBuilder &b, Operands &operands, const ElementTerm &term, const Axes &at, Value guard) {
   Value result = term.factor ? operands.number(*term.factor, at) : Value();
   if (!term.application)

@@ -1,4 +1,4 @@
-// Places in shared memory, and what all pipelines do alike.
+// Byte offsets in shared memory, and the functions that all pipelines share.
 #include "passes/Gpu/Pipeline.h"
 
 using namespace mlir;

@@ -1,4 +1,5 @@
-// A block's queries: tiles in shared memory from the first step to the last, and maybe fragments in registers.
+// A block's queries: they stay as tiles in shared memory from the first step to the last, and optionally as fragments
+// in registers.
 #pragma once
 #include "passes/Gpu/BlockPlace.h"
 #include "passes/Gpu/Engine.h"
@@ -12,10 +13,10 @@ public:
 
   bool isEmpty() const { return parts.empty(); }
   void fill();
-  /// Into registers, if the tile says so; they are full.
+  /// Loads the queries into registers if the tile says so (`keepQueries`). Their tiles must be full.
   void hold();
-  /// The products of the warp's queries with the rows of a tile are added to `before`; with those of one of its tiles
-  /// of rows alone.
+  /// Returns `before` plus the products of the warp's queries with the rows of a tile; `productsOfRowTile` uses only
+  /// one of the warp's tiles of 16 queries.
   Tiles products(size_t number, const TileRows &rows, const Tiles &before, int64_t together = INT64_MAX);
   Tiles productsOfRowTile(size_t number, int64_t rowTile, const TileRows &rows, const Tiles &before);
   /// See Strategy.h.
@@ -34,7 +35,7 @@ private:
   const BlockPlace &place;
   Pipeline &pipeline;
   Engine &engine;
-  std::vector<Part> parts; // of each of the layout's queries
+  std::vector<Part> parts; // one for each entry of the layout's `queries`
 };
 
 } // namespace skewer::gpu

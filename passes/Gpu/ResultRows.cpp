@@ -1,4 +1,4 @@
-// Result and log-sum-exp, or sum of direct weights, of a thread's rows.
+// Writes the result of a thread's rows, and their log-sum-exp or their sum of direct weights.
 #include "passes/Gpu/ResultRows.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "passes/Emit/PhaseFunction.h"
@@ -31,7 +31,7 @@ public:
   void writeRow(const RowState &state, size_t row, const Powers &powers) {
     Value sum = place.scores.acrossRow(state.sum[row], [&](Value x, Value y) { return b.addf(x, y); });
     bool direct = shape.attention.direct || place.keyPart;
-    // A row without visible keys is 0, whatever the values held.
+    // A row without visible keys is 0, whatever the values are.
     Value none = direct ? Value() : b.equalf(sum, zero);
     Value inverse = direct ? Value() : LLVM::FDivOp::create(b, b.f32(1), sum);
     auto resultOf = [&](Value x) { return direct ? x : b.select(none, zero, b.mulf(x, inverse)); };
@@ -69,7 +69,7 @@ private:
       store();
   }
 
-  /// Several lanes have a row, and maybe several blocks; one of them writes.
+  /// Returns whether this thread writes the numbers of a row: several lanes have the row, and maybe several blocks.
   Value writesOfRow() {
     Value writes = place.scores.isFirstOfRow();
     if (place.firstColumn)
@@ -99,9 +99,9 @@ private:
   const BlockPlace &place;
   PartRecord record;
   unsigned target;   // the output that rows are written to: the result, or records of parts
-  Type element;      // of it
+  Type element;      // its element type
   int64_t rowStride; // from query to query
-  Value base, zero;  // where the block's queries begin; i64
+  Value base, zero;  // where the rows of the leading index begin, i64; f32
 };
 
 } // namespace

@@ -1,4 +1,4 @@
-// Rows and columns of a thread's numbers.
+// Rows and columns of the numbers that a thread holds.
 #include "passes/Gpu/ScoreLayout.h"
 
 using namespace mlir;
@@ -36,7 +36,7 @@ std::vector<HeldNumber> ScoreLayout::numbersOfRow(size_t row) const {
 }
 
 Value ScoreLayout::warpRow() const {
-  // 16 rows a tile; a warp has one tile or two.
+  // A tile has 16 rows; a warp has one tile or two.
   return b.shiftLeft(at.warp, tilesOfRows == 1 ? 4 : 5);
 }
 
@@ -50,18 +50,19 @@ Value ScoreLayout::isFirstOfRow() const { return b.compare(arith::CmpIPredicate:
 
 //===- Skews ---------------------------------------------------------------------===//
 
-// Query g needs column n + 15 - g of a band for key n, query g + 8 column n + 7 - g. So with s = 7 - g both are shifted
-// by s columns, and g by one tile of 8 more. A lane holds columns 2t and 2t + 1 of a tile; where s is odd the two
-// change places.
+// For key n, query g needs column n + 15 - g of a band, and query g + 8 needs column n + 7 - g. So with s = 7 - g, both
+// rows are shifted by s columns, and row g by one more tile of 8 columns. A lane holds columns 2t and 2t + 1 of a tile;
+// if s is odd, the two change places.
 namespace {
 
 struct Skew {
   Value shift, odd; // s; i1
-  /// For each of the lane's two columns: whether what it gives away is another tile's, and whose number it takes.
+  /// For each of the lane's two columns: whether the number that it gives away is of the other tile, and the lane whose
+  /// number it takes.
   std::array<Value, 2> crosses, source;
 };
 
-/// `crosses` and `wanted` (the column that is taken) say which way.
+/// Returns the skew; `crosses` and `wanted` (the column that is taken) define its direction.
 Skew skewOf(GpuBuilder &b, const ThreadPlace &at, llvm::function_ref<Value(Value held, Value shift)> crosses,
             llvm::function_ref<Value(Value first, Value shift, int64_t k)> wanted) {
   Skew skew;
@@ -69,7 +70,8 @@ Skew skewOf(GpuBuilder &b, const ThreadPlace &at, llvm::function_ref<Value(Value
   skew.odd = b.compare(arith::CmpIPredicate::eq, b.bitAnd(skew.shift, 1), b.i32(1));
   for (int64_t k : {0, 1}) {
     Value first = b.shiftLeft(at.inGroup, 1);
-    Value held = b.select(skew.odd, b.add(first, 1 - k), b.add(first, k)); // what this lane gives away as number k
+    // the column that this lane gives away as number k
+    Value held = b.select(skew.odd, b.add(first, 1 - k), b.add(first, k));
     skew.crosses[size_t(k)] = crosses(held, skew.shift);
     Value taken = b.bitAnd(wanted(first, skew.shift, k), 7);
     skew.source[size_t(k)] = b.add(b.shiftLeft(at.group, 2), b.shiftRight(taken, 1));
@@ -80,7 +82,7 @@ Skew skewOf(GpuBuilder &b, const ThreadPlace &at, llvm::function_ref<Value(Value
 } // namespace
 
 Tiles skewer::gpu::skewedToKeys(GpuBuilder &b, const ThreadPlace &at, const Tiles &band) {
-  // Columns before s are wanted from the tile behind.
+  // Columns before s are taken from the tile behind.
   Skew skew = skewOf(
       b, at, [&](Value held, Value shift) { return b.less(held, shift); },
       [&](Value first, Value shift, int64_t k) { return b.add(b.add(first, shift), k); });

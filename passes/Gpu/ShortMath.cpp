@@ -1,4 +1,5 @@
-// ex2.approx.ftz is right to 2 units in the last place, rcp.approx.ftz to 1 (PTX manual, Floating Point Instructions).
+// Patterns by ex2.approx.ftz, exact to 2 units in the last place, and rcp.approx.ftz, exact to 1 unit (PTX manual,
+// Floating Point Instructions).
 #include "passes/Gpu/ShortMath.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -14,7 +15,7 @@ using namespace skewer::polynomials;
 namespace {
 
 constexpr unsigned short kBeforePolynomials = 2;
-// log2(e), its nearest f32 and what that leaves.
+// log2(e), its nearest f32, and the difference of the two.
 constexpr double kLog2E = 1.4426950408889634, kLog2EHigh = 1.44269502162933349609375, kLog2ELow = kLog2E - kLog2EHigh;
 
 bool isApproximate(arith::ArithFastMathInterface op) {
@@ -40,7 +41,7 @@ public:
   ImplicitLocOpBuilder b;
 };
 
-/// 2^(x·log2(e)). What the product is rounded by (for |x| = 80 that would be 70 units) is made good behind it.
+/// exp(x) is 2^(x·log2(e)). The rounding error of the product (70 units for |x| = 80) is corrected afterwards.
 struct Exponential : OpRewritePattern<math::ExpOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(math::ExpOp op, PatternRewriter &rewriter) const override {
@@ -52,7 +53,7 @@ struct Exponential : OpRewritePattern<math::ExpOp> {
       rewriter.replaceOp(op, n.exp2(n.times(x, n.real(kLog2E))));
       return success();
     }
-    // Of an infinity the rest would be no number. A NaN stays one in these.
+    // For an infinity the rest would be no number. A NaN stays one in the minimum and the maximum.
     Value inside = arith::MaximumFOp::create(n.b, arith::MinimumFOp::create(n.b, x, n.real(128)), n.real(-128));
     Value power = arith::MulFOp::create(n.b, inside, n.real(kLog2EHigh));
     Value rest = n.fma(inside, n.real(kLog2EHigh), arith::NegFOp::create(n.b, power));
@@ -63,7 +64,7 @@ struct Exponential : OpRewritePattern<math::ExpOp> {
   }
 };
 
-/// 1 - 2 / (exp(2x) + 1): near 0 to 2^-23 of 1, not of itself.
+/// 1 - 2 / (exp(2x) + 1). Near 0 it is exact to 2^-23 of 1, not of the result.
 struct HyperbolicTangent : OpRewritePattern<math::TanhOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(math::TanhOp op, PatternRewriter &rewriter) const override {
@@ -72,7 +73,7 @@ struct HyperbolicTangent : OpRewritePattern<math::TanhOp> {
     Numbers n(op, rewriter);
     Value power = n.exp2(n.times(op.getOperand(), n.real(2 * kLog2E)));
     Value part = n.reciprocal(arith::AddFOp::create(n.b, power, n.real(1)));
-    // The reciprocal of 1 may be a unit off: no tanh is below -1.
+    // The reciprocal of 1 may be off by a unit, but no tanh is below -1.
     rewriter.replaceOpWithNewOp<arith::MaximumFOp>(op, n.fma(part, n.real(-2), n.real(1)), n.real(-1));
     return success();
   }
@@ -84,7 +85,8 @@ struct TangentOfAllDigits : OpRewritePattern<math::TanhOp> {
   LogicalResult matchAndRewrite(math::TanhOp op, PatternRewriter &rewriter) const override {
     if (!op.getType().isF32() || isApproximate(op))
       return failure();
-    constexpr double kRounds = 0x1.8p23; // beside it an f32 has no fraction, and an integer in its low bits
+    // An f32 that is added to this number loses its fraction, and its integer stands in the low bits of the sum.
+    constexpr double kRounds = 0x1.8p23;
     Numbers n(op, rewriter);
     Type bits = n.b.getI32Type();
     Value x = op.getOperand();
@@ -120,8 +122,9 @@ struct ErrorFunction : OpRewritePattern<math::ErfOp> {
   }
 };
 
-/// By a known number: times its reciprocal. Of a known one, 1 / x: that times the reciprocal, which is 0 where x is
-/// above 2^126. Any other stays a division: of two such numbers it is not 0.
+/// Divides by a constant: multiplies by its reciprocal. Divides a constant by x: multiplies the constant by the
+/// reciprocal of x, which is 0 if x is above 2^126. Any other division stays, since the quotient of two such numbers is
+/// not 0.
 struct Quotient : OpRewritePattern<arith::DivFOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(arith::DivFOp op, PatternRewriter &rewriter) const override {
@@ -145,7 +148,7 @@ struct Quotient : OpRewritePattern<arith::DivFOp> {
   }
 };
 
-/// One factor for two: x·c·d, the outer of which may be approximate.
+/// Merges two constant factors, x·c·d, into one, if the outer multiplication may be approximate.
 struct Factors : OpRewritePattern<arith::MulFOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(arith::MulFOp op, PatternRewriter &rewriter) const override {
@@ -166,7 +169,8 @@ struct Factors : OpRewritePattern<arith::MulFOp> {
 } // namespace
 
 void skewer::addShortMath(RewritePatternSet &patterns) {
-  patterns.add<Exponential, HyperbolicTangent, TangentOfAllDigits, ErrorFunction, Quotient, Factors>(patterns.getContext(), kBeforePolynomials);
+  patterns.add<Exponential, HyperbolicTangent, TangentOfAllDigits, ErrorFunction, Quotient, Factors>(
+      patterns.getContext(), kBeforePolynomials);
 }
 
 Value skewer::emitWithFlags(OpBuilder &b, Operation *op, ValueRange operands, arith::FastMathFlags flags) {

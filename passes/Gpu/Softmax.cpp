@@ -1,4 +1,4 @@
-// Maximum, weights and sum of a tile of scores.
+// Computes the maximum, the weights and the sum of a tile of scores.
 #include "passes/Gpu/Softmax.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "passes/Emit/LogSum.h"
@@ -42,7 +42,8 @@ Powers::Powers(GpuBuilder &b, double scale) : b(b), factor(b.f32(scale * kLog2E)
 Value Powers::referenceOf(Value maximum) const { return b.mulf(maximum, factor); }
 
 Value Powers::isLarge(Value reference) const {
-  // There it may be rounded by a sixteenth, and weights are at most 2^(1/16). Infinite products are large.
+  // At 2^20 the rounding error of the reference is at most 1/16, so weights are at most 2^(1/16). Infinite products are
+  // large.
   constexpr double kLargest = 0x1p20;
   return arith::CmpFOp::create(b, arith::CmpFPredicate::UGT, math::AbsFOp::create(b, reference), b.f32(kLargest));
 }
@@ -61,7 +62,7 @@ Value Powers::shrinkBetween(Value before, Value now) const {
 }
 
 Value Powers::logOfSum(Value maximum, Value sum) const {
-  // Of a row without keys the maximum and log2(0) are -infinity.
+  // For a row without keys, the maximum and log2(0) are -infinity.
   constexpr double kLn2 = 0.6931471805599453;
   Value logarithm = b.mulf(b.subf(b.log2(sum), restOf(maximum)), b.f32(kLn2));
   return logSumExp(b, maximum, b.fma(maximum, b.f32(scale), logarithm));
@@ -80,15 +81,16 @@ RowState skewer::gpu::addDirect(GpuBuilder &b, const ScoreLayout &layout, const 
 }
 
 namespace {
-/// What a tile's rows need for their weights.
+/// The numbers from which a tile's rows compute their weights.
 struct RowExponents {
-  SmallVector<Value> finite;  // maxima; 0 of rows that have seen no key: the difference of infinities is no number
-  SmallVector<Value> least;   // what is added to scores × factor
-  SmallVector<Value> shrinks; // the exponents of what the rows have so far
+  // Maxima; 0 for rows that have seen no key, because the difference of infinities is no number.
+  SmallVector<Value> finite;
+  SmallVector<Value> least;   // added to scores × factor
+  SmallVector<Value> shrinks; // exponents of the factors for the sums so far
 };
 } // namespace
 
-/// Rows of large maxima: their scores less these. Where no row of the warp has one, nothing is done.
+/// Subtracts large maxima from the scores of their rows. Does nothing if no row of the warp has a large maximum.
 static void subtractLargeMaxima(const Powers &powers, const ScoreLayout &layout, ArrayRef<Value> ofTile,
                                 const RowState &before, RowExponents &rows, Tiles &scores) {
   GpuBuilder &b = powers.b;
@@ -155,7 +157,7 @@ RowState skewer::gpu::softmaxStep(GpuBuilder &b, const ScoreLayout &layout, Tile
       sum = b.addf(sum, weight);
     }
     state.sum[row] = sum;
-    if (shrinksLater) { // one multiply-add with what the tile adds
+    if (shrinksLater) { // the multiply-add that adds the tile's product applies it
       state.output.shrink.push_back(shrink);
       continue;
     }

@@ -1,5 +1,5 @@
-// How one term, or a group of terms that share their work, is computed while a kernel goes through its tiles of keys.
-// The kernel calls each of these at its time and knows no more of a strategy; Strategies/ has one file for each.
+// A strategy computes one term, or a group of terms that share work, while a kernel goes through its tiles of keys. The
+// kernel calls each of these functions at its time and knows no more of a strategy. Strategies/ has one file for each.
 #pragma once
 #include "passes/Gpu/BlockPlace.h"
 #include "passes/Gpu/Engine.h"
@@ -8,7 +8,7 @@
 
 namespace skewer::gpu {
 
-/// What a strategy works in.
+/// The parts of the kernel that a strategy uses.
 struct KernelContext {
   GpuBuilder &b;
   const GpuAttention &shape;
@@ -20,10 +20,10 @@ struct KernelContext {
   Pipeline &pipeline;
   Engine &engine;
   QueryTiles &queries;
-  /// Scores stand without this factor, their scale, until they are exponentiated: a multiply-add with the maximum's
-  /// subtraction. Only where nothing but products is summed.
+  /// The scale that scores lack until they are exponentiated: the multiply-add that subtracts the maximum applies it.
+  /// Set only if nothing but products is summed.
   std::optional<double> lateScale;
-  /// What a term of this scale is multiplied with, where scores stand as they do until then.
+  /// Returns the factor of a term with this scale, if scores lack `lateScale`.
   double unitOf(double scale) const { return scale / lateScale.value_or(1); }
   /// The weight of a key that is hidden or not there: 0, or the direct weight -0, which no key that is seen has.
   float noWeight() const { return shape.attention.direct ? -0.0f : 0.0f; }
@@ -32,11 +32,11 @@ struct KernelContext {
 /// One step: the block's queries meet a tile of keys.
 struct Step {
   Value firstKey; // i32
-  Value copy;     // of the tiles that it reads
-  Value crossed;  // whether a mask may hide some pair of it (i1); null without masks
+  Value copy;     // which copy of the tiles the step reads
+  Value crossed;  // whether a mask may hide some pair of the tile (i1); null without masks
 };
 
-/// Sums of a tile's scores; nothing is added to what has not begun.
+/// Sums of a tile's scores. While a sum has not begun, the first summand is stored instead of added.
 struct ScoreSums {
   Tiles tiles;
   bool begun = false;
@@ -48,46 +48,46 @@ public:
   explicit Strategy(const KernelContext &in) : in(in), b(in.b) {}
   virtual ~Strategy() = default;
 
-  // At the beginning, in this order.
-  /// Where the operands of the steps come from, and numbers of the thread's queries.
+  // Called at the beginning, in this order.
+  /// Finds where the operands of the steps come from; `readQueries` reads numbers of the thread's queries.
   virtual void locate() {}
   virtual void readQueries() {}
-  /// Work before the first step, in the places that the steps' operands take later.
+  /// Work before the first step; it may use the memory where the steps' operands stand later.
   virtual bool hasPrologue() const { return false; }
   virtual void runPrologue() {}
 
-  // A step's tiles, ahead of it.
+  // Called ahead of a step, to fill its tiles.
   virtual void fill(Value /*firstKey*/, Value /*copy*/) {}
-  /// Numbers that threads compute for each other.
+  /// Whether threads compute numbers for each other; `computeNumbers` computes those of one tile.
   virtual bool computesNumbers() const { return false; }
   virtual void computeNumbers(Value /*firstKey*/, Value /*copy*/) {}
   /// Whether all warps of the block meet at a barrier in each step.
   virtual bool meetsInSteps() const { return false; }
 
-  /// Which of the sums that the score is a function of it adds to. Only what is added to each score is another's than
-  /// the first.
+  /// Returns the number of the sum to which the strategy adds, if the score is a function of several sums. Only
+  /// `addToEachScore` adds to other sums than the first.
   virtual uint64_t sum() const { return 0; }
 
-  // A step's scores, in this order.
+  // Called for a step's scores, in this order.
   virtual void beginScores(const Step &, ScoreSums &) {}
-  /// Products are summed with those of the same scale before they are multiplied with it: first what a sum begins with,
-  /// then what is added to it.
+  /// Returns the scale of the strategy's products. Products with the same scale are summed before they are multiplied
+  /// with it: `beginProducts` of all strategies comes first, then `addProducts`.
   virtual std::optional<double> scaleOfProducts() const { return std::nullopt; }
   virtual void beginProducts(const Step &, ScoreSums &) {}
   virtual void addProducts(const Step &, Tiles & /*sums*/) {}
   virtual void addToScores(const Step &, Tiles & /*scores*/) {}
   virtual bool addsToEachScore() const { return false; }
   virtual void addToEachScore(const std::vector<Axes> &, Tiles & /*scores*/) {}
-  /// What is added to all scores of a row, for each of the thread's rows; those may be null.
+  /// Adds numbers that hold for all scores of a row, one for each of the thread's rows; an entry may be null.
   virtual void addToRows(Value /*firstKey*/, llvm::MutableArrayRef<Value> /*rows*/) {}
 
-  // A step's weights.
+  // Called for a step's weights.
   virtual void addToValues(const Step &, const Tiles & /*weights*/, WeightedSums &) {}
 
 protected:
-  /// Steps of the depth that are written one after another. Single buffers go with wide heads and few registers, and
-  /// ptxas reads ahead in what is written out: rows by offset that are added to keys and values of f32, 192 and 256
-  /// wide, spilled in every tile for three of eight pairs of layer and target; as loops for none.
+  /// Returns how many steps of the depth are unrolled. Single buffers go with wide heads and few registers, and ptxas
+  /// reads ahead in unrolled code. With rows by offset that are added to keys and values of f32, 192 and 256 wide,
+  /// unrolled code spilled in every tile for three of eight pairs of layer and target; loops spilled for none.
   int64_t stepsTogether() const { return in.queries.stepsTogether(); }
 
   const KernelContext &in;

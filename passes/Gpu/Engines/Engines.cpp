@@ -1,4 +1,4 @@
-// The list.
+// The list of engines.
 #include "passes/Gpu/Engines/Engines.h"
 
 namespace skewer::gpu {

@@ -1,28 +1,29 @@
-// The engines that there is code for, by the names of passes/Schedule/GpuEngine.h.
+// The engines that have code, by their names in passes/Schedule/GpuEngine.h.
 #pragma once
 #include "passes/Gpu/Engine.h"
 #include "passes/Gpu/Pipeline.h"
 
 namespace skewer::gpu {
 
-/// What an engine is made for.
+/// What an engine needs to know of its kernel.
 struct EngineSetup {
   GpuBuilder &b;
   const ThreadPlace &at;
-  Type element;                // what is multiplied
-  int64_t threads, stages = 2; // of a block; copies of a step's tiles
-  int64_t products;            // of one sum, over all tiles
-  /// Weights may have any sign, and a hidden key's is -0, which no other is; else they are not negative, and 0.
+  Type element;                // type of the multiplied numbers
+  int64_t threads, stages = 2; // threads of a block; copies of a step's tiles
+  int64_t products;            // products that one sum has, over all tiles
+  /// Weights may have any sign, and a hidden key's weight is -0, which no other weight is. If false, weights are not
+  /// negative, and a hidden key's weight is 0.
   bool signedWeights = false;
 };
 
-/// How a kernel multiplies, and how the tiles that it multiplies are filled.
+/// How a kernel multiplies, and how it fills the tiles that it multiplies.
 struct EngineParts {
   std::unique_ptr<Pipeline> pipeline;
   std::unique_ptr<Engine> engine;
 };
 
-/// Nothing if there is none of the name.
+/// Creates the engine of this name, with its pipeline; nothing if there is none.
 std::optional<EngineParts> makeEngine(llvm::StringRef name, const EngineSetup &);
 
 } // namespace skewer::gpu

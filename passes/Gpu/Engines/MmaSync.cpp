@@ -1,8 +1,9 @@
-// Products of the tensor cores. Numbers of f32 are multiplied as tf32 three times: the numbers themselves, rounded to
-// 11 bits, and each with the other's rest. What is left out is below a 2^-20th (Markidis et al. 2018,
-// arXiv:1803.04014); cut off instead of rounded, it would be four times as much and always of the same sign (Ootomo and
-// Yokota 2022, arXiv:2203.03341). For the same reason such products are no chain over all keys, or a whole depth: a
-// tensor core cuts its sums off, so these begin at 0 and are added to each other outside.
+// Products on tensor cores. Numbers of f32 are multiplied as tf32 in three products: of the numbers themselves, rounded
+// to 11 bits, and of each number with the other's rest. The product of the rests is left out; it is below a 2^-20th
+// (Markidis et al. 2018, arXiv:1803.04014). If numbers were cut off instead of rounded, it would be four times as much
+// and always of the same sign (Ootomo and Yokota 2022, arXiv:2203.03341). For the same reason such products form no
+// chain over all keys or a whole depth: a tensor core cuts its sums off, so the chains begin at 0 and are added to each
+// other outside.
 #include "passes/Gpu/Engines/MmaSync.h"
 #include "mlir/IR/Matchers.h"
 #include "passes/Gpu/AsyncCopies.h"
@@ -22,7 +23,7 @@ EngineParts makeMmaSync(const EngineSetup &setup) {
 //===- Operand tiles ---------------------------------------------------------------===//
 
 RowFragment MmaSync::rowFragment(const TileRows &from, Value chunk) {
-  // Lanes 0 … 15 name the rows of the left 16 bytes of a step, lanes 16 … 31 those of the right ones.
+  // Lanes 0 … 15 name the rows of the left 16 bytes of a step, lanes 16 … 31 name the rows of the right 16 bytes.
   Value row = b.bitAnd(at.lane, 15);
   if (from.first)
     row = b.add(row, from.first);
@@ -30,7 +31,7 @@ RowFragment MmaSync::rowFragment(const TileRows &from, Value chunk) {
 }
 
 std::array<ColumnFragment, 2> MmaSync::columnFragments(const TileRows &from, int64_t pair, Value chunk) {
-  // Lanes 0 … 7 and 8 … 15 name the halves of the first eight rows.
+  // Lanes 0 … 7 and 8 … 15 name the two halves of the first eight rows.
   Value row = b.add(b.bitAnd(at.lane, 7), b.shiftLeft(b.shiftRight(at.lane, 4), 3));
   if (from.first)
     row = b.add(row, from.first);
@@ -80,7 +81,7 @@ Accumulator MmaSync::addProduct(const RowOperand &rows, const ColumnFragment &co
   if (!rows.rest)
     return b.multiply(rows.whole, columns, sum, element);
   ColumnFragment nearest = {b.nearestTf32(columns[0]), b.nearestTf32(columns[1])};
-  Accumulator result = b.multiply(*rows.rest, nearest, sum, element); // the small ones first
+  Accumulator result = b.multiply(*rows.rest, nearest, sum, element); // the small products first
   result = b.multiply(rows.whole, {b.restOf(columns[0]), b.restOf(columns[1])}, result, element);
   return b.multiply(rows.whole, nearest, result, element);
 }
@@ -133,13 +134,13 @@ void MmaSync::addSteps(Tiles &sums, const OperandRows &rows, const TileRows &col
 void MmaSync::addAllSteps(Tiles &sums, const OperandRows &rows, const TileRows &columns, int64_t together,
                           Precision precision) {
   int64_t steps = columns.tile.steps();
-  // What is done again is rare.
+  // A second computation (`Once`) is rare, so it is not unrolled.
   int64_t unrolled = std::min(steps, precision == Precision::Once ? 1 : together);
   while (steps % unrolled)
     --unrolled;
   if (unrolled == steps)
     return addSteps(sums, rows, columns, steps, precision, [&](int64_t step) { return b.i32(2 * step); });
-  OperandRows read{rows.rows, rows.rowTiles, {}}; // registers have no number that is known at run time
+  OperandRows read{rows.rows, rows.rowTiles, {}}; // registers cannot be indexed at run time
   sums = gathered(b.loop(b.i32(0), b.i32(2 * steps), 2 * unrolled, flattened(sums), [&](Value first, ValueRange flat) {
     Tiles inside = gathered(flat);
     addSteps(inside, read, columns, unrolled, precision, [&](int64_t step) { return b.add(first, 2 * step); });
@@ -152,8 +153,8 @@ Tiles MmaSync::issueProducts(const Tiles &before, const OperandRows &rows, const
   addAllSteps(sums, rows, columns, together, Precision::Full);
   if (!element.isF32())
     return sums;
-  // Products of f32 are tried in full, and made again where they are no numbers: infinity less its tf32 is NaN. A
-  // product of tf32 alone has the infinities and the NaN of f32, so it takes the place of what is no number.
+  // Products of f32 are computed in full, and again where a result is no number: infinity less its tf32 is NaN. A
+  // product of tf32 alone has the infinities and the NaN of f32, so it replaces results that are no numbers.
   SmallVector<Value> flat = flattened(sums);
   SmallVector<Value> chosen = b.choose(
       someAreNan(sums), TypeRange(ValueRange(flat)),

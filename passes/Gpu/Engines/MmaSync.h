@@ -1,28 +1,29 @@
-// Products by mma.sync m16n8k16 (f32: m16n8k8 of tf32): a warp's fragments come by ldmatrix, sums are registers that
-// can be read at once. Each fragment of keys or values is multiplied with all tiles of the warp's rows.
+// The engine of mma.sync m16n8k16 (f32: m16n8k8 of tf32). A warp loads its fragments by ldmatrix; its sums are
+// registers that can be read at once. Each fragment of keys or values is multiplied with all tiles of the warp's rows.
 #pragma once
 #include "passes/Gpu/Engine.h"
 #include <optional>
 
 namespace skewer::gpu {
 
-/// What is multiplied. Of f32 also what the tensor cores leave of each number, for three products in place of one.
+/// The row operand of a product. For f32 it also has what the tensor cores leave of each number, for three products in
+/// place of one.
 struct RowOperand {
   RowFragment whole;
   std::optional<RowFragment> rest;
 };
-/// Whether a product of f32 is as exact as f32 itself, or one of tf32.
+/// Whether a product of f32 is as exact as f32 itself, or as tf32.
 enum class Precision { Full, Once };
 
-/// Steps of the depth whose products of f32 tensor cores add to each other. They cut off where f32 rounds, and what is
-/// lost grows with the length of such a chain; a new one begins at 0.
+/// Number of steps of the depth in a chain: tensor cores add their products of f32 to each other. They cut off where
+/// f32 rounds, and the loss grows with the length of a chain; a new chain begins at 0.
 constexpr int64_t kStepsOfChain = 2;
-/// The longest chain of f16 or bf16, in products that one sum has: behind it, what is cut off nears 2^-12 of the sum.
+/// The longest chain of f16 or bf16, in products of one sum: beyond it, the loss by cutting off nears 2^-12 of the sum.
 constexpr int64_t kLongestChain = 1 << 15;
 
 class MmaSync : public Engine {
 public:
-  /// `element`: what is multiplied. `products`: of one sum, over all tiles.
+  /// `element`: type of the multiplied numbers. `products`: of one sum, over all tiles.
   /// `signedWeights`: see EngineSetup.
   MmaSync(GpuBuilder &b, const ThreadPlace &at, Type element, int64_t products, bool signedWeights)
       : b(b), at(at), element(element), outside(element.isF32() || products > kLongestChain),
@@ -37,34 +38,34 @@ public:
 private:
   using Operands = std::vector<RowOperand>; // of one step, for each tile of rows
   // Operand tiles.
-  /// Fragments of a step of the depth, which begins at `chunk` (i32, of 16 bytes): of 16 rows; of 16 × pair … + 7 and
-  /// of 16 × pair + 8 … + 15.
+  /// Loads fragments of a step of the depth, which begins at `chunk` (i32, of 16 bytes). `rowFragment` loads 16 rows;
+  /// `columnFragments` loads rows 16 × pair … 16 × pair + 7 and rows 16 × pair + 8 … 16 × pair + 15.
   RowFragment rowFragment(const TileRows &, Value chunk);
   std::array<ColumnFragment, 2> columnFragments(const TileRows &, int64_t pair, Value chunk);
-  /// `rows` on each step, two tiles of 8 columns of the values.
+  /// Loads the fragments of a step of keys, for two tiles of 8 columns of the values.
   std::array<ColumnFragment, 2> valueFragments(const TileRows &, int64_t step, int64_t columnPair);
   RowOperand operandOf(const RowFragment &, Precision = Precision::Full);
   Operands operandsOf(const OperandRows &, int64_t steps, int64_t step, Value chunk, Precision);
-  /// Weights as operands: of each step of keys.
+  /// Returns the weights as operands, for each step of keys.
   std::vector<Operands> operandsOf(const Tiles &weights, size_t rowTiles);
   std::vector<RowFragment> fragmentsOf(llvm::ArrayRef<Accumulator> weights);
 
   // Products and sums.
   Accumulator addProduct(const RowOperand &, const ColumnFragment &, const Accumulator &);
   Tiles zeros(size_t count);
-  /// x + y, rounded to nearest; no addition where x is 0.
+  /// Returns x + y, rounded to nearest; no addition where x is 0.
   Tiles sumOf(const Tiles &x, const Tiles &y);
   Value someAreNan(llvm::ArrayRef<Accumulator>);
-  /// Adds `count` steps of the depth, of which each begins at the chunk that is told for it.
+  /// Adds `count` steps of the depth; `chunkOf` returns the chunk at which a step begins.
   void addSteps(Tiles &sums, const OperandRows &, const TileRows &columns, int64_t count, Precision,
                 llvm::function_ref<Value(int64_t)> chunkOf);
   void addAllSteps(Tiles &sums, const OperandRows &, const TileRows &columns, int64_t together, Precision);
 
-  // The values' product, 16 columns at a time: a tile of 8 columns on each side, for each tile of rows.
+  // The product with the values, 16 columns at a time: two tiles of 8 columns for each tile of rows.
   void multiplyValues(llvm::ArrayRef<Operands> weights, const TileRows &, int64_t columnPair, Tiles &sums);
-  /// The same where some values are no numbers.
+  /// Does the same if some values are no numbers.
   void multiplyOddValues(llvm::ArrayRef<Operands> weights, const TileRows &, int64_t columnPair, Tiles &sums);
-  /// output × shrink + sum.
+  /// Returns output × shrink + sum.
   Accumulator addedTo(const Accumulator &output, const Accumulator &sum, llvm::ArrayRef<Value> shrink);
 
   GpuBuilder &b;

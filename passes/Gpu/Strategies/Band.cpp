@@ -1,5 +1,6 @@
-// A query meets rows of a table by key - query: a product with the rows that the tile reaches, a band that is skewed by
-// shuffles. Column c of a tile of 16 queries is the row for key - query of its last query and the c-th key less 15.
+// A query meets rows of a table by key - query. The strategy multiplies the queries with the rows that the tile
+// reaches; the result is a band, which it skews by shuffles. Column c of a tile of 16 queries is for its last query and
+// the c-th key: key - query = c - 15, counted in the tile.
 #include "passes/Gpu/Strategies/BandWindow.h"
 #include "passes/Gpu/Strategies/Strategies.h"
 

@@ -1,4 +1,4 @@
-// Which row of the table stands in which row of the window.
+// Finds the table's row for each row of the window.
 #include "passes/Gpu/Strategies/BandWindow.h"
 
 using namespace mlir;
@@ -28,7 +28,7 @@ void BandWindow::fill(Value firstKey, Value copy) {
   Value first = b.add(b.sub(firstKey, in.place.row), 1 - in.tile.rows);
   Value constant = b.i32(term.constant);
   if (!term.shift.isConstant(0)) {
-    // Far from the table's rows it makes no difference how far.
+    // Far from the table's rows, the exact distance makes no difference.
     Value far = b.i64(int64_t(1) << 30), shifted = b.add(in.place.baseOf(term.shift), term.constant);
     constant = arith::TruncIOp::create(b, b.getI32Type(), b.minimum(b.maximum(shifted, b.sub(b.i64(0), far)), far));
   }

@@ -1,5 +1,5 @@
-// A key meets rows of a table by key - query: the product of 16 keys with the rows that all queries of the block reach,
-// skewed on its way through shared memory.
+// A key meets rows of a table by key - query. The strategy multiplies 16 keys with the rows that all queries of the
+// block reach, and skews the logits on their way through shared memory.
 #include "passes/Gpu/Strategies/BandWindow.h"
 #include "passes/Gpu/Strategies/Strategies.h"
 
@@ -28,15 +28,15 @@ public:
 
   void addToScores(const Step &step, Tiles &scores) override {
     in.pipeline.bring([&] { fill(step.firstKey, step.copy); });
-    // Window row c is for key - query = c - (rows - 1), counted in the tile: 16 keys from 16 × m on meet rows 16 × m …
-    // 16 × m + rows + 15. Column c of key j (both counted from 16 × m) is query j - c + rows - 1.
+    // Window row c is for key - query = c - (rows - 1), counted in the tile. So the 16 keys from 16 × m on meet rows 16
+    // × m … 16 × m + rows + 15. Column c of key j (both counted from 16 × m) is for query j - c + rows - 1.
     Value scale = b.f32(term.scale);
     b.loop(in.at.warp, b.i32(in.tile.keys / 16), in.tile.warps(), {}, [&](Value number, ValueRange) {
       storeLogits(b.shiftLeft(number, 4), step.copy, scale);
       return SmallVector<Value>();
     });
     b.barrier();
-    // The next tile's logits are written behind the barrier that its step begins with.
+    // The next tile's logits are written after the barrier at the beginning of its step.
     const ScoreLayout &layout = in.place.scores;
     for (const HeldNumber &number : layout.numbers()) {
       Value key = layout.column(number.column), query = layout.rowInBlock(number.row);
@@ -52,7 +52,7 @@ private:
     return b.sharedAt(b.add(b.shiftLeft(place, 2), places.logits.offset));
   }
 
-  /// Of 16 keys, which are the rows of the product.
+  /// Stores the logits of 16 keys, which are the rows of the product.
   void storeLogits(Value firstKey, Value copy, Value scale) {
     ScoreLayout layout = in.place.scores.oneRowTile().across(16);
     for (int64_t pair = 0; pair < (in.tile.rows + 16) / 16; ++pair) {
@@ -71,7 +71,7 @@ private:
   const BandTerm &term;
   const GpuLayout::Band &places;
   BandWindow window;
-  RowSource keys; // where they are not a content term's
+  RowSource keys; // not set if a content term has the same keys
 };
 
 } // namespace

@@ -1,5 +1,5 @@
-// Terms that depend on key - query alone, or times a number of the query (the gate): a number for each offset of the
-// tile, which an offset's thread computes while the tile before is worked on, and scores read skewed from shared
+// Terms that depend on key - query alone, or on it times a number of the query (the gate). Each offset of the tile has
+// a number, which a thread computes while the tile before is worked on. Scores read these numbers skewed from shared
 // memory.
 #include "passes/Gpu/Strategies/Strategies.h"
 
@@ -11,7 +11,7 @@ namespace {
 
 class Line : public Strategy {
 public:
-  /// The terms are summed; `gate` may be null.
+  /// Sums the terms; `gate` may be null.
   Line(const KernelContext &in, std::vector<const ElementTerm *> terms, const ElementTerm *gate, int64_t offset)
       : Strategy(in), terms(std::move(terms)), gate(gate), offset(offset) {}
 
@@ -24,7 +24,7 @@ public:
   void computeNumbers(Value firstKey, Value copy) override {
     const AttentionShape &attention = in.shape.attention;
     b.loop(in.at.thread, b.i32(in.tile.window()), in.tile.threads(), {}, [&](Value number, ValueRange) {
-      // Any pair of positions with this difference will do; beyond the corners nobody looks.
+      // Any pair of positions with this difference will do; no score reads a number beyond the corners.
       Value difference = b.add(b.add(b.sub(firstKey, in.place.row), number), 1 - in.tile.rows);
       difference = b.minimum(b.maximum(difference, b.sub(b.i32(1), in.place.queries())), b.add(in.place.keys(), -1));
       Value key = b.maximum(difference, b.i32(0));

@@ -1,6 +1,6 @@
-// Terms in which a query meets one of a few rows: the logits of all rows that the block reaches are computed before its
-// first step. How a row changes from key to key says where they stand then: in shared memory, to be looked up for each
-// score or once for a tile; or in registers where each tile has the same rows.
+// Terms in which a query meets one of a few rows. The logits of all rows that the block reaches are computed before its
+// first step. How a row changes from key to key decides where the logits stand then: in shared memory, where they are
+// looked up for each score or once for a tile; or in registers, if each tile has the same rows.
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "passes/Gpu/Strategies/Strategies.h"
 
@@ -8,7 +8,7 @@ using namespace mlir;
 using namespace skewer;
 using namespace skewer::gpu;
 
-// Steps of the depth that are written one after another in what is done before the first tile.
+// Number of steps of the depth that are unrolled in the work before the first tile.
 constexpr int64_t kLogitSteps = 4;
 
 namespace {
@@ -19,8 +19,8 @@ struct Table {
   const GpuLayout::Lookup &places;
   size_t queries;
   RowSource source;
-  Value first; // row that the block reaches, i32; null: 0
-  bool inside; // no pair reads another row, masked ones too
+  Value first; // first row that the block reaches, i32; null: 0
+  bool inside; // no pair, masked pairs included, reads another row
 };
 
 class Lookups : public Strategy {
@@ -43,8 +43,9 @@ public:
         keepInShared(table);
   }
 
-  // Logits in registers: before the scale, where all stand in its unit and tensor cores add to them; of f32, what is
-  // added to the finished sums is rounded once.
+  // Adds the logits in registers. Without a common scale, they are the first summands of the scores. With one, they
+  // begin the sums of products, and tensor cores add to them; logits of f32 are added to the finished sums instead,
+  // which rounds once.
   void beginScores(const Step &, ScoreSums &sums) override {
     if (!everyTile.empty() && !in.lateScale)
       sums.add(b, everyTile);
@@ -86,7 +87,7 @@ private:
   }
   bool beginsProducts() const { return !everyTile.empty() && in.lateScale && !in.shape.element.isF32(); }
 
-  /// The first row that the block's queries reach.
+  /// Returns the first row that the block's queries reach; null: 0.
   Value firstRowOf(const LookupTerm &term) {
     const AttentionShape &attention = in.shape.attention;
     int64_t rows = in.tile.rows;
@@ -109,7 +110,7 @@ private:
     return (table.places.reached + in.tile.tableRows() - 1) / in.tile.tableRows();
   }
 
-  /// Logits of `tableRows` rows of the table for all queries of the block.
+  /// Stores the logits of `tableRows` rows of the table for all queries of the block.
   void storeLogits(const Table &table, Value firstRow) {
     in.pipeline.empty(); // the rows before have been read
     in.pipeline.fillRows(table.places.staging, table.source, table.first ? b.add(firstRow, table.first) : firstRow,
@@ -120,7 +121,7 @@ private:
     ScoreLayout layout = in.place.scores.across(in.tile.tableRows());
     Tiles sums = in.queries.products(table.queries, {table.places.staging, {}, {}}, layout.zeros(), kLogitSteps);
     in.engine.wait();
-    for (const HeldNumber &number : layout.numbers()) { // only the warp that owns the query reads them again
+    for (const HeldNumber &number : layout.numbers()) { // only the warp that owns the query reads them
       Value column = layout.column(0);
       if (table.places.use != LookupUse::EveryTile)
         column = b.add(column, firstRow);
@@ -141,7 +142,7 @@ private:
       place = b.sub(place, table.first);
     if (table.inside)
       return place;
-    // A row that only a masked pair, or one that the guard leaves out, would read.
+    // Only a pair that is masked, or that the guard excludes, would read another row.
     return b.minimum(b.maximum(place, b.i32(0)), b.i32(table.places.reached - 1));
   }
 
@@ -181,7 +182,7 @@ private:
   }
 
   std::vector<Table> tables;
-  Tiles everyTile; // sums of the logits whose rows are the same in each tile; empty without them
+  Tiles everyTile; // sums of the logits whose rows are the same in each tile; empty if there are none
 };
 
 } // namespace

@@ -1,4 +1,5 @@
-// A term of any other class: evaluated by its index expressions for each score, where it stands, in registers.
+// A term of any other class. The strategy evaluates its index expressions for each score, in the registers of the
+// score.
 #include "passes/Gpu/Strategies/Strategies.h"
 
 using namespace mlir;

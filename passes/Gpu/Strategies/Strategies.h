@@ -1,10 +1,10 @@
-// The strategies that there are.
+// The list of strategies.
 #pragma once
 #include "passes/Gpu/Strategy.h"
 
 namespace skewer::gpu {
 
-/// In the order in which the kernel calls them.
+/// Returns the strategies in the order in which the kernel calls them.
 Strategies strategiesOf(const KernelContext &);
 
 } // namespace skewer::gpu

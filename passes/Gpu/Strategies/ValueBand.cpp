@@ -1,5 +1,5 @@
-// Rows by key - query that are added to the values: weights, skewed by shuffles the other way round than a band of
-// scores, times the rows that the tile reaches.
+// Rows by key - query that are added to the values. The strategy skews the weights by shuffles, the other way round
+// than a band of scores, and multiplies them with the rows that the tile reaches.
 #include "passes/Gpu/Strategies/BandWindow.h"
 #include "passes/Gpu/Strategies/Strategies.h"
 
@@ -23,7 +23,7 @@ public:
   }
 
   void addToValues(const Step &step, const Tiles &weights, WeightedSums &sums) override {
-    std::vector<TileRows> rows; // of each of the warp's tiles
+    std::vector<TileRows> rows; // for each of the warp's tiles of rows
     for (int64_t rowTile = 0; rowTile < in.tile.rowTiles(); ++rowTile)
       rows.push_back(window.rowsOf(rowTile, step.copy));
     Value some = window.hasRows(step.firstKey);
@@ -51,7 +51,7 @@ private:
       Tiles band = skewedToBand(b, in.at, scaled(b, part, term.scale, noWeight), noWeight);
       auto first = sums.tiles.begin() + int64_t(rowTile * ofRows);
       WeightedSums ofTile{{first, first + int64_t(ofRows)}, {}};
-      // Rows of the window that a query does not meet have no weight, so these are always looked after.
+      // A row of the window that a query does not meet has no weight, so the sums are always checked.
       in.engine.issueWeighted(band, rows[rowTile], /*checked=*/true, ofTile);
       llvm::copy(ofTile.tiles, first);
     }

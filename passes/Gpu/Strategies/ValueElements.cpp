@@ -1,5 +1,6 @@
-// Any other row that is added to the values: read and added for each query and key. A lane has some columns of its
-// rows, but only some keys' weights: these go through shared memory, each warp's in its own place.
+// Any other row that is added to the values: it is read and added for each query and key. A lane has some columns of
+// its rows, but the weights of some keys only. So the weights go through shared memory, where each warp has a place of
+// its own.
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "passes/Gpu/Strategies/Strategies.h"
 
@@ -15,7 +16,7 @@ public:
 
   void addToValues(const Step &step, const Tiles &weights, WeightedSums &sums) override {
     const ScoreLayout &layout = in.place.scores;
-    // The next ones are written behind the barrier that a step begins with.
+    // The next weights are written after the barrier at the beginning of a step.
     rows.clear();
     for (size_t row = 0; row < layout.rows(); ++row)
       rows.push_back(b.mul(layout.rowInBlock(row), in.layout.weights.stride));
@@ -40,7 +41,7 @@ private:
 
   void addKey(Value key, Value weight, size_t row, Tiles &sums) {
     Axes at = in.place.axesAt(row, key);
-    // Only what is seen may be read: elsewhere tables need not have a row.
+    // Only rows of seen pairs may be read: for other pairs, a table need not have a row.
     Value seen = arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, weight, b.f32(0));
     seen = b.both(seen, b.less(in.place.query(row), in.place.queries()));
     for (const ValueElement &element : in.shape.valueElements)
