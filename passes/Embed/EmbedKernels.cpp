@@ -1,4 +1,4 @@
-// attn-embed-kernels: kernels as functions of tensors, among whatever else a module holds.
+// attn-embed-kernels: lowers kernels to functions of tensors, inside a module that may hold other code.
 #include "dialect/IR/Attn.h"
 #include "dialect/IR/KernelPlan.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -30,7 +30,7 @@ namespace skewer {
 namespace {
 constexpr int64_t kAlignment = 64; // of the workspaces, in bytes: docs/abi.md
 
-/// The body of a kernel among tensors: memory, workspace, and one call for each phase.
+/// Builds the body of a kernel among tensors: memory, workspaces, and one call for each phase.
 class Entry {
 public:
   Entry(func::FuncOp function, const KernelPlan &plan)
@@ -91,7 +91,7 @@ private:
     return arith::AddIOp::create(b, index(expression.fixed), expression.scaled ? product : index(0));
   }
 
-  /// Row-major memory as one dimension.
+  /// Returns row-major memory as one dimension.
   Value flat(Value memory) {
     auto type = cast<MemRefType>(memory.getType());
     if (type.getRank() > 1) {
@@ -103,7 +103,8 @@ private:
     return memref::CastOp::create(b, MemRefType::get({ShapedType::kDynamic}, type.getElementType()), memory);
   }
 
-  /// What is promised of an index operand's elements holds, or the program ends with a message.
+  /// Emits an assertion that an index operand's elements are in their promised range; else the program ends with a
+  /// message.
   void assertRange(Value memory, const TensorArgument &described) {
     if (!described.range)
       return;
@@ -144,7 +145,7 @@ private:
   const KernelPlan &plan;
   ImplicitLocOpBuilder b;
   std::map<std::string, Value> sizes;
-  SmallVector<Value> operands; // of every phase
+  SmallVector<Value> operands; // operands of every phase
 };
 
 struct EmbedKernels : skewer::impl::AttnEmbedKernelsBase<EmbedKernels> {
@@ -163,14 +164,15 @@ struct EmbedKernels : skewer::impl::AttnEmbedKernelsBase<EmbedKernels> {
         return signalPassFailure();
   }
 
-  /// A plan describes one kernel of a module: each is lowered in a module of its own.
+  /// Lowers one kernel and builds its body. A plan describes one kernel of a module, so each is lowered in a module of
+  /// its own.
   LogicalResult embed(func::FuncOp kernel, SymbolTable &symbols, const Target &processor) {
     OwningOpRef<ModuleOp> alone(ModuleOp::create(kernel.getLoc()));
     alone->getBody()->push_back(kernel->clone());
     OpPassManager manager(ModuleOp::getOperationName());
     addSchedulePipeline(manager, processor);
     addCpuLoweringPipeline(manager, processor);
-    // A pass may run a pipeline on what is inside its own operation only.
+    // A pass may run a pipeline only on operations inside of its own operation.
     getOperation().getBody()->push_back(alone.release());
     auto nested = cast<ModuleOp>(&getOperation().getBody()->back());
     LogicalResult lowered = runPipeline(manager, nested);
@@ -199,7 +201,7 @@ struct EmbedKernels : skewer::impl::AttnEmbedKernelsBase<EmbedKernels> {
     });
   }
 
-  /// Moves phases and tables to the module, under names that nobody has yet; the plan's phases follow.
+  /// Moves phases and tables to the module, under names that are not used yet; the plan's phases get the same names.
   LogicalResult splice(ModuleOp nested, SymbolTable &symbols, KernelPlan &plan) {
     SymbolTable own(nested);
     for (Operation &op : llvm::make_early_inc_range(*nested.getBody())) {

@@ -1,4 +1,4 @@
-// attn-outline: attentions inside of larger functions become kernels of their own.
+// attn-outline: makes attentions inside of larger functions kernels of their own.
 #include "dialect/IR/Attn.h"
 #include "dialect/IR/RangeEnds.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -17,13 +17,14 @@ namespace skewer {
 } // namespace skewer
 
 namespace {
-/// An attention and what moves with it, in the order of the function; and the values from outside that they read.
+/// An attention and the operations that move with it, in the order of the function; and the values from outside that
+/// they read.
 struct Part {
   llvm::SetVector<Operation *> operations;
   llvm::SetVector<Value> inputs;
 };
 
-/// Of the operation and what is in its regions, what comes from outside.
+/// Visits the operands of the operation, and of operations in its regions, that come from outside of it.
 void visitOperands(Operation *op, llvm::function_ref<void(Value)> visit) {
   op->walk([&](Operation *inner) {
     for (Value operand : inner->getOperands())
@@ -32,7 +33,7 @@ void visitOperands(Operation *op, llvm::function_ref<void(Value)> visit) {
   });
 }
 
-/// Whether all that reads the operation is in the part.
+/// Returns whether all users of the operation are in the part.
 bool isReadInside(Operation *op, const llvm::SetVector<Operation *> &part, Block *block) {
   return llvm::all_of(op->getUsers(),
                       [&](Operation *user) { return part.contains(block->findAncestorOpInBlock(*user)); });
@@ -47,7 +48,7 @@ Part partOf(attn::AttentionOp attention) {
         isReadInside(&op, part.operations, block))
       part.operations.insert(&op);
   SmallVector<Operation *> order(llvm::reverse(part.operations.getArrayRef()));
-  // A constant that others read as well is made once more: a kernel's operands are tensors.
+  // A constant that other operations read too is copied, because a kernel's operands are tensors.
   part.operations.clear();
   llvm::SetVector<Operation *> constants;
   for (Operation *op : order)
@@ -99,7 +100,7 @@ struct Outliner {
              false;
 
     builder.setInsertionPoint(attention);
-    // A kernel's argument has the name and the range that an attn.index gives.
+    // The kernel's argument has the name and the range of the attn.index, so the call passes the index's input.
     SmallVector<Value> operands(llvm::map_range(part.inputs, [](Value input) {
       auto index = input.getDefiningOp<attn::IndexOp>();
       return index ? index.getInput() : input;
@@ -112,9 +113,9 @@ struct Outliner {
     return true;
   }
 
-  /// Run-time index operands are called by the names and have the ranges that they have in the function. Dimensions of
-  /// run-time size have the names that the function states; one that it states nothing of is the same size as all
-  /// others. False where they are several.
+  /// Gives run-time index operands the names and ranges that they have in the function. Dimensions of run-time size get
+  /// the names that the function states; a dimension without a stated name has the same size as all others. False if
+  /// there is such a dimension, but several names.
   bool nameArguments(const Part &part, func::FuncOp function, func::FuncOp kernel) {
     Builder builder(module.getContext());
     for (unsigned n = 0; n < part.inputs.size(); ++n) {
@@ -156,7 +157,7 @@ struct Outliner {
     return true;
   }
 
-  /// With `size` for what is of run-time size; null where nothing is.
+  /// Returns the type's shape, with `size` for dimensions of run-time size; null if there are none.
   static ArrayAttr shapeOf(Builder &builder, Type type, Attribute size) {
     auto tensor = cast<RankedTensorType>(type);
     SmallVector<Attribute> shape;

@@ -113,7 +113,7 @@ private:
   std::vector<Axis> outer;
   Value firstRow, firstColumn;   // of the block
   Value rowCount;                // i32
-  Symbols symbols, origin, zero; // axes of the outer index; plus all others at 0; all axes at 0
+  Symbols symbols, origin, zero; // axes of the outer index; with all others at 0; all axes at 0
   RowSource rows, columns;
   Value rowBase;
   Tiles sums;

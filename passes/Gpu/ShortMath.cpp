@@ -169,8 +169,8 @@ struct Factors : OpRewritePattern<arith::MulFOp> {
 } // namespace
 
 void skewer::addShortMath(RewritePatternSet &patterns) {
-  patterns.add<Exponential, HyperbolicTangent, TangentOfAllDigits, ErrorFunction, Quotient, Factors>(
-      patterns.getContext(), kBeforePolynomials);
+  patterns.add<Exponential, HyperbolicTangent, TangentOfAllDigits, ErrorFunction, Quotient,
+               Factors>(patterns.getContext(), kBeforePolynomials);
 }
 
 Value skewer::emitWithFlags(OpBuilder &b, Operation *op, ValueRange operands, arith::FastMathFlags flags) {

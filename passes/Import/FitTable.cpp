@@ -1,4 +1,5 @@
-// Fits index expressions to matrices of constant indices, by values: what was computed elsewhere is recognised.
+// Fits index expressions to matrices of constant indices, by their values: it recognises indices that were computed
+// elsewhere.
 #include "passes/Import/FitTable.h"
 #include <cmath>
 
@@ -7,8 +8,8 @@ using namespace skewer::subscript;
 namespace {
 constexpr size_t kMostSteps = 64;
 
-/// An affine expression through the values, where `terms[k]` is the k-th index and runs over `extents[k]` values. The
-/// values are row-major over the extents.
+/// Returns an affine expression through the values, where `terms[k]` is the k-th index and runs over `extents[k]`
+/// values. The values are row-major over the extents.
 std::optional<Expr> fitAffine(const std::vector<int64_t> &values, const std::vector<int64_t> &extents,
                               const std::vector<Expr> &terms) {
   std::vector<int64_t> strides(extents.size(), 1), coefficients(extents.size(), 0);
@@ -31,7 +32,7 @@ std::optional<Expr> fitAffine(const std::vector<int64_t> &values, const std::vec
   return fitted;
 }
 
-/// A function of indices[1] - indices[0] that changes at few offsets.
+/// Returns a function of indices[1] - indices[0] that changes at few offsets.
 std::optional<Expr> fitSteps(const std::vector<int64_t> &values, const std::vector<int64_t> &shape,
                              const std::vector<Expr> &indices) {
   int64_t queries = shape[0], keys = shape[1];
@@ -43,7 +44,7 @@ std::optional<Expr> fitSteps(const std::vector<int64_t> &values, const std::vect
       if (values[i * keys + j] != byOffset[j - i + queries - 1])
         return std::nullopt;
   Expr offset = indices[1] - indices[0];
-  // Runs of one slope, 0 or ±1: clamp(offset, a, b) and its mirror image first.
+  // First tries a run of one slope between constant ends: clamp(offset, a, b), or its mirror image.
   size_t first = 0, last = byOffset.size() - 1;
   while (first + 1 < byOffset.size() && byOffset[first + 1] == byOffset[first])
     ++first;
@@ -70,10 +71,10 @@ std::optional<Expr> fitSteps(const std::vector<int64_t> &values, const std::vect
   return sum;
 }
 
-/// A matrix of queries and keys, whose rows and columns are `indices`.
+/// Fits a matrix of queries and keys, whose row and column are `indices`.
 std::optional<Expr> fitMatrix(const std::vector<int64_t> &values, const std::vector<int64_t> &shape,
                               const std::vector<Expr> &indices) {
-  // Both positions on maps of the same width.
+  // Both positions lie on maps of the same width.
   for (int64_t width = 2; width < std::max(shape[0], shape[1]); ++width) {
     if (shape[0] % width || shape[1] % width)
       continue;

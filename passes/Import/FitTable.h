@@ -1,13 +1,13 @@
-// Matrices of constant indices that say what an index expression says shorter.
+// Finds index expressions that say the same as matrices of constant indices, but shorter.
 #pragma once
 #include "dialect/Subscript/Analysis.h"
 
 namespace skewer {
 
-/// An index expression over `symbols` (symbols[k] runs from 0 to shape[k]-1) whose values are those of the row-major
-/// matrix: affine in the symbols; affine once two symbols of one size are taken apart into the axes of a map; or a step
-/// function of the difference of two symbols with few steps (clamped and bucketed offsets). One symbol may also stand
-/// for such a square matrix, flattened. Nothing if none fits.
+/// Returns an index expression over `symbols` (symbols[k] runs from 0 to shape[k]-1) whose values are those of the
+/// row-major matrix. It is affine in the symbols; or affine after two symbols of one size are decomposed into the axes
+/// of a map; or a step function with few steps of the difference of two symbols (clamped and bucketed offsets). One
+/// symbol may also stand for such a square matrix, flattened. Nothing if no expression fits.
 std::optional<subscript::Expr> fitTable(const std::vector<int64_t> &values, const std::vector<int64_t> &shape,
                                         const std::vector<std::string> &symbols);
 

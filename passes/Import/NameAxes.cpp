@@ -1,4 +1,4 @@
-// attn-name-axes: axes are called by their place, whatever the program calls them.
+// attn-name-axes: names axes by their place, whatever names the program has.
 #include "dialect/IR/Reductions.h"
 #include "passes/Analysis/AxisNames.h"
 #include "passes/Passes.h"
@@ -15,17 +15,17 @@ using namespace skewer::attn;
 using namespace skewer::subscript;
 
 namespace {
-/// The names of one operation's axes: they mean nothing outside of it.
+/// The new names of one operation's axes; they mean nothing outside of the operation.
 class Names {
 public:
-  /// Axes of the result by their dimension; those of a product as those of a map.
+  /// Names the axes of the result by their dimension; the axes of a product get the names of a map's axes.
   void nameResult(const Dimensions &result) {
     std::vector<std::string> stems = dimensionNames(result.size());
     for (auto [stem, dimension] : llvm::zip(stems, result))
       for (auto [axis, name] : llvm::zip(dimension.axes, axisNames(stem, dimension.axes.size())))
         give(axis, name);
   }
-  /// The others in the order in which they come.
+  /// Names the other axes in the order in which they come.
   void nameRest(const std::vector<std::string> &axes) {
     size_t count = 0;
     for (const std::string &axis : axes)

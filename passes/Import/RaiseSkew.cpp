@@ -1,4 +1,4 @@
-// attn-raise-skew: chains of index maps become one einsum of one operand each, which says the composed map.
+// attn-raise-skew: merges each chain of index maps into one einsum of one operand, which says the composed map.
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "passes/Fusion/BuildEinsum.h"
 #include "passes/Fusion/Provenance.h"
@@ -20,7 +20,7 @@ using namespace skewer::attn;
 using namespace skewer::subscript;
 
 namespace {
-/// A gather whose indices are an index expression reads its operand through that.
+/// If a gather's indices are an index expression, the map reads the operand through that expression.
 void recogniseIndices(GatherOp gather, attn::IndexMap &map) {
   auto indices = cast<ShapedType>(gather.getIndices().getType());
   std::vector<int64_t> values, shape(indices.getShape().begin(), indices.getShape().end());
@@ -33,7 +33,8 @@ void recogniseIndices(GatherOp gather, attn::IndexMap &map) {
     map.subscripts[gather.getDimension()] = *fitted;
 }
 
-/// Composed maps may double from one to the next; of the language's expressions each has at most 2^12 operations.
+/// Whether the expression has at most 2^12 operations, like all expressions of the language. Composed maps may double
+/// from one to the next.
 bool isShort(const Expr &e) { return sizeOf(e) <= 1 << 12; }
 
 struct RaiseSkew : skewer::impl::AttnRaiseSkewBase<RaiseSkew> {
@@ -47,7 +48,7 @@ struct RaiseSkew : skewer::impl::AttnRaiseSkewBase<RaiseSkew> {
     eraseDead(function);
   }
 
-  /// Gathered rows that are multiplied with the weights of a softmax: no score is made from them.
+  /// Returns the gathers whose rows are multiplied with the weights of a softmax: no score is made from them.
   static llvm::SetVector<GatherOp> tablesOfWeights(func::FuncOp function) {
     llvm::SetVector<GatherOp> tables;
     auto isOfWeights = [](Value value) {
@@ -64,7 +65,7 @@ struct RaiseSkew : skewer::impl::AttnRaiseSkewBase<RaiseSkew> {
     return tables;
   }
 
-  /// The composed map of `outer` read at the einsum that says the map below it, if there is one.
+  /// Builds an einsum that says `map`, composed with the maps of the einsums below it.
   static Value raiseOnto(OpBuilder &builder, Operation *mover, Value source, attn::IndexMap map,
                          RankedTensorType type) {
     std::vector<std::string> names = dimensionNames(type.getRank());
@@ -123,7 +124,7 @@ struct RaiseSkew : skewer::impl::AttnRaiseSkewBase<RaiseSkew> {
     }
   }
 
-  /// Whether an einsum that sums stands below a tensor.
+  /// Returns whether an einsum that sums is below a tensor.
   static bool holdsProduct(Value tensor, llvm::SmallPtrSetImpl<Operation *> &seen) {
     Operation *op = tensor.getDefiningOp();
     if (!op || !seen.insert(op).second)
@@ -133,9 +134,10 @@ struct RaiseSkew : skewer::impl::AttnRaiseSkewBase<RaiseSkew> {
            llvm::any_of(op->getOperands(), [&](Value operand) { return holdsProduct(operand, seen); });
   }
 
-  /// A sum of what holds no product, (mask - 1) * 1e9 or x - mean(x), is computed before it meets scores, of which it
-  /// leaves nothing otherwise; and above the map that repeats it, where it is smaller. So is a multiple by what no term's
-  /// scale is.
+  /// Whether an operation is computed as a whole, and the map stays above it. A sum that holds no product, (mask - 1) *
+  /// 1e9 or x - mean(x), is computed before it meets scores: its large summands one by one would leave nothing of the
+  /// scores. It is also computed before the map that repeats it, because it is smaller there. The same holds for a
+  /// multiple by a number that cannot be a term's scale.
   static bool isBracket(Operation *sum) {
     auto isMultiple = [&](unsigned side) {
       Operation *other = sum->getOperand(1 - side).getDefiningOp();
@@ -152,8 +154,8 @@ struct RaiseSkew : skewer::impl::AttnRaiseSkewBase<RaiseSkew> {
     return !holdsProduct(sum->getOperand(0), seen) && !holdsProduct(sum->getOperand(1), seen);
   }
 
-  /// Moves the map below sums and multiples, where it meets einsums; not below a sum that many read, which would be
-  /// written out for each of them.
+  /// Moves the map below sums and multiples, where it meets einsums. The map does not move below a sum with many
+  /// readers, which would be written out for each of them.
   static Value sink(OpBuilder &builder, Operation *mover, Value source, const attn::IndexMap &map,
                     RankedTensorType type) {
     Operation *below = source.getDefiningOp();
@@ -168,7 +170,7 @@ struct RaiseSkew : skewer::impl::AttnRaiseSkewBase<RaiseSkew> {
       auto number = splatValue(operand);
       if (number && type.hasStaticShape()) {
         FloatAttr element = builder.getFloatAttr(type.getElementType(), *number);
-        // A padded sum is 0 in its border; a multiple is 0 there whatever the number is.
+        // A padded sum is 0 in its border; a multiple is 0 there, whatever the number is.
         if (padded && !isa<arith::MulFOp>(below))
           return raiseOnto(builder, mover, source, map, type);
         operands.push_back(arith::ConstantOp::create(builder, mover->getLoc(), DenseElementsAttr::get(type, element)));

@@ -1,4 +1,4 @@
-// An attention as linalg: scores term by term, rows of exponentials, their product with the values.
+// Converts an attention to linalg: scores term by term, rows of exponentials, and their product with the values.
 #include "dialect/IR/Term.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "passes/Emit/EmitThrough.h"
@@ -9,7 +9,7 @@ using namespace skewer;
 using subscript::Expr;
 
 namespace {
-/// A term's operands, and where they are read.
+/// Returns a term's operands, and the subscripts at which they are read.
 std::vector<Reading> readingsOf(const attn::Term &term) {
   std::vector<Reading> readings;
   for (auto [operand, subscripts] : llvm::zip(attn::TermOp(term.op).getInputs(), term.einsum.subscripts))
@@ -17,14 +17,14 @@ std::vector<Reading> readingsOf(const attn::Term &term) {
   return readings;
 }
 
-/// Adds a term's operands to the run-time sizes that are known.
+/// Adds the run-time sizes that a term's operands tell to the known ones.
 void addExtents(ImplicitLocOpBuilder &b, const attn::Term &term, std::map<std::string, Value> &extents) {
   for (auto [operand, dimensions] : llvm::zip(attn::TermOp(term.op).getInputs(), term.einsum.spec.operands))
     skewer::addExtents(b, dimensions, operand, extents);
 }
 
-/// Emits one contribution of a term inside a loop nest: scale × value × function × Π elements, 0 where its guard is.
-/// `elements` are the term's operands'. Null where an index expression is unknown.
+/// Emits one contribution of a term inside a loop nest: scale × factor × function × Π elements; 0 where its guard is
+/// false. `elements` are those of the term's operands. Null if an index expression is unknown.
 struct Contribution {
   const attn::Term &term;
   const LoopNest &nest;
@@ -67,21 +67,21 @@ struct Contribution {
   }
 };
 
-/// part / sum; 0 where the sum of a row without a visible key is.
+/// Returns part / sum; 0 if the sum is 0, as in a row without a visible key.
 Value meanOf(ImplicitLocOpBuilder &body, Value part, Value sum) {
   Value zero = realConstant(body, sum.getType(), 0);
   Value empty = arith::CmpFOp::create(body, arith::CmpFPredicate::OEQ, sum, zero);
   return arith::SelectOp::create(body, empty, zero, arith::DivFOp::create(body, part, sum));
 }
 
-/// An attention while it is taken apart.
+/// An attention while it is converted.
 struct Parts {
   attn::AttentionOp op;
   ImplicitLocOpBuilder &b;
   Structured &linalg;
   std::shared_ptr<const attn::AttentionView> view;
   ScoreRows rows;
-  Type type; // of scores and sums
+  Type type; // element type of scores and sums
 
   bool prepare();
   Value sumOfTerms(uint64_t sum);
@@ -113,7 +113,7 @@ bool Parts::prepare() {
   return true;
 }
 
-/// Over the score's dimensions.
+/// Returns the sum of the terms of sum `number`, over the score's dimensions.
 Value Parts::sumOfTerms(uint64_t number) {
   Value sum;
   for (const attn::Term &term : view->score) {
@@ -123,8 +123,8 @@ Value Parts::sumOfTerms(uint64_t number) {
     sizes.insert(term.einsum.sizes.begin(), term.einsum.sizes.end());
     LoopNest nest(rows.dimensions, term.einsum.contracted, sizes, rows.extents);
     Contribution contribution{term, nest, type};
-    // Terms are proven to read inside where the mask and their guard hold, and their sums elsewhere are looked at by
-    // nobody.
+    // Terms are proven to read inside of their operands where the mask and their guard hold; elsewhere, their sums are
+    // not used.
     bool mayLeave = rows.mask || term.einsum.guard;
     auto add = [&](ImplicitLocOpBuilder &body, ValueRange elements, Value before, IndexEmitter &index) -> Value {
       Value one = contribution.emit(body, index, elements);
@@ -135,13 +135,13 @@ Value Parts::sumOfTerms(uint64_t number) {
   }
   if (sum)
     return sum;
-  LoopNest nest(rows.dimensions, {}, rows.sizes, rows.extents); // no term: all keys alike
+  LoopNest nest(rows.dimensions, {}, rows.sizes, rows.extents); // without terms, all keys are alike
   return linalg.make(
       nest, type, std::nullopt, {}, false,
       [&](ImplicitLocOpBuilder &body, ValueRange, Value, IndexEmitter &) { return realConstant(body, type, 0); });
 }
 
-/// The scores as the softmax sees them: through the attention's function.
+/// Computes the scores as the softmax takes them: after the attention's function.
 void Parts::addScores() {
   std::vector<Expr> point = subscriptsOf(rows.dimensions, rows.sizes);
   std::vector<Reading> sums;
@@ -158,7 +158,7 @@ void Parts::addScores() {
                             });
 }
 
-/// The scores themselves, 0 where the mask hides. Null where it cannot be emitted.
+/// Returns the scores themselves as weights, 0 where the mask hides the key. Null if the mask cannot be emitted.
 Value Parts::directWeights() {
   if (!rows.mask)
     return rows.scores;
@@ -185,11 +185,11 @@ Value Parts::totalOf(Value weights) {
                      });
 }
 
-/// Σ over the keys of weight × (value + terms), on the result's dimensions.
+/// Returns Σ over the keys of weight × (value + terms), over the result's dimensions.
 Value Parts::addValues(Value weights) {
   const std::vector<std::string> &keys = rows.dimensions.back().axes;
   Reading power{weights, subscriptsOf(rows.dimensions, rows.sizes)};
-  // What a hidden key's value is, NaN or not, does not count.
+  // The value of a hidden key does not count, NaN or not.
   auto weigh = [&](ImplicitLocOpBuilder &body, const LoopNest &nest, IndexEmitter &index, Value before, Value weight,
                    Value element) -> Value {
     Value product = arith::MulFOp::create(body, weight, element);
@@ -226,7 +226,8 @@ Value Parts::addValues(Value weights) {
   return sum;
 }
 
-/// Weights as they are a result, of f32: over their sum where a softmax has one; without a visible key 0.
+/// Returns the weights as a result, of f32. A softmax gives their `sum`, by which they are divided; the weights of
+/// hidden keys, and of rows without a visible key, are 0.
 Value Parts::returned(Value weights, Value sum) {
   LoopNest nest(rows.dimensions, {}, rows.sizes, rows.extents);
   std::vector<Reading> read{{weights, subscriptsOf(rows.dimensions, rows.sizes)}};
@@ -238,7 +239,8 @@ Value Parts::returned(Value weights, Value sum) {
                        weight = castReal(body, weight, body.getF32Type());
                        if (!rows.mask)
                          return weight;
-                       Value seen = index.emitPredicate(nest.over(*rows.mask)); // also where the sum is NaN
+                       // hidden keys get 0 even where the sum is NaN
+                       Value seen = index.emitPredicate(nest.over(*rows.mask));
                        Value zero = realConstant(body, body.getF32Type(), 0);
                        return seen ? arith::SelectOp::create(body, seen, weight, zero).getResult() : Value();
                      });

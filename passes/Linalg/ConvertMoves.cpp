@@ -1,4 +1,4 @@
-// Einsums, index maps, concatenations, positions and plugins' functions.
+// Converts einsums, extrema, index maps, concatenations, positions and plugins' functions.
 #include "dialect/IR/ElementFunction.h"
 #include "dialect/IR/Reductions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -24,7 +24,7 @@ std::vector<Expr> skewer::subscriptsOf(const subscript::Dimensions &dimensions, 
   return result;
 }
 
-/// Sizes that only run-time index operands say: of the axes that read them alone.
+/// Adds the sizes that only run-time index operands tell: sizes of axes that are a whole subscript of a read.
 static void addExtentsOfReads(ImplicitLocOpBuilder &b, ArrayRef<Expr> expressions, const attn::IndexOperands &indices,
                               std::map<std::string, Value> &extents) {
   for (const Expr &expression : expressions)
@@ -97,7 +97,7 @@ Converted skewer::convertIndexMap(attn::IndexMapOpInterface op, ImplicitLocOpBui
   auto from = cast<RankedTensorType>(input.getType());
   if (map.subscripts.size() != static_cast<size_t>(from.getRank()))
     return linalg.failure = "the index map does not resolve", Converted();
-  // A dimension of run-time size is taken whole: its length is that of the operand's.
+  // A dimension of run-time size is read whole: it has the length of the operand's dimension.
   LoopNest nest(b, b.getLoc(), from, input);
   subscript::Dimensions dimensions;
   subscript::AxisSizes sizes;
@@ -182,7 +182,7 @@ Converted skewer::convertApply(attn::ApplyOp op, ImplicitLocOpBuilder &b, Struct
     readings.push_back({input, whole});
   return {linalg.make(nest, type.getElementType(), std::nullopt, readings, false,
                       [&](ImplicitLocOpBuilder &body, ValueRange elements, Value, IndexEmitter &) -> Value {
-                        SmallVector<Value> arguments; // the function's are f32
+                        SmallVector<Value> arguments; // the function takes f32
                         for (Value element : elements)
                           arguments.push_back(castReal(body, element, body.getF32Type()));
                         return function->emit(body, body.getLoc(), arguments);

@@ -1,4 +1,4 @@
-// What each operation of the dialect is as linalg on tensors: the functions of the pass `attn-to-linalg`.
+// The functions of the pass `attn-to-linalg`: each converts an operation of the dialect to linalg on tensors.
 #pragma once
 #include "passes/Linalg/Structured.h"
 
@@ -7,7 +7,7 @@ namespace attn {
 class ExtremumOp;
 }
 
-/// The tensors that take the place of an operation's results; empty where there is no form, and `Structured::failure`
+/// The tensors that replace an operation's results; empty if the operation has no form in linalg: `Structured::failure`
 /// says why.
 using Converted = llvm::SmallVector<mlir::Value>;
 
@@ -17,15 +17,15 @@ Converted convertIndexMap(attn::IndexMapOpInterface, mlir::ImplicitLocOpBuilder 
 Converted convertConcat(attn::ConcatOp, mlir::ImplicitLocOpBuilder &);
 Converted convertPosition(attn::PositionOp, mlir::ImplicitLocOpBuilder &, Structured &);
 Converted convertApply(attn::ApplyOp, mlir::ImplicitLocOpBuilder &, Structured &);
-/// A softmax or a logsumexp.
+/// Converts a softmax or a logsumexp.
 Converted convertRows(mlir::Operation *, mlir::ImplicitLocOpBuilder &, Structured &);
 Converted convertAttention(attn::AttentionOp, mlir::ImplicitLocOpBuilder &, Structured &);
 
-/// The run-time sizes of axes, as `tensor.dim` of the operands that have them alone as a dimension.
+/// Adds the run-time sizes of axes, as `tensor.dim` of an operand whose dimension is the axis alone.
 void addExtents(mlir::ImplicitLocOpBuilder &, const subscript::Dimensions &, mlir::Value operand,
                 std::map<std::string, mlir::Value> &extents);
 
-/// The rows of a tensor of scores: one for each index of its dimensions but `over`.
+/// The rows of a tensor of scores: one for each index of all dimensions but `over`.
 struct ScoreRows {
   mlir::Value scores;               // f32 or f64, over `dimensions`
   subscript::Dimensions dimensions; // of the scores
@@ -34,17 +34,17 @@ struct ScoreRows {
   std::map<std::string, mlir::Value> extents;
   std::optional<subscript::Expr> mask;
 };
-/// exp(score - largest of the row), 0 where the mask hides; the row's sum of them; the row's largest score, 0 where it
-/// has none. Each of the scores' element type.
+/// The exponentials of the scores, in the scores' element type. `powers`: exp(score - largest of the row), 0 where the
+/// mask hides the key. `sum`: their sum in each row. `largest`: the row's largest score, 0 if it has none.
 struct Exponentials {
   mlir::Value powers, sum, largest;
 };
 Exponentials exponentialsOf(const ScoreRows &, mlir::ImplicitLocOpBuilder &, Structured &);
-/// The dimensions of one value a row.
+/// Returns the dimensions of a tensor with one value for each row.
 subscript::Dimensions rowDimensions(const ScoreRows &);
-/// The natural logarithm of the rows' sums of exponentials: f32.
+/// Returns the natural logarithm of the rows' sums of exponentials, in f32.
 mlir::Value logSumOf(const ScoreRows &, const Exponentials &, mlir::ImplicitLocOpBuilder &, Structured &);
-/// The subscripts of a tensor with these dimensions, over the axes.
+/// Returns the subscripts of a tensor with these dimensions, over the axes.
 std::vector<subscript::Expr> subscriptsOf(const subscript::Dimensions &, const subscript::AxisSizes &);
 
 } // namespace skewer

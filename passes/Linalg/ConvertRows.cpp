@@ -1,4 +1,4 @@
-// Softmax and logsumexp, and what they share with attentions: rows of exponentials.
+// Converts softmax and logsumexp, and makes the rows of exponentials that they share with attentions.
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "passes/Emit/LogSum.h"
@@ -14,7 +14,7 @@ subscript::Dimensions skewer::rowDimensions(const ScoreRows &rows) {
   return result;
 }
 
-/// `seen`, or `otherwise` where the mask hides the point. Null where the mask cannot be emitted.
+/// Returns `seen`, or `otherwise` where the mask hides the point. Null if the mask cannot be emitted.
 static Value whereSeen(ImplicitLocOpBuilder &b, const ScoreRows &rows, const LoopNest &nest, IndexEmitter &index,
                        Value seen, double otherwise) {
   if (!rows.mask)
@@ -32,14 +32,14 @@ Exponentials skewer::exponentialsOf(const ScoreRows &rows, ImplicitLocOpBuilder 
   const std::vector<std::string> &keys = rows.dimensions[rows.over].axes;
   LoopNest reduced(outer, keys, rows.sizes, rows.extents), whole(rows.dimensions, {}, rows.sizes, rows.extents);
   Exponentials result;
-  // A NaN passes the maximum by and reaches the sum, and so the whole row.
+  // A NaN does not reach the maximum, but it reaches the sum, and so the whole row.
   result.largest =
       linalg.make(reduced, element, -INFINITY, {{rows.scores, point}}, false,
                   [&](ImplicitLocOpBuilder &b, ValueRange elements, Value before, IndexEmitter &index) -> Value {
                     Value seen = whereSeen(b, rows, reduced, index, elements[0], -INFINITY);
                     return seen ? arith::MaxNumFOp::create(b, before, seen).getResult() : Value();
                   });
-  // Scores of -inf alone are a row without keys.
+  // A row whose scores are all -inf is a row without keys; its largest score becomes 0.
   LoopNest each(outer, {}, rows.sizes, rows.extents);
   result.largest = linalg.make(each, element, std::nullopt, {{result.largest, row}}, false,
                                [&](ImplicitLocOpBuilder &b, ValueRange elements, Value, IndexEmitter &) -> Value {
@@ -71,7 +71,7 @@ Value skewer::logSumOf(const ScoreRows &rows, const Exponentials &parts, Implici
                      });
 }
 
-/// The rows of a softmax or logsumexp; nothing if the sizes do not resolve.
+/// Returns the rows of a softmax or logsumexp; nothing if the axes or sizes do not resolve.
 static std::optional<ScoreRows> rowsOf(Operation *op, ImplicitLocOpBuilder &b, Structured &linalg) {
   auto reduction = attn::rowReductionOf(op);
   auto axes = subscript::parseDimensions(std::string_view(reduction->axes));
@@ -80,7 +80,7 @@ static std::optional<ScoreRows> rowsOf(Operation *op, ImplicitLocOpBuilder &b, S
     return std::nullopt;
   ScoreRows rows;
   rows.dimensions = *axes;
-  std::vector<std::string> names; // "jy jx" and "(jy jx)" say the same
+  std::vector<std::string> names; // "jy jx" and "(jy jx)" mean the same
   for (const subscript::Dimension &dimension : *over)
     names.insert(names.end(), dimension.axes.begin(), dimension.axes.end());
   while (rows.over < axes->size() && (*axes)[rows.over].axes != names)

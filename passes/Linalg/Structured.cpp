@@ -30,7 +30,7 @@ LoopNest::LoopNest(const subscript::Dimensions &result, const std::vector<std::s
     add(symbol, size, dimension.isAxis() ? dimension.axes[0] : "");
   }
   for (const std::string &axis : summed) {
-    std::string symbol = "sum_" + axis; // no name of a dimension
+    std::string symbol = "sum_" + axis; // differs from all names of dimensions
     axes[axis] = Expr::symbol(symbol);
     add(symbol, axisSizes.at(axis), axis);
   }
@@ -79,7 +79,7 @@ Value skewer::realConstant(ImplicitLocOpBuilder &b, Type type, double value) {
   return arith::ConstantOp::create(b, b.getFloatAttr(type, value));
 }
 
-/// The number of the loop that the expression is; nothing if it is something else.
+/// Returns the number of the loop that the expression is; nothing if it is something else.
 static std::optional<unsigned> loopOf(const Expr &expression, const LoopNest &nest) {
   if (!expression.isSymbol())
     return std::nullopt;
@@ -87,7 +87,8 @@ static std::optional<unsigned> loopOf(const Expr &expression, const LoopNest &ne
   return found == nest.symbols.end() ? std::nullopt : std::optional<unsigned>(found - nest.symbols.begin());
 }
 
-/// The indexing map of an operand that is read at plain loops, in their whole length; nothing for others.
+/// Returns the indexing map of an operand that is read at plain loops, in their whole length; nothing for other
+/// operands.
 static std::optional<AffineMap> mapOf(const Reading &reading, const std::vector<Expr> &subscripts, const LoopNest &nest,
                                       MLIRContext *context) {
   SmallVector<AffineExpr> results;
@@ -101,7 +102,7 @@ static std::optional<AffineMap> mapOf(const Reading &reading, const std::vector<
   return AffineMap::get(nest.loops(), 0, results, context);
 }
 
-/// An index inside 0 … size-1, whatever it was.
+/// Clamps an index to 0 … size-1.
 static Value clamped(ImplicitLocOpBuilder &b, Value index, int64_t size) {
   Value zero = arith::ConstantIndexOp::create(b, 0), last = arith::ConstantIndexOp::create(b, size - 1);
   return arith::MinSIOp::create(b, arith::MaxSIOp::create(b, index, zero), last);
@@ -125,7 +126,7 @@ Value Structured::extract(ImplicitLocOpBuilder &body, IndexEmitter &emitter, con
 Structured::Inputs Structured::inputsOf(const LoopNest &nest, ArrayRef<Reading> readings) {
   MLIRContext *context = b.getContext();
   Inputs inputs;
-  SmallVector<bool> hasSize(nest.loops(), false); // by some operand's shape
+  SmallVector<bool> hasSize(nest.loops(), false); // whether some operand's shape tells the loop's length
   for (unsigned loop = 0; loop < nest.parallel; ++loop)
     hasSize[loop] = true;
   for (const Reading &reading : readings) {
@@ -139,7 +140,7 @@ Structured::Inputs Structured::inputsOf(const LoopNest &nest, ArrayRef<Reading> 
     for (AffineExpr result : map->getResults())
       hasSize[cast<AffineDimExpr>(result).getPosition()] = true;
   }
-  // A loop whose length no operand says has one that is there for its shape alone.
+  // A loop whose length no operand tells gets an operand that is there for its shape alone.
   for (unsigned loop = nest.parallel; loop < nest.loops(); ++loop) {
     if (hasSize[loop])
       continue;
@@ -152,7 +153,7 @@ Structured::Inputs Structured::inputsOf(const LoopNest &nest, ArrayRef<Reading> 
   return inputs;
 }
 
-/// Elements of run-time index operands, at subscripts that are clamped: see loadsFrom.
+/// Returns a reader of run-time index operands, at subscripts that it clamps: see loadsFrom.
 static IndexEmitter::Read readsOf(ImplicitLocOpBuilder &body, const attn::IndexOperands &indices) {
   return [&](const std::string &name, ValueRange at) -> Value {
     auto found = indices.find(name);
@@ -183,7 +184,7 @@ void Structured::fill(Block &block, const LoopNest &nest, const Inputs &inputs, 
     Value element = inputs.argumentOf[n] >= 0 ? Value(block.getArgument(inputs.argumentOf[n]))
                                               : extract(body, emitter, reading, inputs.subscripts[n], mayLeave);
     if (!element)
-      element = realConstant(body, body.getF32Type(), 0); // `failure` says why; nothing of this is kept
+      element = realConstant(body, body.getF32Type(), 0); // `failure` says why, and the result is not kept
     elements.push_back(castReal(body, element, sumType(element.getType())));
   }
   Value before = block.getArguments().back(), result = point(body, elements, before, emitter);
@@ -203,7 +204,7 @@ Value Structured::build(const LoopNest &nest, Value start, ArrayRef<Reading> rea
   maps.push_back(AffineMap::get(nest.loops(), 0, places, b.getContext()));
   SmallVector<utils::IteratorType> iterators(nest.parallel, utils::IteratorType::parallel);
   iterators.resize(nest.loops(), utils::IteratorType::reduction);
-  // The body is filled once the operation stands in its module, which is where constant tables go.
+  // The body is filled after the operation is in its module, because constant tables are added to the module.
   auto generic = linalg::GenericOp::create(b, start.getType(), inputs.tensors, start, maps, iterators);
   Block &block = generic.getRegion().emplaceBlock();
   for (Value operand : generic->getOperands())

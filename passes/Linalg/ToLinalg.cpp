@@ -1,4 +1,4 @@
-// attn-to-linalg: the dialect as linalg on tensors, for pipelines that are not ours.
+// attn-to-linalg: converts the dialect to linalg on tensors, for pipelines of other compilers.
 #include "dialect/IR/Reductions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -19,7 +19,7 @@ namespace skewer {
 } // namespace skewer
 
 namespace {
-/// The run-time index operands of an operation and of what is in its region.
+/// Returns the run-time index operands of an operation and of the operations in its region.
 attn::IndexOperands indicesIn(Operation *op) {
   attn::IndexOperands all;
   op->walk([&](Operation *inner) {
@@ -39,7 +39,7 @@ struct ToLinalg : skewer::impl::AttnToLinalgBase<ToLinalg> {
     for (Operation *op : operations)
       if (!convert(op))
         return signalPassFailure();
-    // Last: texts are read by their names and ranges.
+    // These come last, because expressions use their names and ranges.
     getOperation().walk([](attn::IndexOp index) {
       index.replaceAllUsesWith(index.getInput());
       index.erase();
