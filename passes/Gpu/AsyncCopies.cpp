@@ -1,4 +1,4 @@
-// Copies of rows, by chunks and by elements.
+// Copies rows into tiles, by chunks of 16 bytes or by elements.
 #include "passes/Gpu/AsyncCopies.h"
 
 using namespace mlir;

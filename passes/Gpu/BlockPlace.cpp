@@ -25,8 +25,8 @@ BlockPlace::BlockPlace(GpuBuilder &b, const GpuAttention &shape, Operands &opera
   leading = leadingAxes(b, operands, shape, b.toIndex(rest));
 }
 
-/// Whether blocks of the last queries begin first: if later queries see more keys, as under a causal mask. Then the
-/// blocks that are left when multiprocessors run out of blocks are short ones.
+/// Returns whether blocks of the last queries begin first: if later queries see more keys, as under a causal mask. Then
+/// the blocks that are left when multiprocessors run out of blocks are short ones.
 static bool beginsWithLast(const AttentionShape &attention) {
   return attention.visible && attention.visible->low == std::numeric_limits<int64_t>::min() &&
          attention.visible->high != std::numeric_limits<int64_t>::max();
@@ -143,7 +143,7 @@ std::vector<Axes> BlockPlace::axesOfTile(Value firstKey) const {
 
 //===- Rows of operands --------------------------------------------------------------===//
 
-/// Whether every value of the expression is a multiple of `number`, by its form alone.
+/// Returns whether every value of the expression is a multiple of `number`, by its form alone.
 static bool isMultiple(const Expr &expression, int64_t number) {
   switch (expression.kind()) {
   case Kind::Constant:

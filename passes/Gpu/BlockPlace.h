@@ -20,7 +20,7 @@ public:
   Value firstColumn; // its first column, i32; null if the block has all columns
   // First column that the block writes, counted from `firstColumn`, i32; null if it writes all its columns.
   Value firstOwn;
-  Value keyPart;     // the part of the keys that the block has, i32; null: all keys
+  Value keyPart; // the part of the keys that the block has, i32; null: all keys
   Axes leading;
 
   /// Returns the number of queries, or of keys; i32.

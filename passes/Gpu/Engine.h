@@ -35,7 +35,7 @@ class Engine {
 public:
   virtual ~Engine() = default;
 
-  /// Whether chains of products begin at 0 and are added to the sums outside of the tensor cores.
+  /// Returns whether chains of products begin at 0 and are added to the sums outside of the tensor cores.
   virtual bool addsOutside() const = 0;
   /// Loads a warp's rows into registers.
   virtual std::vector<RowFragment> hold(const TileRows &, int64_t rowTiles) = 0;
@@ -43,7 +43,8 @@ public:
   /// At most `together` steps of the depth are unrolled; more steps become a loop, which assembles faster.
   virtual Tiles issueProducts(const Tiles &before, const OperandRows &rows, const TileRows &columns,
                               int64_t together = INT64_MAX) = 0;
-  /// Adds weights × rows to the sums. If `checked`, rows that are no numbers count only for queries that see their key.
+  /// Adds weights × rows to the sums. If `checked`, NaN and infinities in rows count only for queries that see their
+  /// key.
   virtual void issueWeighted(const Tiles &weights, const TileRows &rows, bool checked, WeightedSums &sums) = 0;
   /// Waits until the sums that have been issued can be read.
   virtual void wait() {}

@@ -24,10 +24,10 @@ struct GpuTensors {
   SizeExpression workspace;                            // scaled places follow its fixed part
   std::vector<unsigned> inputs;                        // number in plan.inputs of each operand in operandsOf(attention)
   unsigned resultOutput = 0;                           // number in plan.outputs
-  std::optional<unsigned> rowOutput; // output [leading…, queries] of f32: natural logarithms, or totals
-  std::optional<unsigned> parts;                       // number in plan.outputs of the records of parts of the keys
-  std::vector<Extent> leading;                         // extent of each leading axis
-  Extent queryExtent;                                  // number of queries
+  std::optional<unsigned> rowOutput; // number of the output [leading…, queries] of f32: natural logarithms, or totals
+  std::optional<unsigned> parts;     // number in plan.outputs of the records of parts of the keys
+  std::vector<Extent> leading;       // extent of each leading axis
+  Extent queryExtent;                // number of queries
 };
 
 struct GpuAttention : GpuTensors, GpuShape {

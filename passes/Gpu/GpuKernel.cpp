@@ -106,8 +106,8 @@ private:
 
   RowState compute(const Step &at, ArrayRef<Value> bits, const RowState &before) {
     Tiles weights = scores(at, bits);
-    // If a mask may hide keys, a number for all keys of a tile must not be added to hidden scores: it might be no
-    // number.
+    // If a mask may hide keys, a number for all keys of a tile must not be added to hidden scores: it might be NaN or
+    // infinite.
     SmallVector<Value> ofTile(in.place.scores.rows());
     if (!at.crossed && in.shape.attention.isPlainSoftmax())
       addToRows(at, ofTile);

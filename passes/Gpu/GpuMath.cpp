@@ -15,7 +15,7 @@ using namespace mlir;
 
 namespace {
 
-constexpr StringLiteral kReduced = "attn.reduced"; // an angle within a quarter of pi
+constexpr StringLiteral kReduced = "attn.reduced"; // marks an angle within a quarter of pi
 
 /// Computes sin and cos of any angle from sin and cos of its rest beside the nearest multiple of pi/2. The multiple is
 /// subtracted in three parts (Cody and Waite 1980, chapter 8), exactly enough for angles up to 10^5. The rest of an f64

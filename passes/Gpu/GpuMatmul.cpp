@@ -40,7 +40,7 @@ bool GpuStages::isMatrixProduct(attn::EinsumOp op) {
          matmul->rows * matmul->depth < kMost && matmul->columns * matmul->depth < kMost;
 }
 
-/// Whether all rows of an operand begin at multiples of 16 bytes, given the strides of its axes.
+/// Returns whether all rows of an operand begin at multiples of 16 bytes, given the strides of its axes.
 static bool rowsAreAligned(const Storage &tensor, ArrayRef<Expr> subscripts, ArrayRef<std::string> alongDepth,
                            int64_t inChunk) {
   SmallVector<int64_t> shape;

@@ -40,7 +40,7 @@ static void decompose(ImplicitLocOpBuilder &b, Value flat, ArrayRef<Axis> axes, 
   }
 }
 
-/// Whether no axis, or only the outermost one, has a run-time size: then a flat position determines all axes.
+/// Returns whether no axis, or only the outermost one, has a run-time size: then a flat position determines all axes.
 static bool canDecompose(ArrayRef<Axis> axes) {
   return llvm::all_of(axes.drop_front(std::min<size_t>(1, axes.size())),
                       [](const Axis &axis) { return axis.extent.name.empty(); });

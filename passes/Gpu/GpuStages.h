@@ -5,7 +5,7 @@
 //   matrix product  a block for each 64 × 64 of the result (GpuMatmul.cpp), with the operations that follow
 //   anything else   a thread for each element of the result, by the generic path's loops (GpuPhase.h)
 //
-// Tensors between stages are in the workspace or in prepared memory, as on processors.
+// Tensors between stages are in the workspace or in prepared memory, as on CPUs.
 #pragma once
 #include "passes/Generic/Kernel.h"
 #include "passes/Gpu/GpuAttention.h"

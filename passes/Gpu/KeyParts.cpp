@@ -76,7 +76,7 @@ private:
   void join(Value query, Value column) {
     Value maximum = isDirect ? Value() : greatest(query), reference;
     Value none = b.f32(-std::numeric_limits<double>::infinity()), zero = b.f32(0);
-    if (maximum) // if no key is seen: the difference of two infinities would be no number
+    if (maximum) // if no key is seen: the difference of two infinities would be NaN
       reference = b.select(b.equalf(maximum, none), zero, maximum);
     Value place = b.add(b.mul(query, record.width), column);
     SmallVector<Value> sums = overParts({zero, zero}, [&](Value part, ValueRange before) -> SmallVector<Value> {

@@ -32,10 +32,10 @@ public:
   ScoreLayout oneRowTile() const { return {b, at, 1, columns}; }
 
   int64_t rowTiles() const { return tilesOfRows; }
-  /// Number of tiles of 8 columns.
+  /// Returns the number of tiles of 8 columns.
   size_t columnTiles() const { return size_t(columns / 8); }
   size_t tiles() const { return size_t(tilesOfRows) * columnTiles(); }
-  /// Number of rows of a thread.
+  /// Returns the number of rows of a thread.
   size_t rows() const { return size_t(2 * tilesOfRows); }
   Tiles zeros() const;
   /// Returns the numbers in the order in which they stand: one tile of rows after another.

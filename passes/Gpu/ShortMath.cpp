@@ -53,7 +53,7 @@ struct Exponential : OpRewritePattern<math::ExpOp> {
       rewriter.replaceOp(op, n.exp2(n.times(x, n.real(kLog2E))));
       return success();
     }
-    // For an infinity the rest would be no number. A NaN stays one in the minimum and the maximum.
+    // For an infinity the rest would be NaN. A NaN stays NaN in the minimum and the maximum.
     Value inside = arith::MaximumFOp::create(n.b, arith::MinimumFOp::create(n.b, x, n.real(128)), n.real(-128));
     Value power = arith::MulFOp::create(n.b, inside, n.real(kLog2EHigh));
     Value rest = n.fma(inside, n.real(kLog2EHigh), arith::NegFOp::create(n.b, power));
@@ -79,7 +79,7 @@ struct HyperbolicTangent : OpRewritePattern<math::TanhOp> {
   }
 };
 
-/// tanh and erf to all digits: see Polynomials.h.
+/// Computes tanh to all digits, as `ErrorFunction` computes erf: see Polynomials.h.
 struct TangentOfAllDigits : OpRewritePattern<math::TanhOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(math::TanhOp op, PatternRewriter &rewriter) const override {

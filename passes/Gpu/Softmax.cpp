@@ -83,7 +83,7 @@ RowState skewer::gpu::addDirect(GpuBuilder &b, const ScoreLayout &layout, const 
 namespace {
 /// The numbers from which a tile's rows compute their weights.
 struct RowExponents {
-  // Maxima; 0 for rows that have seen no key, because the difference of infinities is no number.
+  // Maxima; 0 for rows that have seen no key, because the difference of infinities is NaN.
   SmallVector<Value> finite;
   SmallVector<Value> least;   // added to scores × factor
   SmallVector<Value> shrinks; // exponents of the factors for the sums so far

@@ -52,16 +52,16 @@ public:
   /// Finds where the operands of the steps come from; `readQueries` reads numbers of the thread's queries.
   virtual void locate() {}
   virtual void readQueries() {}
-  /// Work before the first step; it may use the memory where the steps' operands stand later.
+  /// Does work before the first step; it may use the memory where the steps' operands stand later.
   virtual bool hasPrologue() const { return false; }
   virtual void runPrologue() {}
 
   // Called ahead of a step, to fill its tiles.
   virtual void fill(Value /*firstKey*/, Value /*copy*/) {}
-  /// Whether threads compute numbers for each other; `computeNumbers` computes those of one tile.
+  /// Returns whether threads compute numbers for each other; `computeNumbers` computes those of one tile.
   virtual bool computesNumbers() const { return false; }
   virtual void computeNumbers(Value /*firstKey*/, Value /*copy*/) {}
-  /// Whether all warps of the block meet at a barrier in each step.
+  /// Returns whether all warps of the block meet at a barrier in each step.
   virtual bool meetsInSteps() const { return false; }
 
   /// Returns the number of the sum to which the strategy adds, if the score is a function of several sums. Only

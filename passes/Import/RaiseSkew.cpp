@@ -33,7 +33,7 @@ void recogniseIndices(GatherOp gather, attn::IndexMap &map) {
     map.subscripts[gather.getDimension()] = *fitted;
 }
 
-/// Whether the expression has at most 2^12 operations, like all expressions of the language. Composed maps may double
+/// Returns whether the expression has at most 2^12 operations, like all expressions of the language. Composed maps may double
 /// from one to the next.
 bool isShort(const Expr &e) { return sizeOf(e) <= 1 << 12; }
 
@@ -134,9 +134,9 @@ struct RaiseSkew : skewer::impl::AttnRaiseSkewBase<RaiseSkew> {
            llvm::any_of(op->getOperands(), [&](Value operand) { return holdsProduct(operand, seen); });
   }
 
-  /// Whether an operation is computed as a whole, and the map stays above it. A sum that holds no product, (mask - 1) *
-  /// 1e9 or x - mean(x), is computed before it meets scores: its large summands one by one would leave nothing of the
-  /// scores. It is also computed before the map that repeats it, because it is smaller there. The same holds for a
+  /// Returns whether an operation is computed as a whole, so that the map does not move below it. A sum that holds no
+  /// product, (mask - 1) * 1e9 or x - mean(x), is computed before it meets scores: otherwise it would leave nothing of
+  /// the scores. It is also computed before the map that repeats it, because it is smaller there. The same holds for a
   /// multiple by a number that cannot be a term's scale.
   static bool isBracket(Operation *sum) {
     auto isMultiple = [&](unsigned side) {

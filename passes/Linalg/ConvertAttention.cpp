@@ -17,7 +17,7 @@ std::vector<Reading> readingsOf(const attn::Term &term) {
   return readings;
 }
 
-/// Adds the run-time sizes that a term's operands tell to the known ones.
+/// Adds the run-time sizes of a term's operands to `extents`.
 void addExtents(ImplicitLocOpBuilder &b, const attn::Term &term, std::map<std::string, Value> &extents) {
   for (auto [operand, dimensions] : llvm::zip(attn::TermOp(term.op).getInputs(), term.einsum.spec.operands))
     skewer::addExtents(b, dimensions, operand, extents);
@@ -113,7 +113,7 @@ bool Parts::prepare() {
   return true;
 }
 
-/// Returns the sum of the terms of sum `number`, over the score's dimensions.
+/// Adds up the terms that belong to sum `number`, over the score's dimensions.
 Value Parts::sumOfTerms(uint64_t number) {
   Value sum;
   for (const attn::Term &term : view->score) {

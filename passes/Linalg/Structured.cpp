@@ -198,7 +198,7 @@ void Structured::fill(Block &block, const LoopNest &nest, const Inputs &inputs, 
 Value Structured::build(const LoopNest &nest, Value start, ArrayRef<Reading> readings, bool mayLeave, PointBody point) {
   Inputs inputs = inputsOf(nest, readings);
   SmallVector<AffineMap> maps(inputs.maps);
-  SmallVector<AffineExpr> places; // none for a single number
+  SmallVector<AffineExpr> places; // empty if the result is a single number
   for (unsigned loop = 0; loop < nest.parallel; ++loop)
     places.push_back(b.getAffineDimExpr(loop));
   maps.push_back(AffineMap::get(nest.loops(), 0, places, b.getContext()));

@@ -153,8 +153,8 @@ Tiles MmaSync::issueProducts(const Tiles &before, const OperandRows &rows, const
   addAllSteps(sums, rows, columns, together, Precision::Full);
   if (!element.isF32())
     return sums;
-  // Products of f32 are computed in full, and again where a result is no number: infinity less its tf32 is NaN. A
-  // product of tf32 alone has the infinities and the NaN of f32, so it replaces results that are no numbers.
+  // Products of f32 are computed in full, and again if a result is NaN: infinity less its tf32 is NaN. A product of
+  // tf32 alone has the infinities and the NaN of f32, so it replaces results that are NaN.
   SmallVector<Value> flat = flattened(sums);
   SmallVector<Value> chosen = b.choose(
       someAreNan(sums), TypeRange(ValueRange(flat)),

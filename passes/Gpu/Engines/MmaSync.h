@@ -63,7 +63,7 @@ private:
 
   // The product with the values, 16 columns at a time: two tiles of 8 columns for each tile of rows.
   void multiplyValues(llvm::ArrayRef<Operands> weights, const TileRows &, int64_t columnPair, Tiles &sums);
-  /// Does the same if some values are no numbers.
+  /// Does the same if some values are NaN or infinite.
   void multiplyOddValues(llvm::ArrayRef<Operands> weights, const TileRows &, int64_t columnPair, Tiles &sums);
   /// Returns output × shrink + sum.
   Accumulator addedTo(const Accumulator &output, const Accumulator &sum, llvm::ArrayRef<Value> shrink);

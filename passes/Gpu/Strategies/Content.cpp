@@ -1,4 +1,4 @@
-// A query meets a key: a matrix product of the warp's queries with the tile of keys.
+// Terms in which a query meets a key: a matrix product of the warp's queries with the tile of keys.
 #include "passes/Gpu/Strategies/Strategies.h"
 
 using namespace skewer;

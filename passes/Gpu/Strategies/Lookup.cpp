@@ -20,7 +20,7 @@ struct Table {
   size_t queries;
   RowSource source;
   Value first; // first row that the block reaches, i32; null: 0
-  bool inside; // no pair, masked pairs included, reads another row
+  bool inside; // no pair, masked pairs included, reads outside of the table
 };
 
 class Lookups : public Strategy {
@@ -112,7 +112,7 @@ private:
 
   /// Stores the logits of `tableRows` rows of the table for all queries of the block.
   void storeLogits(const Table &table, Value firstRow) {
-    in.pipeline.empty(); // the rows before have been read
+    in.pipeline.empty(); // waits until the rows before have been read
     in.pipeline.fillRows(table.places.staging, table.source, table.first ? b.add(firstRow, table.first) : firstRow,
                          in.place.rowsOf(table.term.rowLength, table.term.rows));
     in.pipeline.commit();
