@@ -52,7 +52,8 @@ public:
   /// Finds where the operands of the steps come from; `readQueries` reads numbers of the thread's queries.
   virtual void locate() {}
   virtual void readQueries() {}
-  /// Does work before the first step; it may use the memory where the steps' operands stand later.
+  /// Returns whether there is work before the first step; `runPrologue` does it, in the memory where the steps'
+  /// operands stand later.
   virtual bool hasPrologue() const { return false; }
   virtual void runPrologue() {}
 

@@ -33,8 +33,8 @@ void recogniseIndices(GatherOp gather, attn::IndexMap &map) {
     map.subscripts[gather.getDimension()] = *fitted;
 }
 
-/// Returns whether the expression has at most 2^12 operations, like all expressions of the language. Composed maps may double
-/// from one to the next.
+/// Returns whether the expression has at most 2^12 operations, like all expressions of the language. Composed maps may
+/// double from one to the next.
 bool isShort(const Expr &e) { return sizeOf(e) <= 1 << 12; }
 
 struct RaiseSkew : skewer::impl::AttnRaiseSkewBase<RaiseSkew> {
