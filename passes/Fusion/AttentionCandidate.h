@@ -1,5 +1,5 @@
-// Weights on their way to an attention: which dimensions are queries and keys, the terms of its score and of its
-// values, and the operation that is built of them.
+// The state of attn-form-attention while it turns weights into one attention: which dimensions are queries and keys,
+// the terms of the score and of the values, and the attn.attention that is built from them.
 #pragma once
 #include "passes/Fusion/ScoreFunction.h"
 #include "passes/Fusion/Summands.h"
@@ -7,8 +7,8 @@
 
 namespace skewer {
 
-/// Weights with the einsum that applies them to the values, and what else is made of them, on their way to one
-/// attention.
+/// Weights, the einsum that applies them to the values, and the other uses of the weights, which together may become
+/// one attention.
 class AttentionCandidate {
 public:
   AttentionCandidate(const WeightSource &source, attn::EinsumOp product, const WeightUses &uses)
@@ -19,7 +19,8 @@ public:
         logSumExps.push_back(other);
   }
 
-  /// Nothing is changed unless all of it succeeds; otherwise `why` says what kept it from fusing.
+  /// Builds the attention. Changes nothing unless every step succeeds; otherwise `why` says why the weights are not
+  /// fused.
   bool form(std::string &why) {
     if (!findRoles(why) || !findFunction(why) || !expandScore(why) || !expandValues(why) || readsItsWeights(why))
       return false;
@@ -74,18 +75,18 @@ private:
   attn::EinsumOp product;
   const WeightUses &uses;
   llvm::SmallVector<attn::LogSumExpOp> logSumExps; // of the same scores
-  // What the weights do not depend on and the lse does: times a number.
+  // Tensors, each with its scale, that the lse depends on and the weights do not.
   llvm::SmallVector<std::pair<mlir::Value, double>> queryOnly;
-  double valueScale = 1; // of the product, and as a tensor
+  double valueScale = 1; // the scale of the product, as a number and as a tensor
   mlir::Value valueFactor;
   size_t weightOperand = 0, keyDimension = 0;
   std::vector<std::string> leading, query, key, valueAxes;
-  subscript::AxisSizes sizes;           // of leading, query, key and value axes
-  std::vector<subscript::Expr> at;      // the score's indices, over those axes
+  subscript::AxisSizes sizes;           // sizes of the leading, query, key and value axes
+  std::vector<subscript::Expr> at;      // the indices of the score, over those axes
   std::optional<subscript::Expr> mask;
-  std::optional<ScoreFunction> function;      // of the scores, or none
-  Summand value{source.location()};           // one factor: the values
-  std::vector<subscript::Expr> resultIndices; // of the product's result
+  std::optional<ScoreFunction> function;      // from the sums of terms to the scores, if there is one
+  Summand value{source.location()};           // a single factor: the values
+  std::vector<subscript::Expr> resultIndices; // indices of the product's result
   std::vector<Summand> terms, valueTerms;
 };
 

@@ -1,14 +1,15 @@
-// Several products of the same weights.
+// Joins several products of the same weights into one, for attn-form-attention.
 #pragma once
 #include "passes/Fusion/WeightSource.h"
 
 namespace skewer {
 
-/// Where all that is made of the weights, but for what is stored, are products with values of one form, puts one product
-/// in their place, of the values side by side, and parts of its result: softmax(s)·v and softmax(s)·u are columns of
-/// softmax(s)·[v u], which one attention makes. The products that were are left without users. False, and nothing is
-/// changed, where there are fewer than two, where they differ in more than what the values have of their own and the
-/// order of dimensions, which is brought about in front and behind, or where the values of one are made from another.
+/// Replaces products of the weights by one product whose values are the values of all, side by side, and takes each
+/// former result as a slice: softmax(s)·v and softmax(s)·u are columns of softmax(s)·[v u], which one attention
+/// computes. The former products stay, without users. Except for stored uses, all uses of the weights must be products
+/// of one form. Returns false, and changes nothing, if there are fewer than two products; if they differ in more than
+/// the values' own axes and the order of dimensions (rearranges before and after the product fix the order); or if the
+/// values of one product are computed from another product.
 bool joinProducts(const WeightSource &);
 
 } // namespace skewer

@@ -1,4 +1,5 @@
-// What the fusion passes composed away, remembered in locations: for people who ask, never for a decision.
+// Records in locations which operations the fusion passes composed away. Reports to people read it; no decision of the
+// compiler depends on it.
 #pragma once
 #include "dialect/IR/TextPlace.h"
 #include "mlir/IR/Location.h"
@@ -8,7 +9,7 @@
 
 namespace skewer {
 
-/// An operation of the spec that became part of another one, with the tensor it would have held in memory.
+/// An operation of the program that became part of another one, and the tensor that it would have written to memory.
 struct ComposedOperation {
   std::string operation;      // "pad", "reshape", "slice", "einsum", "mulf": the name without its dialect
   std::vector<int64_t> shape; // of its result; -1 for a run-time size
@@ -16,17 +17,18 @@ struct ComposedOperation {
   attn::TextPlace place;
 };
 
-/// `location`, and with it `op` and all that had become part of `op`. `location` stays the first place that is found in
-/// the result. An einsum that only stands for what was composed into it is not mentioned itself.
+/// Returns `location` with records of `op` and of all that had become part of `op`. `location` stays the first place
+/// found in the result. An einsum that only holds what was composed into it gets no record of its own.
 mlir::Location withComposed(mlir::Location location, mlir::Operation *op);
-/// What `from` remembers, for an operation that takes its place at `location`.
+/// Returns `location` with the records of `from`, for an operation that replaces another one.
 mlir::Location withComposed(mlir::Location location, mlir::Location from);
 
-/// The location alone, and what it remembers but for the contraction: of a term whose sum became an operation again.
+/// Return the location without its records, and with all records except the contraction's. The latter is for a term
+/// whose sum became an operation of its own again.
 mlir::Location withoutComposed(mlir::Location location);
 mlir::Location withoutContraction(mlir::Location location);
 
-/// In the order in which it was composed: the operation nearest to the operands first.
+/// Returns the composed operations in the order of composition: the operation nearest to the operands first.
 std::vector<ComposedOperation> composedInto(mlir::Location);
 
 } // namespace skewer

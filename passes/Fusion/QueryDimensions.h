@@ -1,24 +1,26 @@
-// Which dimensions of a score the query's position is made of, by how score and mask read them.
+// Finds the dimensions of a score that make up the query's position, from how score and mask read them.
+// attn-form-attention uses it if the values do not separate heads from queries.
 #pragma once
 #include "passes/Fusion/ValueSide.h"
 
 namespace skewer {
 
-/// Rows of queries that a head must have so that the others of its group need not be computed with it.
+/// If a head has at least so many rows of queries, it need not be computed together with the other heads of its group.
 constexpr int64_t kRowsOfHead = 16;
 
-/// Where values do not tell heads from queries, what is added to the score and the mask do.
+/// Separates query dimensions from head dimensions by the score's bias terms and the mask, for values that all heads
+/// share.
 class QueryDimensions {
 public:
-  /// `named`: the score's dimensions as its softmax names them.
+  /// `named` are the score's dimensions with the names that its softmax gives them.
   QueryDimensions(const WeightSource &, const WeightUses &, const subscript::Dimensions &named,
                   const std::vector<int64_t> &shape, size_t keyDimension);
 
-  /// Whether an index expression or a comparison holds the dimension against the key: `j - i`, `14*jy + jx <= 14*iy +
-  /// ix` for both iy and ix. In `j - i <= 8*h` h only says how far.
+  /// Returns whether an index expression or a comparison relates the dimension to the key: `j - i`, and `14*jy + jx <=
+  /// 14*iy + ix` for both iy and ix. In `j - i <= 8*h` h is only a bound, and no position.
   bool isPosition(size_t dimension) const { return positions.count(dimension) > 0; }
-  /// Whether an operand that is read by the key has a part for each index of the dimension, and no row for each query
-  /// of the dimension `last`: keys of each head, `table[h, j - i]`.
+  /// Returns whether an operand that the key indexes has a part for each index of the dimension, but no row for each
+  /// query of the dimension `last`: keys of each head, `table[h, j - i]`.
   bool hasTables(size_t dimension, size_t last) const;
 
 private:
@@ -29,8 +31,8 @@ private:
   void compare(const std::vector<std::pair<subscript::Expr, int64_t>> &parts);
   void add(Sum &, const subscript::Expr &, int64_t factor);
   void close(const Sum &);
-  /// The score's dimensions, less that of the keys, whose index the expression depends on otherwise than by what it
-  /// reads at run time.
+  /// Returns the score's dimensions, without the key dimension, whose index the expression depends on outside of
+  /// run-time reads.
   std::set<size_t> dimensionsIn(const subscript::Expr &) const;
   bool namesKey(const subscript::Expr &) const;
   subscript::Substitution axesOf(const subscript::Dimensions &, const subscript::AxisSizes &) const;
@@ -40,7 +42,7 @@ private:
   size_t keyDimension;
   std::set<size_t> positions;
   struct KeyOperand {
-    std::set<size_t> all, apart; // dimensions it is read by; those in subscripts without the key
+    std::set<size_t> all, apart; // dimensions in its subscripts; in those without the key
   };
   std::vector<KeyOperand> keyOperands;
 };

@@ -1,19 +1,22 @@
-// What multiplies or divides a contraction, moved to the vectors that it contracts.
+// Moves factors and divisors of a contraction to the vectors that it contracts.
 #pragma once
 #include "mlir/IR/Builders.h"
 #include "passes/Fusion/Summands.h"
 
 namespace skewer {
 
-/// g[h]·Σ_d q[h,i,d]·k[h,j,d] / (n[h,i]·m[h,j]) is Σ_d (q·g/n)[h,i,d]·(k/m)[h,j,d]: one product for each vector instead
-/// of one for each query and key. Norms of cosines, gates, a normalisation's scales of heads.
+/// Rewrites g[h]·Σ_d q[h,i,d]·k[h,j,d] / (n[h,i]·m[h,j]) as Σ_d (q·g/n)[h,i,d]·(k/m)[h,j,d]: one multiplication per
+/// vector instead of one per query and key. Such factors are the norms of cosines, gates, and the per-head scales of a
+/// normalisation.
 class VectorScaling {
 public:
-  /// Tensors are made at the builder's place. `sizes`: of `leading`, "i" and "j"; equal tensors are made once.
+  /// Creates tensors at the insertion point of `builder`. `sizes` are the sizes of `leading`, "i" and "j". Equal
+  /// tensors are created once.
   VectorScaling(mlir::OpBuilder &builder, const subscript::AxisSizes &sizes, const std::vector<std::string> &leading)
       : builder(builder), sizes(sizes), leading(leading) {}
-  /// After it the summand is a contraction of two operands, or has no contraction, and divides by nothing. False, and
-  /// nothing is changed, where a factor depends on query and key, or on what neither vector is read by.
+  /// Moves the factors. Afterwards the summand contracts two operands, or has no contraction, and divides by nothing.
+  /// Returns false, and changes nothing, if a factor depends on both query and key, or on an axis that indexes neither
+  /// vector.
   bool move(Summand &);
 
 private:

@@ -1,4 +1,4 @@
-// What elements of a score are made of, as far as it matters where the score is cut into a function and sums.
+// Answers questions about the elements of a score, for ScoreFunction, which cuts the score into a function and sums.
 #pragma once
 #include "passes/Fusion/ScoreFunction.h"
 #include "passes/Fusion/Views.h"
@@ -7,9 +7,9 @@
 
 namespace skewer {
 
-/// Arithmetic on tensors that is the same on single numbers of f32.
+/// Returns whether the operation is arithmetic on tensors that works on single f32 numbers too.
 bool isArithmeticOnNumbers(mlir::Operation *);
-/// How far a score is taken apart.
+/// Returns how far an expansion takes a score apart.
 ExpansionOptions optionsOfScores();
 
 class ScoreContents {
@@ -18,42 +18,48 @@ public:
                 const std::optional<subscript::Expr> &mask)
       : query(query), key(key), domain(domain), mask(mask) {}
 
-  /// Whether it has a product of what the query picks with what the key picks, in a term or behind arithmetic.
+  /// Returns whether the element has a product of a tensor that the query indexes with one that the key indexes, in a
+  /// term or behind arithmetic.
   bool holds(const ElementOf &);
-  /// Whether it is a sum of terms none of which has such a product behind arithmetic.
+  /// Returns whether the element is a sum of terms without such a product behind arithmetic.
   bool isSum(const ElementOf &);
-  /// Whether it has a product of a query's vector with a key's.
+  /// Returns whether the element has a product of a query vector with a key vector.
   bool hasKeyProduct(const ElementOf &);
-  /// Whether all that its terms read is smaller than the score: what is computed for each query and key is not, unless
-  /// `tables` are taken and it is a function of their offset, of which a table will be made (attn-tabulate-offsets).
+  /// Returns whether all that the element's terms read is smaller than the score. A tensor that is computed for each
+  /// query and key is not, unless `tables` are accepted and it is a function of the offset of query and key, which
+  /// becomes a table (attn-tabulate-offsets).
   bool isSmall(const ElementOf &element) { return isSmall(element, tables); }
   bool isSmall(const ElementOf &, bool takesTables);
   bool tables = false;
   std::set<std::string> axes; // of the scores
-  /// Whether it is several summands that hold no product: what is rounded by itself before it meets others.
+  /// Returns whether the element is several summands without a product: such a sum is rounded on its own before others
+  /// are added.
   bool isBracket(const ElementOf &);
 
 private:
-  /// Whether what is computed for each pair is made of a tensor in memory that is no smaller, and at most half of what
-  /// the scores would be: one for all heads is computed once.
+  /// Returns whether a tensor that is computed for each pair is made of a tensor in memory that is at least as large,
+  /// and has at most half as many elements as the scores: it is then computed once for all heads.
   bool isOfPairsInMemory(const Factor &);
   bool readsPairs(const ElementOf &, unsigned depth = 0);
   double elements(const std::set<std::string> &axes) const;
   bool isOfOffset(const Factor &factor) const;
   const std::vector<Summand> &summandsOf(const ElementOf &);
   bool depends(const Factor &factor, const std::string &axis) const;
-  /// Whether a factor of a term is made of a content by arithmetic: it would be held in memory, a number for each pair.
+  /// Returns whether arithmetic makes a factor of a term from a content; memory would hold it, one number for each
+  /// pair.
   bool hides(const Factor &);
-  /// Whether the factor is one number for each pair, by which a product of vectors is scaled: no vector takes it up.
+  /// Returns whether the factor is one number for each pair that scales a product of vectors: no vector can take it up.
   bool scalesPairs(const Summand &, const Factor &) const;
-  /// Something that the query picks and the key does not, times something that the key picks.
+  /// Returns whether the summand multiplies a tensor that the query indexes and the key does not with one that the key
+  /// indexes.
   bool isContent(const Summand &) const;
 
   std::string query, key;
   subscript::Domain domain;
   std::optional<subscript::Expr> mask;
   llvm::DenseMap<mlir::Value, bool> hidden;
-  // What was asked for once: a cut asks several questions about the same elements. Lists, since references stay.
+  // Results of earlier questions: a cut asks several questions about the same elements. Lists, because references must
+  // stay valid.
   llvm::DenseMap<mlir::Value, std::list<std::pair<std::vector<subscript::Expr>, std::vector<Summand>>>> expanded;
 };
 

@@ -1,4 +1,4 @@
-// A score, or any tensor, as a sum of products of operands read through index expressions.
+// Expands a score, or any tensor, into a sum of products of operands that are read through index expressions.
 #pragma once
 #include "dialect/IR/ElementFunction.h"
 #include "mlir/IR/Location.h"
@@ -9,69 +9,71 @@
 
 namespace skewer {
 
-/// One operand and where it is read.
+/// An operand and its subscripts.
 struct Factor {
   mlir::Value operand;
   std::vector<subscript::Expr> subscripts;
-  bool inverse = false; // divides; only with ExpansionOptions::scaledContractions
+  bool inverse = false; // divides instead; only with ExpansionOptions::scaledContractions
 };
 
-/// scale × value × function × Σ over contracted axes of Π factors, 0 where `guard` is 0. A factor that is an argument
-/// of the function is none of the product's. Symbols are those of the caller's `at` and the contracted axes, whose
-/// names ("c0", "c1", …) are unique within one `Expansion`.
+/// scale × value × function × Σ over contracted axes of Π factors; 0 where `guard` is 0. A factor that is an argument
+/// of the function is not part of the product. The symbols are those of the caller's `at` and the contracted axes,
+/// whose names ("c0", "c1", …) are unique within one `Expansion`.
 struct Summand {
   double scale = 1;
   std::vector<Factor> factors;
   std::optional<subscript::Expr> value;
-  std::optional<attn::Application> application; // operands are places in `factors`
+  std::optional<attn::Application> application; // its operands are indices into `factors`
   subscript::Expr guard = 1;
   subscript::AxisSizes contracted;
-  int64_t sum = 0; // of a score that is a function of several, which one it is part of
+  int64_t sum = 0; // if a score is a function of several sums: the number of this summand's sum
   mlir::Location location;
   explicit Summand(mlir::Location location) : location(location) {}
 };
 
-/// Whether numbers that are moved may be put together to this one: 0, or within 2^-100 … 2^100. A factor moved from one
-/// operand to another leaves room on both sides there: neither it nor what it multiplies leaves f32 on the way.
+/// Returns whether moved numbers may be combined into this one: 0, or within 2^-100 … 2^100. That range leaves room on
+/// both sides when a factor moves from one operand to another: neither the factor nor its product leaves the range of
+/// f32.
 bool isScale(double number);
 
 /// What an expansion may look through.
 struct ExpansionOptions {
   bool arithmetic = true;     // sums, differences and products by numbers
-  bool scaledOperands = true; // an einsum's operand that is a multiple of another tensor
-  /// Whether an operand that is looked through may be read by a contracted axis inside a product, "(h d)": a stride.
+  bool scaledOperands = true; // an operand of an einsum that is a multiple of another tensor
+  /// Whether an operand that is looked through may be read by a contracted axis inside a product, "(h d)", at a stride.
   bool products = false;
-  /// Operands may be read anyhow by contracted axes: what stands for such an axis is found later.
+  /// Contracted axes may read operands in any way; the caller later finds the key that such an axis stands for.
   bool uneven = false;
-  /// A contraction may have further factors, which may divide it: they are moved to its vectors (VectorScaling).
+  /// A contraction may have further factors and divisors: they move to its vectors (VectorScaling).
   bool scaledContractions = false;
-  /// A product of vectors that the query alone, or the key alone, decides is a tensor of its own.
+  /// A product of vectors that depends on the query alone, or on the key alone, stays a tensor of its own.
   bool keepsRows = false;
-  /// Of scores: the axes of queries and keys. None: every contraction is a product of the score's.
+  /// The query axis and the key axis of scores. Empty: every contraction counts as a product of the score.
   std::string query, key;
   bool functions = false; // a plugin's function of elements and positions becomes part of the summand
-  /// Whether zeros that pad an operand where `inside` is 0 may become part of the summand's guard; without it, none.
+  /// Whether zeros that pad an operand where `inside` is 0 may become part of the summand's guard. Unset: none may.
   std::function<bool(const subscript::Expr &inside)> guards;
-  mlir::Value whole;           // a tensor that is not looked through, whatever makes it
-  std::set<std::string> plain; // symbols by which operands may only be read at even strides (heads), or by them alone
+  mlir::Value whole;           // a tensor that is never looked through
+  std::set<std::string> plain; // symbols (heads) that may index operands only at even strides, or only alone
 };
 
-/// Looks through operations, from a tensor to what it is made from: composing index maps onto einsums.
+/// Traces a tensor back to the tensors that it is computed from, and composes index maps with einsums.
 class Expansion {
 public:
-  /// `domain` is that of the symbols in use; `assumed`, a predicate that holds wherever the result matters (a mask).
+  /// `domain` holds the ranges of the symbols; `assumed` is a predicate that holds wherever the result matters (a
+  /// mask).
   Expansion(subscript::Domain domain, std::optional<subscript::Expr> assumed, ExpansionOptions options = {})
       : domain(std::move(domain)), assumed(std::move(assumed)), options(options) {}
 
-  /// The summands of `tensor[at…]`. What cannot be looked through is a factor itself, and so are sums that would be
-  /// written out too often (`sharedSums`).
+  /// Returns the summands of `tensor[at…]`. A tensor that cannot be looked through is a factor itself, and so is a sum
+  /// that would be written out too often (`sharedSums`).
   std::vector<Summand> expand(mlir::Value tensor, const std::vector<subscript::Expr> &at);
 
-  /// An equal expression where `assumed` and `guard` hold.
+  /// Returns an expression that is equal where `assumed` and `guard` hold.
   subscript::Expr simplified(const subscript::Expr &, const subscript::Expr &guard = 1) const;
-  /// 1 where the predicate follows from what is assumed.
+  /// Returns the predicate simplified under `assumed`: 1 if it follows.
   subscript::Expr predicate(const subscript::Expr &) const;
-  /// Where the factor's operand is itself read from a tensor, or is a multiple of one, reads that instead.
+  /// If the factor's operand is a view or a multiple of another tensor, makes the factor read that tensor.
   void lookThroughOperand(Summand &, Factor &) const;
   subscript::Domain domain;
 

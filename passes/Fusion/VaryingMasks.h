@@ -1,4 +1,4 @@
-// What a mask may be taken to say of the positions that it leaves.
+// Decides whether a mask may be assumed when the rest of the layer is simplified.
 #pragma once
 #include "dialect/Subscript/Expr.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -6,11 +6,12 @@
 
 namespace skewer {
 
-/// Of a function: its masks are others at other lengths. Of a layer that is compared with itself there: what follows
-/// from `j <= i + M - N` at one pair of lengths, that keys stand before queries, is not so at all of them.
+/// An attribute of a function: its masks differ at other lengths. It is set on a layer that is compared with itself at
+/// other lengths. At one pair of lengths `j <= i + M - N` may imply that keys stand before queries, but not at all
+/// lengths.
 constexpr llvm::StringLiteral kVaryingMasks = "attn.varying_masks";
 
-/// The mask, where the rest of the layer may be simplified by it; nothing where it varies.
+/// Returns the mask if it may simplify the rest of the layer; nothing if the mask varies.
 inline std::optional<subscript::Expr> assumable(const std::optional<subscript::Expr> &mask, mlir::Operation *within) {
   return within->getParentOfType<mlir::func::FuncOp>()->hasAttr(kVaryingMasks) ? std::nullopt : mask;
 }

@@ -1,21 +1,22 @@
-// Tensors that are another tensor's elements in other places, and those that are one number everywhere.
+// Recognises views (tensors with another tensor's elements in other places) and tensors that are one number everywhere.
 #pragma once
 #include "dialect/IR/Attn.h"
 #include <optional>
 
 namespace skewer {
 
-/// One element that is a whole number: a length, or what is made of lengths, at which a layer is looked at. It is no
-/// number of the layer, such as a scale, since it is another one at other lengths.
+/// Returns whether the operation gives one element that is a whole number: a length, or a number computed from lengths,
+/// at which a layer is examined. It is not a constant of the layer, such as a scale, because it changes with the
+/// lengths.
 bool isNumberOfCall(attn::PositionOp);
 
-/// An einsum that only moves elements: one operand, nothing contracted.
+/// Returns whether an einsum only moves elements: one operand, nothing contracted.
 bool isView(attn::EinsumOp);
-/// The view as a map from result indices d0, d1, … (padding 0 where its guard does not hold).
+/// Returns the view as a map from result indices d0, d1, …; the result is 0 where its guard does not hold.
 std::optional<attn::IndexMap> mapOf(mlir::Operation *);
-/// The number that every element of the tensor is, if it is known.
+/// Returns the number that every element of the tensor is, if it is known.
 std::optional<double> splatValue(mlir::Value);
-/// Whether the expression has a text of reasonable length: a large table of constants has none.
+/// Returns whether the expression has a text of reasonable length; a large table of constants has none.
 bool hasText(const subscript::Expr &);
 
 } // namespace skewer

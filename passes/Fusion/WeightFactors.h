@@ -1,4 +1,4 @@
-// Factors of weights: what may be multiplied with the values, the keys or the result instead.
+// Moves factors of weights to the values, the keys or the result, for attn-split-products.
 #pragma once
 #include "dialect/IR/Attn.h"
 #include "mlir/IR/Builders.h"
@@ -6,37 +6,39 @@
 
 namespace skewer {
 
-/// Weights without one of their factors.
+/// Weights split into one factor and the rest.
 struct WeightsApart {
   mlir::Value factor;
   bool divides = false; // the weights are divided by it
   mlir::Value rest;
 };
 
-/// Whether a tensor is a product, a quotient or a part of one that a condition leaves.
+/// Returns whether a tensor is a product, a quotient, or a part of one that a condition selects.
 bool mayHaveFactors(mlir::Value weights);
 
-/// Whether no element of a tensor is larger than this, whatever the operands hold; by their types and what becomes of
-/// them.
+/// Returns whether no element of a tensor exceeds `most`, whatever the operands hold, judged by the operands' types and
+/// the operations on them.
 bool isWithin(mlir::Value tensor, double most);
 
-/// The first factor, from outside, that `moves` accepts; what is between it and the weights is written down anew at the
-/// builder's place, where nothing else reads it.
+/// Takes the outermost factor that `moves` accepts off the weights. Operations between the factor and the weights that
+/// nothing else reads are written anew at the insertion point of `builder`.
 std::optional<WeightsApart> takeFactor(mlir::OpBuilder &, mlir::Value weights,
                                        llvm::function_ref<bool(mlir::Value factor)> moves);
 
-/// The same weights, where such a factor meets the product of queries and keys first: it is one of the keys' or of the
-/// queries' then. Null where there is none, or it does already.
-mlir::Value factorsAtContent(mlir::OpBuilder &, mlir::Value weights, llvm::function_ref<bool(mlir::Value factor)> moves);
+/// Returns the same weights with such a factor multiplied with the product of queries and keys first, so that it
+/// becomes a factor of the keys or of the queries. Returns null if there is no such factor, or it is already there.
+mlir::Value factorsAtContent(mlir::OpBuilder &, mlir::Value weights,
+                             llvm::function_ref<bool(mlir::Value factor)> moves);
 
-/// (p × a) · v is (p · v) × a, of a number. Whether there was one.
+/// Rewrites (p × a) · v as (p · v) × a for a number a. Returns whether there was one.
 bool moveNumber(attn::EinsumOp product, unsigned operand);
 
-/// Where factors of an operand of a product belong.
+/// Where the factors of an operand of a product belong.
 enum class FactorPlace { stays, outside, content };
 
-/// Of weights that no softmax made. They stay in sums of terms, and in functions that an attention has already where
-/// weights are summed up beside the product, since those sums cost nothing; where it has not, they go to the content.
+/// Returns the place for factors of weights without a softmax. They stay in sums of terms. They stay in functions too,
+/// if the attention already has a function for weights that are summed up beside the product, since those sums cost
+/// nothing; otherwise they go to the content.
 FactorPlace placeOfFactors(attn::EinsumOp product, unsigned operand);
 
 } // namespace skewer
