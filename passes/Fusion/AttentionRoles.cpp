@@ -1,5 +1,5 @@
-// Which dimensions of the weights are queries, keys and leading axes, and where score, values and result are read by
-// their positions.
+// Finds which dimensions of the weights are queries, keys and leading axes, and the indices of score, values and result
+// over them. First step of AttentionCandidate::form.
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Analysis/AxisProducts.h"
 #include "passes/Fusion/AttentionCandidate.h"
@@ -11,13 +11,13 @@ using namespace skewer;
 using namespace skewer::attn;
 using namespace skewer::subscript;
 
-/// The product of the weights with the values, and what is found out about the dimensions of the weights.
+/// The product of the weights with the values, and the roles found for the dimensions of the weights.
 struct AttentionCandidate::WeightDimensions {
   ResolvedEinsum resolved;
-  Dimensions weights, named; // as the product and as the softmax name them
+  Dimensions weights, named; // named by the product and by the softmax
   std::vector<int64_t> shape;
   std::vector<size_t> queries; // dimensions that are queries
-  std::vector<bool> isLeading; // of each dimension
+  std::vector<bool> isLeading; // for each dimension
   std::map<size_t, int64_t> groups; // leading dimensions whose last axes are queries, and how many queries they are
 };
 
@@ -64,7 +64,7 @@ bool AttentionCandidate::readProduct(WeightDimensions &of, std::string &why) {
   return true;
 }
 
-/// All axes of a dimension must have the same role.
+/// Assigns a role to each dimension. All axes of a dimension must have the same role.
 bool AttentionCandidate::assignRoles(WeightDimensions &of, std::string &why) {
   std::set<std::string> inValues, kept = axesOf(*of.resolved.spec.result);
   for (const Expr &subscript : of.resolved.subscripts[1 - weightOperand])
@@ -98,8 +98,8 @@ bool AttentionCandidate::assignRoles(WeightDimensions &of, std::string &why) {
   return true;
 }
 
-/// Values that all heads share make every other dimension look like a query's: those stay that score and mask read as
-/// part of the query's position, and the last one.
+/// Separates heads from queries. If all heads share the values, every other dimension looks like a query dimension:
+/// only those stay that score and mask read as part of the query's position, and the last one.
 void AttentionCandidate::separateHeads(WeightDimensions &of) {
   if (of.queries.size() < 2)
     return;
@@ -109,8 +109,8 @@ void AttentionCandidate::separateHeads(WeightDimensions &of) {
   for (size_t k : of.queries)
     if (isQuery(k) && of.shape[k] != kRuntime)
       rows *= of.shape[k];
-  // Heads whose queries are few are better taken together, unless what they read is a table of each head. At all
-  // lengths of a layer it is one or the other.
+  // Heads with few queries are better computed together, unless their operands have a table for each head. The choice
+  // must be the same at all lengths of a layer.
   bool isApart = product->getParentOfType<func::FuncOp>()->hasAttr(kWholePositions);
   std::set<size_t> left;
   for (size_t k : llvm::reverse(of.queries))
@@ -126,8 +126,8 @@ void AttentionCandidate::separateHeads(WeightDimensions &of) {
   of.queries.assign(left.begin(), left.end());
 }
 
-/// Of one query, the heads of a group that shares keys and values are rows of one tile, "(g r)" as well as "g r": what
-/// they share is read once.
+/// Makes the heads of a group that shares keys and values rows of one tile, "(g r)" as well as "g r", if there is one
+/// query: the shared keys and values are then read once.
 void AttentionCandidate::joinGroups(WeightDimensions &of) {
   if (llvm::any_of(of.queries, [&](size_t k) { return of.shape[k] != 1; }))
     return;
@@ -148,8 +148,8 @@ void AttentionCandidate::joinGroups(WeightDimensions &of) {
   }
 }
 
-/// The score's indices over leading axes, one query and one key position. Weights of one query, as a step of decoding
-/// has them, may be written without a dimension of queries: then no index names the position, of which there is one.
+/// Sets the score's indices over leading axes, one query position and one key position. The weights of a single query
+/// (a decoding step) may lack a query dimension: then no index names its position, of which there is one.
 bool AttentionCandidate::indexScore(const WeightDimensions &of, std::string &why) {
   at.assign(of.weights.size(), Expr());
   int64_t queryCount = 1;
@@ -188,7 +188,7 @@ bool AttentionCandidate::indexScore(const WeightDimensions &of, std::string &why
   return true;
 }
 
-/// The values' and the result's indices over the same axes.
+/// Sets the indices of values and result over the same axes.
 bool AttentionCandidate::indexValues(const WeightDimensions &of, std::string &why) {
   const ResolvedEinsum &resolved = of.resolved;
   Substitution axes;

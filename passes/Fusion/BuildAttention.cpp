@@ -1,4 +1,5 @@
-// Writing a candidate down: attn.attention with its terms, the order in which its result is wanted, and its lse.
+// Builds attn.attention from a candidate: its terms, the rearrangement of its result, and its lse. Last step of
+// AttentionCandidate::form.
 #include "mlir/Analysis/TopologicalSortUtils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -15,7 +16,7 @@ using namespace skewer;
 using namespace skewer::attn;
 using namespace skewer::subscript;
 
-/// The term's operands with contracted axes named in order of appearance.
+/// Returns the term's operands with contracted axes named in order of appearance.
 Einsum AttentionCandidate::nameContracted(const Summand &term, AxisSizes &all, Substitution &names) const {
   all = sizes;
   auto visit = [&](const Expr &e) {
@@ -29,7 +30,7 @@ Einsum AttentionCandidate::nameContracted(const Summand &term, AxisSizes &all, S
   for (const Factor &factor : term.factors)
     for (const Expr &subscript : factor.subscripts)
       visit(subscript);
-  // Those that no operand has alone: "b n (h d)" in queries and keys.
+  // Contracted axes that no operand has alone: "b n (h d)" in queries and keys.
   for (const Factor &factor : term.factors)
     for (const Expr &subscript : factor.subscripts)
       for (const std::string &symbol : symbolsOf(subscript))
@@ -87,28 +88,31 @@ static SmallVector<int64_t> typeShape(const std::vector<int64_t> &sizes) {
   return shape;
 }
 
-/// Whether the verifier has nothing to say. What it would say is about our words, not the program's.
+/// Returns whether the verifier accepts the attention. Its messages are hidden: they would be about the IR that this
+/// pass writes, not about the program.
 static bool verifies(AttentionOp attention) {
-  uint64_t thread = llvm::get_threadid(); // other functions may be at work, and have something to say
+  uint64_t thread = llvm::get_threadid(); // other functions may run on other threads and emit diagnostics
   ScopedDiagnosticHandler quiet(attention.getContext(),
                                 [&](Diagnostic &) { return success(llvm::get_threadid() == thread); });
   return succeeded(verify(attention));
 }
 
-/// What the fused form computes, over the axes that were named.
+/// The fused form over the named axes.
 struct AttentionCandidate::FusedForm {
-  Dimensions space, rows, result;    // of the scores, of one number a row, of the result
+  Dimensions space, rows, result;    // of the scores, of one number per row, of the result
   SmallVector<int64_t> shape;        // of the result
-  Einsum values;                     // how they are read
-  Einsum reorder, reorderRows, reorderWeights; // to the results and the rows' numbers as the program has them:
-  bool same = true, sameRows = true, sameWeights = true; // in the same, or another order or grouping of axes
+  Einsum values;                     // how the values are read
+  // Rearrange the results to the program's order and grouping of axes; `same…`: the order and grouping are equal.
+  Einsum reorder, reorderRows, reorderWeights;
+  bool same = true, sameRows = true, sameWeights = true;
   std::vector<int64_t> rowShape;
 };
 
-/// One number a row, besides: the logarithm of a softmax's sum, or the sum of direct weights.
+/// Returns whether the attention also gives one number per row: the logarithm of a softmax's sum, or the sum of direct
+/// weights.
 bool AttentionCandidate::hasRows() const { return !logSumExps.empty() || !source.totals.empty(); }
 
-/// How many elements a dimension of these axes has.
+/// Returns the number of elements of a dimension with these axes.
 int64_t AttentionCandidate::positions(const std::vector<std::string> &axes) const {
   int64_t count = 1;
   for (const std::string &name : axes)
@@ -116,7 +120,7 @@ int64_t AttentionCandidate::positions(const std::vector<std::string> &axes) cons
   return count;
 }
 
-/// Nothing where the program's result is no order or grouping of the axes.
+/// Returns the fused form; nothing if the program's result is not a reordering or regrouping of the axes.
 std::optional<AttentionCandidate::FusedForm> AttentionCandidate::fusedForm() {
   FusedForm form;
   auto axis = [](const std::vector<std::string> &names) {
@@ -137,7 +141,7 @@ std::optional<AttentionCandidate::FusedForm> AttentionCandidate::fusedForm() {
   AxisSizes all;
   Substitution none;
   form.values = nameContracted(value, all, none);
-  // Single keys and values one wide are read at the constant 0.
+  // A single key, and a value axis of one element, are read at the constant 0.
   std::vector<std::string> single;
   for (const std::vector<std::string> &names : {key, valueAxes})
     llvm::copy_if(names, std::back_inserter(single), [&](const std::string &name) { return sizes[name] == 1; });
@@ -162,14 +166,15 @@ std::optional<AttentionCandidate::FusedForm> AttentionCandidate::fusedForm() {
   return form;
 }
 
-/// The sizes of queries and keys that no dimension of an operand tells.
+/// Returns the sizes of queries and keys that no operand dimension tells.
 AxisSizes AttentionCandidate::untoldSizes(const FusedForm &form) {
   AxisSizes given;
   for (const std::vector<std::string> *side : {&query, &key})
     for (const std::string &name : *side)
       if (side->size() > 1)
         given[name] = sizes[name];
-  // Part of a tensor's keys, or keys at a stride or in blocks that overlap: no dimension tells how many there are.
+  // If the operand has more keys than the attention, or reads them at a stride or in overlapping blocks, no dimension
+  // tells their number.
   std::set<std::string> told;
   for (const Dimension &dimension : form.values.operands[0])
     told.insert(dimension.axes.begin(), dimension.axes.end());
@@ -179,7 +184,7 @@ AxisSizes AttentionCandidate::untoldSizes(const FusedForm &form) {
   return given;
 }
 
-/// The operation with its terms. It may not verify.
+/// Creates the operation with its terms. It may not verify.
 AttentionOp AttentionCandidate::create(OpBuilder &builder, const FusedForm &form) {
   auto text = [&](const std::string &s) { return builder.getStringAttr(s); };
   auto type = RankedTensorType::get(form.shape, cast<RankedTensorType>(product.getType()).getElementType());
@@ -212,7 +217,7 @@ AttentionOp AttentionCandidate::create(OpBuilder &builder, const FusedForm &form
   return attention;
 }
 
-/// Puts the attention's results in place of what the program makes of the weights.
+/// Replaces the program's uses of the weights by the results of the attention.
 void AttentionCandidate::replaceProgram(OpBuilder &builder, AttentionOp attention, const FusedForm &form) {
   builder.setInsertionPoint(uses.root.getDefiningOp());
   AxisSizes positionSizes;
@@ -274,8 +279,8 @@ bool AttentionCandidate::build(std::string &why) {
   return true;
 }
 
-/// Sums of weights over keys that stand in another order, or are repeated along an axis, become views of the rows'
-/// sums.
+/// Replaces sums of weights over keys by views of the row sums, if they have another order of dimensions or repeat
+/// along an axis.
 void AttentionCandidate::replaceTotals(OpBuilder &builder, Value total) const {
   for (EinsumOp op : source.totals) {
     ResolvedEinsum resolved = resolve(op);
@@ -299,8 +304,8 @@ void AttentionCandidate::replaceTotals(OpBuilder &builder, Value total) const {
   }
 }
 
-/// How a tensor of dimensions `has` is brought to those that `wanted` (of `shape`) reads. Nothing where that is no
-/// order or grouping of its axes.
+/// Returns the rearrangement from a tensor of dimensions `has` to one of shape `shape` whose indices are `wanted`.
+/// Returns nothing if that is not a reordering or regrouping of its axes.
 std::optional<Einsum> AttentionCandidate::arrangementOf(const Dimensions &has, ArrayRef<Expr> wanted,
                                                         ArrayRef<int64_t> shape, bool &same) const {
   Einsum spec;
@@ -320,11 +325,12 @@ std::optional<Einsum> AttentionCandidate::arrangementOf(const Dimensions &has, A
   return spec;
 }
 
-/// What depends on the query alone but for its scale, a number for each row; null where it is no einsum over the rows.
+/// Returns a term that depends on the query alone, without its scale, as one number per row; null if it is not an
+/// einsum over the rows.
 Value AttentionCandidate::rowsOf(OpBuilder &builder, const Summand &term) {
   if (term.value || term.factors.empty() || term.application)
     return {};
-  // A mask may have kept an index inside, and there may be rows that it leaves no key.
+  // A mask may have kept an index inside, and a mask may leave some rows no key.
   Domain domain = domainOf(sizes);
   for (const auto &[axis, size] : term.contracted)
     domain[axis] = {0, size - 1};
@@ -342,8 +348,8 @@ Value AttentionCandidate::rowsOf(OpBuilder &builder, const Summand &term) {
   return buildEinsum(builder, product, names, RankedTensorType::get(shape, builder.getF32Type()));
 }
 
-/// Whether what depends on the query alone is an einsum over the rows, which is added to the lse; what is not stays a
-/// term.
+/// Returns whether a term that depends on the query alone is an einsum over the rows. If so, it is added to the lse;
+/// otherwise it stays a term.
 bool AttentionCandidate::isAddedAfterwards(const Summand &term) {
   OpBuilder builder(uses.root.getDefiningOp());
   Value sum = rowsOf(builder, term);
@@ -374,7 +380,7 @@ Value AttentionCandidate::withQueryOnly(OpBuilder &builder, Value lse) const {
   return lse;
 }
 
-/// Whether something that the attention reads follows from an operation that `isSought`.
+/// Returns whether an operand of the attention depends on an operation for which `isSought` holds.
 bool AttentionCandidate::readsWhatFollows(llvm::function_ref<bool(Operation *)> isSought) const {
   llvm::DenseSet<Operation *> seen;
   std::function<bool(Value)> reaches = [&](Value value) {
@@ -387,7 +393,7 @@ bool AttentionCandidate::readsWhatFollows(llvm::function_ref<bool(Operation *)> 
   return reads(value) || llvm::any_of(terms, reads) || llvm::any_of(valueTerms, reads);
 }
 
-/// Whether what the attention reads is made from its own lse: then they cannot be one.
+/// Returns whether an operand of the attention depends on its own lse: one operation cannot compute both.
 bool AttentionCandidate::dependsOnLse() const {
   return readsWhatFollows([&](Operation *op) {
     auto own = dyn_cast<LogSumExpOp>(op);
@@ -395,7 +401,7 @@ bool AttentionCandidate::dependsOnLse() const {
   });
 }
 
-/// Whether it reads what is made of the weights that it is to store.
+/// Returns whether an operand of the attention depends on the weights that the attention would store.
 bool AttentionCandidate::readsItsWeights(std::string &why) const {
   if (source.stored.empty() || !readsWhatFollows([&](Operation *op) { return op == source.operation; }))
     return false;

@@ -24,7 +24,8 @@ void skewer::restoreSingles(Dimensions &dimensions, const std::vector<int64_t> &
     dimension.axes = {axes.back()};
     axes.pop_back();
   }
-  // The others join the last dimension that may have them in front: a run-time size is the first of its product.
+  // The other axes join the last dimension that may take them in front: a run-time size must be the first of its
+  // product.
   for (size_t place = dimensions.size(); place-- > 0;) {
     Dimension &dimension = dimensions[place];
     bool isRuntime = place >= extents.size() || extents[place] == kRuntime;
@@ -48,7 +49,8 @@ void eachExpression(Summand &summand, llvm::function_ref<void(Expr &)> visit) {
   visit(summand.guard);
 }
 
-/// The result's dimensions, each an axis or a product of axes. Adds the axes' sizes, and what the names are of them.
+/// Returns the result's dimensions, each an axis or a product of axes. Adds the sizes of the axes, and the names as
+/// functions of the axes.
 Dimensions namedResult(const std::vector<std::string> &names, const std::vector<int64_t> &shape,
                        const std::vector<Expr> &expressions, AxisSizes &sizes, Substitution &substitution) {
   Dimensions result;
@@ -66,7 +68,7 @@ Dimensions namedResult(const std::vector<std::string> &names, const std::vector<
   return result;
 }
 
-/// Names for the contracted axes, by appearance. Adds their sizes.
+/// Returns names for the contracted axes, in order of appearance. Adds their sizes.
 Substitution nameContracted(const Summand &summand, AxisSizes &all) {
   Substitution contracted;
   for (const Factor &factor : summand.factors)
@@ -109,13 +111,13 @@ Value skewer::buildEinsum(OpBuilder &builder, const Summand &original, const std
   summand.guard = simplify(substitute(summand.guard, substitution), domain);
   bool never = summand.guard.isConstant(0);
   std::optional<Expr> guard = summand.guard.isConstant() && !never ? std::nullopt : std::optional<Expr>(summand.guard);
-  if (never) // all padding: what is read does not matter, but must be there
+  if (never) // all padding: the indices do not matter, but must be valid
     eachExpression(summand, [&](Expr &e) { e = Expr(0); });
   for (Factor &factor : summand.factors)
     for (Expr &subscript : factor.subscripts)
       subscript = simplify(substitute(subscript, substitution), domain, guard);
   Substitution contracted = nameContracted(summand, all);
-  // Law: what is written sums as many products as the summand does. An axis that no operand is read by would be lost.
+  // Law: the einsum sums as many products as the summand. An axis that indexes no operand would be lost.
   for (const auto &[axis, size] : summand.contracted)
     if (size != 1 && !never && !contracted.count(axis))
       return {};
@@ -157,7 +159,7 @@ Value skewer::buildEinsum(OpBuilder &builder, const Summand &original, const std
 
 std::vector<Operation *> skewer::scoreOperations(func::FuncOp function) {
   llvm::SetVector<Operation *> found;
-  // An einsum's operands are followed through index maps only.
+  // Operands of an einsum are followed through index maps only.
   std::function<void(Value, bool)> follow = [&](Value value, bool mapsOnly) {
     Operation *op = value.getDefiningOp();
     if (!op)

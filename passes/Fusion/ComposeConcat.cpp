@@ -1,4 +1,5 @@
-// attn-compose-concat: parts of one tensor, put together again in another order, are that tensor through an index map.
+// attn-compose-concat: a concatenation of parts of one tensor in another order becomes that tensor through an index
+// map.
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 #include "passes/Analysis/AxisProducts.h"
@@ -18,7 +19,7 @@ using namespace skewer::attn;
 using namespace skewer::subscript;
 
 namespace {
-/// What a part is read from, and its sign. Symbols are d0, d1, …, the part's indices.
+/// The tensor that a part is read from, where, and its sign. Symbols are d0, d1, …, the part's indices.
 struct Source {
   Value tensor;
   std::vector<Expr> subscripts;
@@ -35,7 +36,7 @@ Domain domainOfShape(const std::vector<int64_t> &shape) {
   return domain;
 }
 
-/// The part itself, what that is a view of, or the opposite of, and so on.
+/// Returns the part itself, then the tensor that it is a view or the negation of, and so on.
 std::vector<Source> sourcesOf(Value part) {
   Source source{part, {}};
   std::vector<int64_t> shape = shapeOf(part);
@@ -62,7 +63,7 @@ std::vector<Source> sourcesOf(Value part) {
   return sources;
 }
 
-/// The nearest tensor that all parts are read from, and how each is; empty where there is none.
+/// Returns the nearest tensor that all parts are read from, once for each part; empty if there is none.
 std::vector<Source> commonSource(ConcatOp concat) {
   std::vector<std::vector<Source>> chains;
   for (Value part : concat.getInputs())
@@ -87,7 +88,8 @@ public:
       : concat(concat), along(concat.getDimension()), index(Expr::symbol(indexName(along))),
         shape(shapeOf(concat.getResult())) {}
 
-  /// The concatenation as a view of one tensor, some of whose elements may be negated; null where it is none.
+  /// Returns the concatenation as a view of one tensor, with a sign vector if parts are negated; null if it is no such
+  /// view.
   Value build() {
     if (concat.getInputs().size() < 2 || shape[along] == kRuntime)
       return {};
@@ -120,7 +122,7 @@ public:
   }
 
 private:
-  /// How dimension `d` of the source is read: alike by all parts, or by a rotation of its `extent` elements.
+  /// Returns how dimension `d` of the source is read: alike by all parts, or by a rotation of its `extent` elements.
   std::optional<Expr> compose(size_t d, int64_t extent) {
     std::vector<Expr> read;
     Domain domain = domainOfShape(shape);

@@ -26,10 +26,10 @@ struct ComposeSkew : skewer::impl::AttnComposeSkewBase<ComposeSkew> {
     auto einsum = dyn_cast<EinsumOp>(op);
     if (!einsum && !isa<IndexMapOpInterface>(op))
       return;
-    // The weights' product stays whole: attention is formed around it.
+    // The product with the weights stays whole: attn-form-attention builds the attention around it.
     if (einsum && llvm::any_of(einsum.getInputs(), [](Value v) { return v.getDefiningOp<SoftmaxOp>(); }))
       return;
-    // A map before an einsum: the einsum looks through it. What the map reads is not computed again.
+    // A map before an einsum stays: the einsum looks through it, and the operand of the map is not computed again.
     auto contracts = [](Operation *user) {
       auto consumer = dyn_cast<EinsumOp>(user);
       return consumer && !isView(consumer);
@@ -52,7 +52,7 @@ struct ComposeSkew : skewer::impl::AttnComposeSkewBase<ComposeSkew> {
     std::vector<Summand> summands = expansion.expand(op->getResult(0), at);
     if (summands.size() != 1)
       return;
-    // Nothing was looked through: the program's own words are better than ours.
+    // Nothing was looked through: keep the program's own text.
     Summand &summand = summands[0];
     ValueRange inputs = einsum ? ValueRange(einsum.getInputs()) : ValueRange(op->getOperands());
     if (summand.factors.size() == inputs.size()) {

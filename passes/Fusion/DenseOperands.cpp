@@ -1,5 +1,5 @@
-// attn-dense-operands: values, keys and queries that are read at uneven strides are read through a view that has a row
-// for each position.
+// attn-dense-operands: reads values, keys and queries with uneven strides through a view that has a row for each
+// position.
 #include "dialect/IR/Term.h"
 #include "mlir/IR/Builders.h"
 #include "passes/Analysis/AxisProducts.h"
@@ -19,11 +19,11 @@ using namespace skewer::subscript;
 
 namespace {
 
-/// Whether the flat offset of an operand moves by one stride from position to position of `axes`, row by row.
+/// Returns whether the flat offset of an operand moves by one stride from position to position of `axes`, row by row.
 bool isEven(Value operand, const std::vector<Expr> &subscripts, const std::vector<std::string> &axes,
             const AxisSizes &sizes) {
   std::vector<int64_t> shape = shapeOf(operand);
-  std::replace(shape.begin(), shape.end(), kRuntime, int64_t(1)); // of leading axes, which count for nothing here
+  std::replace(shape.begin(), shape.end(), kRuntime, int64_t(1)); // of leading axes, which do not matter here
   Expr flat = rowMajor(subscripts, shape);
   Substitution others;
   for (const std::string &symbol : symbolsOf(flat))
@@ -33,8 +33,8 @@ bool isEven(Value operand, const std::vector<Expr> &subscripts, const std::vecto
   return affine && evenStride(affine->coefficients, axes, sizes);
 }
 
-/// A view of the operand: its leading axes, the positions of `axes` as one dimension, then `rest`. Null where the
-/// operand is not read inside at every position, or of what is in `fixed` more than a row for each of them depends.
+/// Creates a view of the operand: its leading axes, the positions of `axes` as one dimension, then `rest`. Returns null
+/// if the operand is not provably read inside its bounds at every position.
 Value denseView(OpBuilder &builder, Location location, Value operand, const std::vector<Expr> &subscripts,
                 const std::vector<std::string> &leading, const std::vector<std::string> &axes,
                 const std::vector<std::string> &rest, const AxisSizes &sizes, Dimensions &result) {
@@ -123,7 +123,7 @@ struct DenseOperands : skewer::impl::AttnDenseOperandsBase<DenseOperands> {
       if (query == key || !uses(subscripts, resolved.contracted) ||
           isEven(term.getInputs()[number], subscripts, axes, sizes))
         continue;
-      // A table of one axis of a map is no tensor of keys: its rows are few.
+      // A table over one axis of a map is not a tensor of keys: it has few rows.
       if (!llvm::all_of(axes, [&](const std::string &axis) { return sizes.at(axis) == 1 || uses(subscripts, {axis}); }))
         continue;
       Dimensions dimensions;

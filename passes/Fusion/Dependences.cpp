@@ -1,4 +1,4 @@
-// Walks from an element to the tensors in memory, the positions and the guards that it is made of.
+// Walks from an element to the tensors in memory, the positions and the guards that it depends on.
 #include "passes/Fusion/Dependences.h"
 #include "passes/Analysis/AxisProducts.h"
 #include "passes/Analysis/Elementwise.h"
@@ -9,8 +9,9 @@ using namespace skewer;
 using namespace skewer::attn;
 using namespace skewer::subscript;
 
-/// The axes of a spec's dimensions at a point; false where a size that is needed is not known.
-static bool axesAt(const Dimensions &dimensions, const AxisSizes &sizes, const std::vector<Expr> &at, Substitution &axes) {
+/// Computes the axes of a spec's dimensions at the indices `at`; returns false if a size that is needed is not known.
+static bool axesAt(const Dimensions &dimensions, const AxisSizes &sizes, const std::vector<Expr> &at,
+                   Substitution &axes) {
   if (dimensions.size() != at.size())
     return false;
   for (auto [dimension, index] : llvm::zip(dimensions, at)) {

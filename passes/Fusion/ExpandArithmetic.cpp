@@ -1,4 +1,4 @@
-// Sums, differences, products, quotients and functions of tensors as summands.
+// Expands sums, differences, products, quotients and functions of tensors into summands.
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "passes/Analysis/AxisProducts.h"
 #include "passes/Fusion/Summands.h"
@@ -10,12 +10,12 @@ using namespace skewer;
 using namespace skewer::attn;
 using namespace skewer::subscript;
 
-static constexpr size_t kMostProducts = 8; // a product with a sum is written out up to this many terms
+static constexpr size_t kMostProducts = 8; // most terms that a product with a sum is written out to
 
-/// A product of numbers of vectors that query and key both have a say in: what makes a score.
+/// Returns whether the summand is a contraction that query and key both index: such a product makes a score.
 bool Expansion::isProduct(const Summand &summand) const {
   auto reads = [&](const std::string &axis) {
-    // A single position is read at no index that could tell.
+    // A single position has no index that could appear in a subscript.
     auto range = domain.find(axis);
     return axis.empty() || (range != domain.end() && range->second.low == range->second.high) ||
            llvm::any_of(summand.factors, [&](const Factor &factor) {
@@ -33,8 +33,8 @@ static bool isOfPositions(const Summand &summand) {
   return summand.factors.empty() && !summand.application && summand.contracted.empty() && summand.guard.isConstant(1);
 }
 
-/// One of two numbers that positions decide, one of which is 0: added to something else it changes none of its digits,
-/// or leaves none.
+/// Returns whether the summand is one of two numbers that positions select, one of which is 0. If it is added to
+/// something else, it changes none of its digits, or leaves none.
 bool Expansion::isStep(const Summand &summand) const {
   if (!summand.factors.empty() || summand.application || !summand.contracted.empty() || !summand.value)
     return false;
@@ -42,7 +42,7 @@ bool Expansion::isStep(const Summand &summand) const {
   return range && range->range.low >= 0 && range->range.high <= 1;
 }
 
-/// The sum of two numbers that positions decide, where it is whole in the steps of one of them.
+/// Returns the sum of two numbers that positions decide, if one is a whole multiple of the other's scale.
 std::optional<Summand> Expansion::addPositions(const Summand &a, const Summand &b) const {
   constexpr int64_t kMost = 1 << 24; // f32 holds whole numbers up to this one
   if (!isOfPositions(a) || !isOfPositions(b) || a.scale == 0 || b.scale == 0)
@@ -60,14 +60,14 @@ std::optional<Summand> Expansion::addPositions(const Summand &a, const Summand &
   return sum;
 }
 
-/// A sum without a product is computed as the text has it, before it meets anything else: what cancels in it would
-/// cancel after the scores were rounded beside it.
+/// Computes a sum without a product as the program writes it, before it is added to anything else: terms that cancel in
+/// it would otherwise cancel only after the scores are rounded.
 std::vector<Summand> Expansion::asOne(std::vector<Summand> summands, Value of, const std::vector<Expr> &at) {
   size_t others = llvm::count_if(summands, [&](const Summand &summand) { return !isStep(summand); });
   if (others <= 1 || holdsProduct(summands))
     return summands;
   Summand one = leaf(of, at);
-  // It is computed where it is smallest, not where an einsum with ones has repeated it.
+  // Compute the sum where it is smallest, not where an einsum with ones has repeated it.
   while (auto einsum = one.factors.front().operand.getDefiningOp<EinsumOp>()) {
     auto composed = isView(einsum) ? std::nullopt : composeEinsum(einsum, one.factors.front().subscripts);
     if (!composed || composed->factors.size() != 1 || !composed->contracted.empty() || composed->value)
@@ -79,8 +79,8 @@ std::vector<Summand> Expansion::asOne(std::vector<Summand> summands, Value of, c
   return {one};
 }
 
-/// The summands of a tensor, multiplied or divided by a number; those of a sum without a product only where that
-/// changes none of their digits.
+/// Returns the summands of a tensor, multiplied or divided by a number. A sum without a product is written out only if
+/// the number (a power of two) changes none of its digits.
 std::vector<Summand> Expansion::scaled(Value tensor, double number, bool divides, const std::vector<Expr> &at) {
   std::vector<Summand> summands = expandBelow(tensor, at);
   int exponent;
@@ -91,8 +91,8 @@ std::vector<Summand> Expansion::scaled(Value tensor, double number, bool divides
   return summands;
 }
 
-/// A sum is written out where it holds products: what the text adds to the scores by itself. One of two tensors without
-/// them is rounded once, whoever adds it up. Nothing where it is to stay what it is.
+/// Writes a sum out if it holds products, which the program itself adds to the scores. A sum of two tensors without
+/// products is rounded once, wherever it is computed. Returns nothing if the sum must stay one tensor.
 std::optional<std::vector<Summand>> Expansion::expandSum(Operation *op, const std::vector<Expr> &at) {
   std::vector<Summand> sides[2];
   for (unsigned side : {0u, 1u}) {
@@ -114,7 +114,7 @@ std::optional<std::vector<Summand>> Expansion::expandSum(Operation *op, const st
     for (unsigned side : {0u, 1u}) {
       bool changes = side == 1 && negates;
       std::vector<Summand> one = asOne(sides[side], op->getOperand(side), at);
-      // A sum that became one is not negated yet.
+      // `asOne` may have made one summand of the sum: it is not negated yet.
       if (changes && one.size() != sides[side].size())
         for (Summand &summand : one)
           summand.scale = -summand.scale;
@@ -142,7 +142,7 @@ std::vector<Summand> Expansion::expandProduct(Operation *op, const std::vector<E
     for (const Summand &b : right) {
       if (a.application && b.application)
         return {leaf(op->getResult(0), at)};
-      // A contraction times another tensor is no term of a known class: it stays a tensor of its own.
+      // A contraction times another tensor is a term of no known class: it stays a tensor of its own.
       bool scaled = (!a.contracted.empty() && !b.factors.empty()) || (!b.contracted.empty() && !a.factors.empty());
       if (scaled && !(options.scaledContractions && (a.contracted.empty() || b.contracted.empty())))
         return {leaf(op->getResult(0), at)};
@@ -167,7 +167,8 @@ std::vector<Summand> Expansion::expandProduct(Operation *op, const std::vector<E
   return products;
 }
 
-/// Nothing unless contractions are divided by a product of tensors: each by one of its vectors.
+/// Returns the quotients; nothing unless contractions are divided by a product of tensors. Each divisor divides one of
+/// the vectors.
 std::optional<std::vector<Summand>> Expansion::expandQuotient(Operation *op, const std::vector<Expr> &at) {
   std::vector<Summand> divisors = asOne(expandBelow(op->getOperand(1), at), op->getOperand(1), at);
   if (divisors.size() != 1 || divisors[0].factors.empty() || !divisors[0].contracted.empty() || divisors[0].value ||
@@ -186,14 +187,15 @@ std::optional<std::vector<Summand>> Expansion::expandQuotient(Operation *op, con
   return quotients;
 }
 
-/// Nothing unless each argument is an element of one tensor, or a whole number that positions decide.
+/// Returns the application; nothing unless each argument is an element of one tensor, or a whole number that positions
+/// decide.
 std::optional<Summand> Expansion::expandApplication(ApplyOp op, const std::vector<Expr> &at) {
   Summand summand(op.getLoc());
   Application application;
   application.function = findElementFunction(op.getContext(), op.getFunction());
   for (Value input : op.getInputs()) {
     std::vector<Summand> parts = expandBelow(input, at);
-    // Rounded once, as the tensor is: 32 bits hold whole numbers up to 2^24.
+    // The argument is rounded once, as the tensor is: f32 holds whole numbers up to 2^24.
     if (parts.size() != 1 || parts[0].application || !parts[0].guard.isConstant(1) || !parts[0].contracted.empty())
       return std::nullopt;
     const Summand &part = parts[0];
@@ -212,7 +214,7 @@ std::optional<Summand> Expansion::expandApplication(ApplyOp op, const std::vecto
   return summand;
 }
 
-/// A number that positions decide. Nothing if an axis of it has no size.
+/// Returns a number that positions decide; nothing if one of its axes has no size.
 std::optional<Summand> Expansion::expandPosition(PositionOp op, const std::vector<Expr> &at) const {
   auto dimensions = parseDimensions(std::string_view(op.getAxes()));
   auto expression = parse(std::string_view(op.getExpression()));
@@ -236,7 +238,7 @@ std::optional<Summand> Expansion::expandPosition(PositionOp op, const std::vecto
   return summand;
 }
 
-/// Nothing where the operation is no arithmetic that may be looked through.
+/// Returns the summands; nothing if the operation is not arithmetic that may be looked through.
 std::optional<std::vector<Summand>> Expansion::expandArithmetic(Operation *op, const std::vector<Expr> &at) {
   if (auto number = splatValue(op->getResult(0))) {
     Summand summand(op->getLoc());

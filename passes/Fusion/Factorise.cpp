@@ -33,7 +33,7 @@ std::vector<int64_t> skewer::factorsOf(const std::string &symbol, int64_t size, 
   for (int64_t divisor : divisors) {
     if (divisor <= 1 || divisor == size)
       continue;
-    // Blocks of lines that do not divide the map: its lines are what they are.
+    // Blocks of lines that do not divide the map: the number of lines is not split further.
     if (stride > 1 && divisor % stride == 0 && size % divisor)
       continue;
     if (divisor % stride || size % divisor)
@@ -45,7 +45,7 @@ std::vector<int64_t> skewer::factorsOf(const std::string &symbol, int64_t size, 
   return {factors.rbegin(), factors.rend()};
 }
 
-/// Of lines that `divisor` is a whole number of, and that do not make up the map in such numbers, the length; else 1.
+/// Returns the length of a line, if `divisor` is a whole number of lines that does not divide the map; otherwise 1.
 static int64_t lineOf(int64_t divisor, llvm::ArrayRef<int64_t> factors) {
   int64_t size = 1, line = 1;
   for (int64_t factor : factors)

@@ -1,4 +1,4 @@
-// attn-form-attention: softmax of a sum of terms, times values, becomes attn.attention.
+// attn-form-attention: the softmax of a sum of terms, times values, becomes attn.attention.
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Dominance.h"
@@ -26,7 +26,8 @@ using namespace skewer;
 using namespace skewer::attn;
 using namespace skewer::subscript;
 
-/// Whether a dimension of the operand tells the size of a contracted axis: the axis alone, or a product with it.
+/// Returns whether a dimension of the operand tells the size of a contracted axis: the axis alone, or a product with
+/// it.
 bool AttentionCandidate::sizesAxis(const Factor &factor, const std::string &axis, const AxisSizes &contracted) const {
   AxisSizes all = sizes;
   all.insert(contracted.begin(), contracted.end());
@@ -42,7 +43,7 @@ bool AttentionCandidate::sizesAxis(const Factor &factor, const std::string &axis
   return false;
 }
 
-/// What stands between the weights and the sums of terms that they are made of.
+/// Finds the function between the weights and the sums of terms that they are made of.
 bool AttentionCandidate::findFunction(std::string &why) {
   function = ScoreFunction::find({source.scores, at}, kQueryAxis, kKeyAxis, domainOf(sizes),
                                  assumable(mask, product), source.direct);
@@ -57,7 +58,7 @@ bool AttentionCandidate::findFunction(std::string &why) {
   }
   if (!function->inside.isConstant(1))
     mask = simplify(mask ? logicalAnd(*mask, function->inside) : function->inside, domainOf(sizes));
-  // Without a function and a mask, the values times the keys, then times the queries, is less work.
+  // Without a function and a mask it is less work to multiply the keys with the values, then the queries with that.
   if (function->isIdentity() && !mask) {
     why.clear();
     return false;
@@ -72,7 +73,7 @@ bool AttentionCandidate::expandScore(std::string &why) {
   ExpansionOptions options;
   options.products = options.functions = true;
   options.query = kQueryAxis, options.key = kKeyAxis;
-  // A table with zeros around it is one that is read under a guard. Padding of keys or queries is no such thing.
+  // A table with zeros around it can be read under a guard. Padding of keys or of queries cannot.
   options.guards = [](const Expr &inside) {
     std::set<std::string> symbols = symbolsOf(inside);
     return symbols == std::set<std::string>{kQueryAxis, kKeyAxis};
@@ -83,7 +84,7 @@ bool AttentionCandidate::expandScore(std::string &why) {
     options.scaledContractions = scaled;
     terms.clear();
     for (auto [number, sum] : llvm::enumerate(sums)) {
-      // Products of the content's tiles are of the first sum.
+      // Only in sums after the first: the tiles of the content compute the products of the first sum.
       options.keepsRows = number > 0;
       expansion.emplace(domainOf(sizes), assumable(mask, product), options);
       for (const ScaledElement &part : sum)
@@ -103,7 +104,7 @@ bool AttentionCandidate::expandScore(std::string &why) {
     return false;
   }
   options.scaledContractions = options.scaledOperands = false;
-  // A mask that leaves one key would have the values read at that alone; it is the values that say how many keys there
+  // A mask that leaves one key would make the values read that key alone; but the values must tell how many keys there
   // are.
   for (const std::optional<Expr> &known : {assumable(mask, product), std::optional<Expr>()}) {
     Summand read = value;
@@ -133,7 +134,7 @@ bool AttentionCandidate::expandScore(std::string &why) {
   return true;
 }
 
-/// What the other products of the weights add to the value of a query and a key.
+/// Expands what the other products of the weights add to the value of each query and key.
 bool AttentionCandidate::expandValues(std::string &why) {
   WeightIndices indices{at, keyDimension, sizes, mask};
   for (const WeightedSummand &one : uses.products)
@@ -145,7 +146,7 @@ bool AttentionCandidate::expandValues(std::string &why) {
   }
   ExpansionOptions options;
   options.products = options.uneven = true;
-  options.whole = source.weights; // weights without a softmax may be a product by a number, or hidden by a condition
+  options.whole = source.weights; // direct weights may be a product with a number, or guarded
   options.plain.insert(leading.begin(), leading.end());
   options.guards = [](const Expr &) { return true; };
   Expansion expansion(domainOf(sizes), std::nullopt, options), masked(domainOf(sizes), assumable(mask, product));
@@ -157,7 +158,7 @@ bool AttentionCandidate::expandValues(std::string &why) {
       if (!term)
         return false;
       term->scale *= one.scale / valueScale;
-      term->guard = masked.predicate(term->guard); // masked keys weigh nothing
+      term->guard = masked.predicate(term->guard); // masked keys have weight 0
       if (!term->guard.isConstant(0) && term->scale != 0)
         valueTerms.push_back(std::move(*term));
     }
@@ -165,8 +166,8 @@ bool AttentionCandidate::expandValues(std::string &why) {
   return true;
 }
 
-/// Whether what depends on the query alone is a number wherever it and the scores are made of numbers: what positions
-/// decide, what types bound; and a product of its vector, whose infinities are those of the content too.
+/// Returns whether a term of the query alone is finite wherever it and the scores are made of finite numbers: positions
+/// decide it, types bound it, or it is a contraction with the query's vector, whose infinities are in the content too.
 static bool isFiniteWhereScoresAre(const Summand &term) {
   constexpr double kFarFromTheEnd = 0x1p60;
   return !term.contracted.empty() || term.application || llvm::all_of(term.factors, [&](const Factor &factor) {
@@ -174,8 +175,8 @@ static bool isFiniteWhereScoresAre(const Summand &term) {
          });
 }
 
-/// 0 where what depends on the query alone is a number, -inf where it is that, and NaN where it is none: a mask of
-/// queries.
+/// Returns the infinities of a term of the query alone, which may be a mask of queries: 0 where the term is a finite
+/// number, -inf where it is -inf, and NaN where it is NaN or +inf.
 std::optional<Summand> AttentionCandidate::infinitiesOf(const Summand &term) {
   OpBuilder builder(uses.root.getDefiningOp());
   Value rows = rowsOf(builder, term);
@@ -186,7 +187,7 @@ std::optional<Summand> AttentionCandidate::infinitiesOf(const Summand &term) {
     rows = arith::MulFOp::create(builder, location, rows, numberLike(builder, location, rows, term.scale));
   Value least = numberLike(builder, location, rows, -std::numeric_limits<float>::max());
   Value bounded = arith::MaximumFOp::create(builder, location, rows, least);
-  Value rest = arith::SubFOp::create(builder, location, rows, bounded); // inf - inf is NaN, as of equal scores of inf
+  Value rest = arith::SubFOp::create(builder, location, rows, bounded); // inf - inf is NaN, as for equal scores of inf
   Summand infinities(location);
   Factor factor{rest, {}};
   for (const std::string &name : leading)
@@ -197,11 +198,11 @@ std::optional<Summand> AttentionCandidate::infinitiesOf(const Summand &term) {
 }
 
 bool AttentionCandidate::dropQueryOnly() {
-  // With a single key nothing depends on the key, and yet a NaN or an infinity of its score is one of the result.
+  // With a single key no term depends on the key, and yet a NaN or an infinity of its score is one in the result.
   if (sizes[kKeyAxis] == 1 && !terms.empty())
     return true;
   std::vector<Summand> left;
-  if (!isPlainSoftmax()) { // every function sees what depends on the query alone
+  if (!isPlainSoftmax()) { // a function depends on terms of the query alone
     for (size_t sum = 0; sum < (function ? function->sums.size() : 1); ++sum)
       if (llvm::none_of(terms, [&](const Summand &term) { return term.sum == int64_t(sum); }))
         terms.push_back(nothingIn(int64_t(sum)));
@@ -249,7 +250,7 @@ struct FormAttention : skewer::impl::AttnFormAttentionBase<FormAttention> {
   void runOnOperation() override {
     func::FuncOp function = getOperation();
     eraseDead(function);
-    // The scores of a softmax and of a logsumexp may have been written twice.
+    // The program may compute the scores of a softmax and of a logsumexp twice.
     if (!function.getOps<LogSumExpOp>().empty()) {
       IRRewriter rewriter(&getContext());
       DominanceInfo dominance;
@@ -271,14 +272,14 @@ struct FormAttention : skewer::impl::AttnFormAttentionBase<FormAttention> {
       if (!formFrom(source, why))
         note(softmax, "scores of " + shapeText(softmax.getInput()), why);
     }
-    eraseDead(function); // terms have taken the place of products, which are no longer made
+    eraseDead(function); // terms have replaced products, which are not computed any more
     formDirect(function, note);
     if (!reasons.empty())
       function->setAttr("attn.unfused", StringAttr::get(&getContext(), reasons));
     eraseDead(function);
   }
 
-  /// Products with weights that no softmax made, one after the other: forming one may take others away.
+  /// Forms attentions from products with direct weights, one after the other: forming one may remove other products.
   template <typename Note> static void formDirect(func::FuncOp function, const Note &note) {
     llvm::DenseSet<Operation *> refused;
     auto formOne = [&] {
@@ -303,15 +304,16 @@ struct FormAttention : skewer::impl::AttnFormAttentionBase<FormAttention> {
 
   using DirectSource = std::pair<EinsumOp, std::optional<WeightSource>>;
 
-  /// Those of the function, but scores behind the product with the weights that are made of them: the queries of those
-  /// may be a product through a function too, and only one of the two is an attention.
+  /// Returns the direct sources of the function. Scores come behind the product with the weights that are made of them:
+  /// the queries of those scores may be a product through a function too, and only one of the two products becomes an
+  /// attention.
   static SmallVector<DirectSource> directSources(func::FuncOp function) {
     SmallVector<DirectSource> sources;
     function.walk([&](EinsumOp op) {
       if (auto source = directSourceOf(op))
         sources.emplace_back(op, std::move(source));
     });
-    // What a product becomes weights of stands behind it.
+    // Move each product behind the products with weights that are made of it.
     for (size_t n = sources.size(); n-- > 0;)
       for (size_t other = sources.size(); --other > n;)
         if (becomesWeights(sources[n].first, *sources[other].second)) {
@@ -328,14 +330,14 @@ struct FormAttention : skewer::impl::AttnFormAttentionBase<FormAttention> {
     return text + "]";
   }
 
-  /// Makes one product of several with the same weights where nothing sums them up.
+  /// Joins several products with the same weights into one, if no sum adds them up.
   static bool joinsProducts(const WeightSource &source) {
     std::string ignored;
     return !findWeightUses(source, ignored) && joinProducts(source);
   }
 
-  /// Whether the condition of the product that direct weights were found from is that of all products with them: it
-  /// becomes the mask of one attention. Where it is not, a product without a condition is a source of its own.
+  /// Returns whether all products with the weights have the condition of the product that the direct weights were found
+  /// from: it becomes the mask of one attention. If not, a product without a condition is a source of its own.
   static bool isMaskOfAll(const WeightSource &source, const WeightUses &uses, std::string &why) {
     if (!source.direct || !source.mask)
       return true;

@@ -1,4 +1,4 @@
-// attn-hoist-products: what a term sums over, and few positions tell apart, is summed once, before the attention.
+// attn-hoist-products: a sum inside a term that few positions distinguish is computed once, before the attention.
 #include "mlir/IR/Builders.h"
 #include "passes/Analysis/AxisProducts.h"
 #include "passes/Analysis/TermClass.h"
@@ -16,7 +16,7 @@ using namespace skewer;
 using namespace skewer::attn;
 using namespace skewer::subscript;
 
-// A number an offset is made once a call whoever makes it; a sum of fewer steps is not worth a stage.
+// Any schedule computes one number per offset once a call; a sum of fewer steps is not worth a stage.
 static constexpr int64_t kFewSteps = 8;
 
 namespace {
@@ -41,13 +41,14 @@ bool anyUses(const std::vector<Expr> &subscripts, const std::vector<std::string>
   return llvm::any_of(subscripts, [&](const Expr &e) { return uses(e, axes); });
 }
 
-/// One term's sum as a tensor of its own: an axis for each way in which positions and heads read the operands.
+/// The sum of one term as a tensor of its own, with an axis for each subscript by which positions and heads read the
+/// operands.
 class Product {
 public:
-  /// `read` must outlive it, and says what the operation says until the sum is hoisted.
+  /// `read` must outlive the product, and describes the operation until the sum is hoisted.
   explicit Product(const Term &read) : read(read), term(read.op), space(*read.space), resolved(read.einsum) {}
 
-  /// Makes the term read it; false where the sum is better made, or has to be, pair by pair.
+  /// Makes the term read the hoisted sum; returns false if the sum is better, or must be, computed pair by pair.
   bool hoist() {
     if (resolved.contracted.empty() || term.getFunction() || !isWorthIt() || !findAxes() || !isSmaller())
       return false;
@@ -63,10 +64,11 @@ private:
     Expr subscript; // how the term reads the dimension
     int64_t size;
     std::string name;
-    size_t place; // in the result; keys stand last, so that they lie side by side
+    size_t place; // in the result; keys are last, so that they are contiguous
   };
 
-  /// Products of a vector of the query with one of the key, or with the row of a table, are what kernels are made of.
+  /// Returns false for products of a query vector with a key vector, or with a row of a table: the kernels are built
+  /// for those.
   bool isWorthIt() {
     TermAnalysis analysis = analyse(read);
     switch (analysis.kind) {
@@ -96,7 +98,7 @@ private:
         if (sums && !findAxis(subscript, extent))
           return false;
     }
-    // A vector of one side that meets a row of a table, however the vector is read, is no number of a table.
+    // A vector of one side that meets a row of a table is not a number of a table, however the vector is read.
     auto sides = [&](const Axis &axis) { return uses(axis.subscript, space.query) + uses(axis.subscript, space.key); };
     return !llvm::any_of(axes, [&](const Axis &axis) { return sides(axis) == 1; }) ||
            !llvm::any_of(axes, [&](const Axis &axis) { return sides(axis) == 2; });
@@ -120,7 +122,7 @@ private:
     size_t lead = space.leading.size(), place = uses(e, space.key) ? lead + 3 : lead + uses(e, space.query);
     if (plain && llvm::is_contained(space.leading, e.name())) {
       place = size_t(llvm::find(space.leading, e.name()) - space.leading.begin());
-      // Heads that share vectors of pairs go through those of a query together. A run-time size stands first.
+      // Heads that share vectors of pairs read the vectors of a query together. A run-time size must be first.
       if (extent != kRuntime && vectorsOfPairs && !anyUses(*vectorsOfPairs, {e.name()}))
         place = lead + 2;
     }
@@ -129,7 +131,8 @@ private:
     return true;
   }
 
-  /// Whether fewer sums are made, or the tensor is smaller than one that holds a vector for each pair already.
+  /// Returns whether fewer sums are computed, or the tensor is at most as large as one that already holds a vector for
+  /// each pair.
   bool isSmaller() {
     int64_t elements = 1, pairs = times(space.queries(), space.keys());
     for (const Axis &axis : axes)
@@ -163,7 +166,7 @@ private:
     return buildEinsum(builder, sum, names, RankedTensorType::get(shape, builder.getF32Type()));
   }
 
-  /// The tensor takes the place of the first operand that it is made of.
+  /// Replaces the first summed operand by the tensor, and drops the other summed operands.
   void readFrom(Value tensor) {
     Einsum spec;
     SmallVector<Value> operands;
@@ -194,9 +197,9 @@ private:
   TermOp term;
   const ScoreSpace &space;
   const ResolvedEinsum &resolved;
-  std::vector<bool> summed; // the operands that the sum is over
+  std::vector<bool> summed; // whether the sum is over each operand
   std::vector<Axis> axes;
-  const std::vector<Expr> *vectorsOfPairs = nullptr; // of an operand that holds one for each query and key
+  const std::vector<Expr> *vectorsOfPairs = nullptr; // of an operand with one vector for each query and key
   int64_t elementsOfPairs = 0;
 };
 

@@ -1,4 +1,4 @@
-// Products of the same weights become one whose values are as wide as theirs together.
+// Joins products of the same weights into one product with the values of all, side by side.
 #include "passes/Fusion/JoinProducts.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Analysis/TopologicalSortUtils.h"
@@ -10,13 +10,14 @@ using namespace skewer::attn;
 using namespace skewer::subscript;
 
 namespace {
-/// A tensor's dimensions where the values' own axes are one dimension and nothing else: "j (h d)" is "j h d", and
-/// "j h p x" is "j h (p x)".
+/// The dimensions of a tensor with the values' own axes as a single dimension: "j (h d)" becomes "j h d", and "j h p x"
+/// becomes "j h (p x)".
 struct Apart {
   Dimensions dimensions;
   SmallVector<int64_t> shape;
   size_t place = 0; // of that dimension
-  /// From what the tensor is to that, all other dimensions by names of their own: they may be read at an index.
+  /// Rearranges the tensor into these dimensions. All other dimensions get names of their own, since they may be read
+  /// at an index.
   Einsum moves;
 
   bool movesNothing() const { return print(moves.operands[0]) == print(*moves.result); }
@@ -27,14 +28,14 @@ struct Apart {
   }
 };
 
-/// Nothing where these axes do not follow each other, in this order.
+/// Returns the dimensions; nothing if the own axes do not follow each other in this order.
 std::optional<Apart> apart(const Dimensions &dimensions, Value tensor, const std::vector<std::string> &own,
                            const AxisSizes &sizes) {
   Apart result;
   result.moves.operands.emplace_back();
   result.moves.result.emplace();
   auto extents = cast<RankedTensorType>(tensor.getType()).getShape();
-  bool within = false, found = false; // the dimension of the own axes is still open; there is one
+  bool within = false, found = false; // the dimension of the own axes is still open; it exists
   for (auto [number, dimension] : llvm::enumerate(dimensions)) {
     if (llvm::none_of(dimension.axes, [&](const std::string &axis) { return llvm::is_contained(own, axis); })) {
       Dimension name;
@@ -70,18 +71,18 @@ std::optional<Apart> apart(const Dimensions &dimensions, Value tensor, const std
   return result;
 }
 
-/// A product of weights and values, and what the values have of their own.
+/// A product of weights and values, and the values' own axes.
 struct Product {
   EinsumOp op;
   unsigned valueOperand = 0;
   ResolvedEinsum resolved;
-  std::vector<std::string> own; // axes that values and result have and the weights do not
+  std::vector<std::string> own; // axes of values and result that the weights lack
   Apart read, written;          // values and result
 
   Value value() const { return EinsumOp(op).getInputs()[valueOperand]; }
   Value result() const { return EinsumOp(op).getResult(); }
   int64_t width() const { return read.shape[read.place]; }
-  /// Whether the columns of a query follow each other in the result.
+  /// Returns whether the columns of a query are adjacent in the result.
   bool hasRows() const { return written.place + 1 == written.shape.size(); }
 };
 
@@ -116,7 +117,7 @@ std::optional<Product> productOf(EinsumOp op, Value weights) {
   return product;
 }
 
-/// Gives axes the names that `names` has, and new ones to those that it lacks.
+/// Renames axes by `names`, and adds new names for those that it lacks.
 void rename(Dimensions &dimensions, std::map<std::string, std::string> &names) {
   auto nameOf = [&](const std::string &axis) {
     return names.try_emplace(axis, "a" + std::to_string(names.size())).first->second;
@@ -133,11 +134,11 @@ void rename(Dimensions &dimensions, std::map<std::string, std::string> &names) {
   }
 }
 
-/// The axis that stands for the own ones of any width.
+/// The axis that stands for the own axes, whatever their width.
 constexpr const char *kColumns = "columns";
 
-/// What a product reads and where it puts it, each dimension by names that do not depend on what the program called its
-/// axes, and the sizes of those.
+/// The dimensions that a product reads and writes, as texts whose axis names do not depend on the names in the program,
+/// and the sizes of these axes.
 struct Form {
   std::vector<std::string> weights, values, result;
   std::map<std::string, int64_t> sizes;
@@ -160,7 +161,8 @@ Form formOf(const Product &product) {
   return form;
 }
 
-/// For each dimension of `model` which one of `dimensions` it is; nothing where they are not the same in some order.
+/// Returns for each dimension of `model` its number in `dimensions`; nothing if they are not a permutation of each
+/// other.
 std::optional<SmallVector<size_t>> orderOf(ArrayRef<std::string> dimensions, ArrayRef<std::string> model) {
   SmallVector<size_t> order;
   for (const std::string &wanted : model)
@@ -174,7 +176,7 @@ std::optional<SmallVector<size_t>> orderOf(ArrayRef<std::string> dimensions, Arr
   return order;
 }
 
-/// The dimensions in another order.
+/// Puts the dimensions into another order.
 void putInOrder(Apart &apart, ArrayRef<size_t> order) {
   Apart before = apart;
   for (auto [place, from] : llvm::enumerate(order)) {
@@ -188,14 +190,14 @@ void putInOrder(Apart &apart, ArrayRef<size_t> order) {
 
 Type elementOf(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType(); }
 
-/// Whether two products differ in what their values have of their own, and in the order of dimensions, at most.
+/// Returns whether two products differ at most in the values' own axes and in the order of dimensions.
 bool areAlike(const Product &one, const Product &other) {
   Form a = formOf(one), b = formOf(other);
   return a.weights == b.weights && a.sizes == b.sizes && orderOf(a.values, b.values) && orderOf(a.result, b.result) &&
          elementOf(one.value()) == elementOf(other.value()) && elementOf(one.result()) == elementOf(other.result());
 }
 
-/// Gives the dimensions of a product that is like another the order that they have there.
+/// Puts the dimensions of a product into the order of `model`, which is alike.
 void follow(Product &product, const Product &model) {
   Form own = formOf(product), wanted = formOf(model);
   putInOrder(product.read, *orderOf(own.values, wanted.values));
@@ -239,18 +241,19 @@ public:
       before.replaceAllUsesWith(arranged(product, part, product.written, before.getType(), true));
       offsets[first.written.place] += product.width();
     }
-    sortTopologically(EinsumOp(first.op)->getBlock()); // values may be made behind the first product
+    sortTopologically(EinsumOp(first.op)->getBlock()); // values may be computed after the first product
   }
 
 private:
-  /// The tensor with the own axes apart, in the order of the first product's dimensions, or, `back`, as it was.
+  /// Returns the tensor with the own axes apart, in the order of the first product's dimensions; with `back`, undoes
+  /// that.
   Value arranged(const Product &product, Value tensor, const Apart &apart, Type type, bool back) {
     if (apart.movesNothing())
       return tensor;
     Einsum spec = apart.moves;
     if (back)
       std::swap(spec.operands[0], *spec.result);
-    AxisSizes sizes; // of all but one of what a dimension is divided into
+    AxisSizes sizes; // of all but one of the axes that a dimension is divided into
     for (const Dimension &dimension : spec.operands[0])
       for (const std::string &axis : ArrayRef<std::string>(dimension.axes).drop_back())
         sizes[axis] = product.resolved.sizes.at(axis);
@@ -258,7 +261,7 @@ private:
                                sizes.empty() ? DictionaryAttr() : sizesTo(builder.getContext(), sizes), tensor);
   }
 
-  /// Sizes of axes that stand in no dimension of the operands alone.
+  /// Returns the sizes of axes that are not alone in a dimension of an operand.
   DictionaryAttr untold(const Einsum &spec) const {
     AxisSizes sizes;
     for (bool alone : {false, true})
@@ -307,7 +310,7 @@ bool skewer::joinProducts(const WeightSource &source) {
   if (products.size() < 2 ||
       llvm::any_of(products, [&](const Product &product) { return isMadeFrom(product.value(), products); }))
     return false;
-  // The first one, but for those whose columns are no rows of the result.
+  // The first product of the block leads, but products whose columns are rows of the result come before the others.
   llvm::sort(products, [](const Product &a, const Product &b) {
     bool ofRows = a.hasRows(), otherOfRows = b.hasRows();
     return ofRows != otherOfRows ? ofRows : EinsumOp(a.op)->isBeforeInBlock(b.op);

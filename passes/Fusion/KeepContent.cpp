@@ -1,4 +1,4 @@
-// attn-keep-content: the layer without its positions, to measure what they cost.
+// attn-keep-content: removes the positions from a layer, to measure what they cost.
 #include "mlir/IR/Builders.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "passes/Analysis/TermClass.h"
@@ -13,7 +13,7 @@ namespace skewer {
 
 namespace {
 
-/// The term that stays: the first of class content, else the first of all, since a score has at least one.
+/// Returns the term that stays: the first of class content, otherwise the first of all, since a score has at least one.
 skewer::attn::TermOp contentOf(skewer::attn::AttentionOp attention) {
   skewer::attn::TermOp first;
   for (auto term : attention.getScore().getOps<skewer::attn::TermOp>()) {
@@ -25,8 +25,8 @@ skewer::attn::TermOp contentOf(skewer::attn::AttentionOp attention) {
   return first;
 }
 
-/// The same layer with the softmax of its scores as weights; what was the sum of its weights is the logarithm of a
-/// softmax's.
+/// Makes the softmax of the scores the weights of the layer. The result that was the sum of the weights becomes the
+/// logarithm of the softmax's sum.
 void keepSoftmax(skewer::attn::AttentionOp attention) {
   if (attention.isPlainSoftmax())
     return;
@@ -64,7 +64,7 @@ struct KeepContent : skewer::impl::AttnKeepContentBase<KeepContent> {
     });
     for (Operation *term : positions)
       term->erase();
-    // What only prepared the tables of those terms goes with them.
+    // Operations that only prepared the tables of those terms go too.
     for (Operation &operation : llvm::make_early_inc_range(llvm::reverse(getOperation().getBody().front())))
       if (isOpTriviallyDead(&operation))
         operation.erase();

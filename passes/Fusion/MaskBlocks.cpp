@@ -1,4 +1,4 @@
-// Finds blocks of a map in a mask: by what each query sees along one axis of keys.
+// Finds blocks of a map in a mask, from the keys that each query sees along one key axis.
 #include "passes/Fusion/MaskBlocks.h"
 
 using namespace skewer;
@@ -6,12 +6,12 @@ using namespace skewer::attn;
 using namespace skewer::subscript;
 using llvm::ArrayRef;
 
-// Blocks see at most this share of the map. On an EPYC core with AVX-512, 8 heads of depth 32, blocks took of the time
-// of tiles that a mask leaves out: 64x64 in blocks of 8 with a halo of 3 0.63, 24x24 0.84, 21x21 in blocks of 7 (0.38
-// of the map) 0.87.
+// Blocks may see at most this share of the map. Measured on an EPYC core with AVX-512, 8 heads of depth 32, time of
+// blocks relative to tiles that a mask leaves out: 64x64 in blocks of 8 with a halo of 3 0.63, 24x24 0.84, 21x21 in
+// blocks of 7 (0.38 of the map) 0.87.
 static constexpr double kMostShare = 0.4;
 
-/// The keys that each block sees by the conjuncts of the two axes alone; nothing where one sees none.
+/// Returns the keys that each block sees by the conjuncts `own` of the two axes; nothing if a block sees none.
 static std::vector<subscript::Range> keysOfBlocks(ArrayRef<Expr> own, const BlockAxis &axis, const AxisSizes &sizes) {
   std::vector<subscript::Range> seen;
   int64_t rows = std::max(axis.rows, int64_t(1)), queries = sizes.at(axis.query), keys = sizes.at(axis.key);
@@ -30,7 +30,7 @@ static std::vector<subscript::Range> keysOfBlocks(ArrayRef<Expr> own, const Bloc
   return seen;
 }
 
-/// The fewest keys that move evenly with the blocks and hold what each of them sees.
+/// Returns the fewest keys that move evenly with the blocks and hold all that each block sees.
 static std::optional<BlockAxis> narrowest(ArrayRef<subscript::Range> seen, BlockAxis axis) {
   std::optional<BlockAxis> best;
   for (size_t n = 0; n + 1 < seen.size(); ++n) {
@@ -42,7 +42,8 @@ static std::optional<BlockAxis> narrowest(ArrayRef<subscript::Range> seen, Block
     }
     axis.first = low;
     axis.keys = high - low + 1;
-    // At borders blocks see less, and move by less: of two that hold as many keys the longer one is the blocks' own.
+    // At borders blocks see less, and move by less: of two results with as many keys, the one with the longer step fits
+    // the inner blocks.
     bool better = !best || axis.keys < best->keys || (axis.keys == best->keys && axis.step > best->step);
     if (axis.step > 0 && better)
       best = axis;
@@ -50,8 +51,8 @@ static std::optional<BlockAxis> narrowest(ArrayRef<subscript::Range> seen, Block
   return best;
 }
 
-/// The numbers by which an axis of `size` positions is divided, and that do not divide it. (By those that do, it has
-/// been taken apart.)
+/// Collects the numbers that divide positions of the axis, but do not divide its size. (For those that do, the axis has
+/// already been taken apart.)
 static void collectRagged(const Expr &e, const std::string &axis, int64_t size, std::set<int64_t> &rows) {
   for (const Expr &operand : e.operands())
     collectRagged(operand, axis, size, rows);
@@ -63,7 +64,7 @@ static void collectRagged(const Expr &e, const std::string &axis, int64_t size, 
     rows.insert(divisor);
 }
 
-/// The blocks of two axes that hold the fewest pairs.
+/// Returns the blocks of a query axis and a key axis that hold the fewest pairs.
 static std::optional<BlockAxis> blocksAlong(ArrayRef<Expr> conjuncts, const std::string &query, const std::string &key,
                                             const ScoreSpace &space, bool numbers, bool ragged) {
   int64_t size = space.sizes.at(query);
@@ -98,9 +99,9 @@ static std::optional<BlockAxis> blocksAlong(ArrayRef<Expr> conjuncts, const std:
 
 std::vector<BlockAxis> skewer::blocksOf(const Expr &mask, const ScoreSpace &space) {
   std::vector<Expr> conjuncts = conjunctsOf(mask);
-  // The number of a block is an axis of queries that keys do not have.
+  // The number of a block is a query axis that the keys lack.
   bool numbers = space.query.size() > space.key.size();
-  // What a last block lacks is not there to be read, either by a mask.
+  // The rows that the last block lacks cannot be read, not even by a mask.
   bool ragged = readNodes(mask).empty();
   std::vector<BlockAxis> blocks;
   for (const std::string &key : space.key)

@@ -1,4 +1,4 @@
-// attn-merge-features. Vectors whose features are several dimensions are vectors: tiles know one axis of them.
+// attn-merge-features: merges the feature dimensions of vectors into one, because tiles support one feature axis only.
 #include "passes/Fusion/MergeFeatures.h"
 #include "dialect/IR/Term.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -10,7 +10,7 @@ using namespace skewer::attn;
 using namespace skewer::subscript;
 
 namespace {
-/// Where the axes stand in a tensor: in dimensions that follow each other, in this order, and nothing else in those.
+/// The place of the axes in a tensor: consecutive dimensions that hold exactly these axes in this order.
 struct Run {
   size_t first = 0, count = 0; // of dimensions
 };
@@ -52,13 +52,13 @@ void merge(Dimensions &dimensions, const Run &run, const std::string &name) {
   dimensions.insert(dimensions.begin() + run.first, std::move(one));
 }
 
-/// Whether dimensions of run-time size, which lead, are outside.
+/// Returns whether the run has no dimension of run-time size; only leading dimensions have one.
 bool isKnown(Value tensor, const Run &run) {
   auto shape = cast<RankedTensorType>(tensor.getType()).getShape();
   return llvm::none_of(shape.slice(run.first, run.count), ShapedType::isDynamic);
 }
 
-/// The tensor with one dimension there; it is called what the tensor is.
+/// Returns the tensor with one dimension in place of the run, at the tensor's location.
 Value reshaped(OpBuilder &builder, Value tensor, const Run &run) {
   if (run.count == 1)
     return tensor;
@@ -67,7 +67,7 @@ Value reshaped(OpBuilder &builder, Value tensor, const Run &run) {
                            RankedTensorType::get(mergedShape(type.getShape(), run), type.getElementType()), tensor);
 }
 
-/// Sizes without those of axes that are one now, which operands tell.
+/// Returns the sizes without those of the merged axes, which operands tell now.
 DictionaryAttr without(DictionaryAttr given, const std::vector<std::string> &axes) {
   AxisSizes sizes = sizesFrom(given);
   for (const std::string &axis : axes)
@@ -75,7 +75,7 @@ DictionaryAttr without(DictionaryAttr given, const std::vector<std::string> &axe
   return given && !sizes.empty() ? sizesTo(given.getContext(), sizes) : DictionaryAttr();
 }
 
-/// What a term contracts.
+/// Merges the axes that a term contracts.
 void mergeContracted(TermOp term, OpBuilder &builder) {
   auto said = termOf(term);
   ResolvedEinsum resolved = said->einsum;
@@ -107,7 +107,7 @@ void mergeContracted(TermOp term, OpBuilder &builder) {
   term.setSizesAttr(without(term.getSizesAttr(), axes));
 }
 
-/// The values' own axes. Their names are what is left of the result's when leading axes and queries are taken away.
+/// Merges the values' own axes. Their names are those of the result without leading axes and queries.
 void mergeValues(AttentionOp attention, const ScoreSpace &space, OpBuilder &builder) {
   if (space.value.size() < 2 || !attention.getValues().getOps<TermOp>().empty())
     return;

@@ -1,5 +1,5 @@
-// The axes of an attention's positions: queries and keys of a map by their factors, and groups of heads that share keys
-// as leading axes.
+// Names the axes of an attention's positions: divides queries and keys of a map into its axes, and makes groups of
+// heads that share keys a leading axis.
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Fusion/AttentionCandidate.h"
 #include "passes/Fusion/Factorise.h"
@@ -65,7 +65,8 @@ bool AttentionCandidate::factorise() {
       domain[axis] = {0, size - 1};
   if (mask)
     mask = simplify(substitute(*mask, positions), domain);
-  // Of the values, whole axes are read: what the mask implies of one of them (j mod 2 == 0) must not take it away.
+  // The values must read whole axes: the mask may imply something about one of them (j mod 2 == 0), but must not remove
+  // it.
   std::set<const Expr *> ofValues;
   for (const Factor &factor : value.factors)
     for (const Expr &subscript : factor.subscripts)
@@ -80,14 +81,15 @@ bool AttentionCandidate::factorise() {
   return true;
 }
 
-/// Heads that share their keys look like queries, outside of those that positions count. Where the heads have rows
-/// enough they become a leading axis: then positions are whole again, and what is known of masks and offsets of one
-/// head serves. Without anything that tells queries of a head apart they stay together, one row after the other.
+/// Makes heads that share their keys a leading axis. They look like a query axis outside of those that count positions.
+/// If the heads have enough rows, positions are whole again with the leading axis, and what is known of masks and
+/// offsets of one head applies. If no index relates queries to keys, heads and queries stay together, one row after the
+/// other.
 void AttentionCandidate::leadWithGroups() {
   int64_t rows = 1;
   for (size_t k = 1; k < query.size(); ++k)
     rows *= sizes[query[k]];
-  // What the axes of queries that share an index with a key are.
+  // The query axes that share an index expression with a key axis.
   std::set<std::string> meeting;
   for (const Expr *e : expressions()) {
     std::set<std::string> symbols = symbolsOf(*e);
@@ -95,7 +97,7 @@ void AttentionCandidate::leadWithGroups() {
       llvm::copy_if(query, std::inserter(meeting, meeting.end()),
                     [&](const std::string &axis) { return symbols.count(axis) > 0; });
   }
-  // What depends on the query alone has been summed up over flat positions.
+  // Terms that depend on the query alone have already been summed over flat positions.
   if (query.size() <= key.size() || rows < kRowsOfHead || !queryOnly.empty() || meeting.empty() ||
       meeting.count(query.front()))
     return;

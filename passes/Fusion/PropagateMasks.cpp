@@ -1,7 +1,7 @@
 // attn-propagate-masks: a softmax's mask guards the einsums that only that softmax reads.
 //
-// Elements off the mask are don't-care, and 0 is as good as any: so the mask is an ordinary guard, which the verifier
-// and the algebra know about, and the program still means what it says.
+// The elements outside the mask do not matter, and 0 is as good as any number. So the mask becomes an ordinary guard,
+// which the verifier and the algebra know, and the program keeps its meaning.
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 #include "passes/Analysis/AxisProducts.h"
@@ -25,7 +25,7 @@ struct PropagateMasks : skewer::impl::AttnPropagateMasksBase<PropagateMasks> {
     llvm::DenseSet<Value> done;
     getOperation().walk([&](Operation *op) {
       auto rows = rowReductionOf(op);
-      // A softmax and the logsumexp of the same scores throw the same elements away.
+      // A softmax and the logsumexp of the same scores ignore the same elements.
       bool alike = rows && llvm::all_of(rows->input.getUsers(), [&](Operation *other) {
                      auto others = rowReductionOf(other);
                      return others && *others == *rows;
@@ -37,7 +37,7 @@ struct PropagateMasks : skewer::impl::AttnPropagateMasksBase<PropagateMasks> {
     });
   }
 
-  /// The mask over d0, d1, …, the dimensions of the score.
+  /// Returns the mask over d0, d1, …, the dimensions of the score.
   static std::optional<Expr> maskByDimension(const RowReduction &rows) {
     if (!rows.mask)
       return std::nullopt;
@@ -61,7 +61,7 @@ struct PropagateMasks : skewer::impl::AttnPropagateMasksBase<PropagateMasks> {
     return substitute(*mask, dimensions);
   }
 
-  /// Whether the einsum reads no element that its operands lack, at all positions.
+  /// Returns whether the einsum reads its operands inside their bounds at all positions.
   static bool readsInside(EinsumOp einsum, const ResolvedEinsum &resolved, const Domain &domain) {
     for (auto [operand, subscripts] : llvm::zip(einsum.getInputs(), resolved.subscripts))
       for (auto [size, subscript] : llvm::zip(shapeOf(operand), subscripts)) {
@@ -72,7 +72,7 @@ struct PropagateMasks : skewer::impl::AttnPropagateMasksBase<PropagateMasks> {
     return true;
   }
 
-  /// `value` is used by nothing but what the mask is of.
+  /// Adds the mask to the einsums below `value`, whose only use is under the mask.
   static void propagate(Value value, const Expr &mask) {
     Operation *op = value.getDefiningOp();
     if (!op)
@@ -98,7 +98,8 @@ struct PropagateMasks : skewer::impl::AttnPropagateMasksBase<PropagateMasks> {
     Expr guard = simplify(substitute(mask, axes), domain);
     if (guard.isConstant())
       return;
-    // A product that is computed where it is read would become a tensor of its own by what is known at run time alone.
+    // A product without a contraction is computed where it is read. A guard that is known at run time only would make
+    // it a tensor of its own.
     if (resolved.contracted.empty() && einsum.getIndices().empty() && !readsOf(guard).empty())
       return;
     if (resolved.guard)

@@ -1,4 +1,4 @@
-// Positions are what is compared with the key: differences and inequalities in which a dimension meets it.
+// Finds positions: the dimensions that differences and inequalities compare with the key.
 #include "passes/Fusion/QueryDimensions.h"
 #include "dialect/Subscript/Analysis.h"
 #include "passes/Analysis/AxisProducts.h"
@@ -11,14 +11,14 @@ using namespace skewer::subscript;
 
 static std::string nameOf(size_t dimension) { return "w" + std::to_string(dimension); }
 
-/// A sum, taken apart: the coefficients of dimensions, and all that it holds.
+/// A sum, taken apart: the coefficients of its dimensions, and all the dimensions in it.
 struct QueryDimensions::Sum {
   std::map<size_t, int64_t> coefficients;
   std::set<size_t> dimensions;
   bool key = false, affine = true;
 };
 
-/// The last dimension beside that of the keys: of many rows, if there is such.
+/// Returns the last dimension that is not the key dimension: one of several rows, if there is one.
 static size_t lastQuery(const std::vector<int64_t> &shape, size_t keyDimension) {
   size_t last = shape.size() - (keyDimension + 1 == shape.size() ? 2 : 1);
   for (size_t k = shape.size(); k-- > 0;)
@@ -71,7 +71,7 @@ QueryDimensions::QueryDimensions(const WeightSource &source, const WeightUses &u
     visit(simplify(substitute(*mask, axesOf(named, *sizes)), domain));
 }
 
-/// The axes of the score's dimensions, as functions of their indices.
+/// Returns the axes of the score's dimensions, as functions of their indices.
 Substitution QueryDimensions::axesOf(const Dimensions &dimensions, const AxisSizes &sizes) const {
   Substitution axes;
   for (auto [k, dimension] : llvm::enumerate(dimensions))
@@ -97,7 +97,7 @@ void QueryDimensions::addOperand(const std::vector<Expr> &subscripts) {
     keyOperands.push_back(std::move(operand));
 }
 
-/// Values, and tables that are added to them.
+/// Adds the values, and tables that are added to them.
 void QueryDimensions::addProduct(EinsumOp product, Value weights) {
   ResolvedEinsum einsum = resolve(product);
   auto place = llvm::find(product.getInputs(), weights);
@@ -176,8 +176,8 @@ void QueryDimensions::add(Sum &sum, const Expr &e, int64_t factor) {
     visit(e);
 }
 
-/// One dimension against the key is a position. Of several, those that are strides of one row-major position: the last
-/// one, and others that count its rows.
+/// Adds the positions of the sum. A single dimension compared with the key is a position. Of several, those are
+/// positions that are strides of one row-major position: the last one, and others that count its rows.
 void QueryDimensions::close(const Sum &sum) {
   if (!sum.key)
     return;

@@ -1,5 +1,5 @@
-// attn-raise-softplus. A sigmoid below exp(-87.3) is smaller than 2^-126, and counts as 0, whose logarithm is -inf: one
-// such gate, and every running sum of logarithms behind it is no number. exp(88.8) is infinite likewise.
+// attn-raise-softplus. A sigmoid below exp(-87.3) is smaller than 2^-126 and counts as 0, whose logarithm is -inf.
+// After one such gate, every running sum of logarithms is no finite number. exp(88.8) is infinite likewise.
 #include "passes/Fusion/RaiseSoftplus.h"
 #include "dialect/IR/Attn.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -14,7 +14,7 @@ using namespace mlir;
 using namespace skewer;
 
 namespace {
-/// The exponent x of a sum 1 + exp(x); null where it is none.
+/// Returns the exponent x of a sum 1 + exp(x); null if the sum has another form.
 Value exponentOf(Value sum) {
   auto add = sum.getDefiningOp<arith::AddFOp>();
   for (unsigned side : {0u, 1u}) {
@@ -26,8 +26,8 @@ Value exponentOf(Value sum) {
   return {};
 }
 
-/// max(x, 0) + log(1 + exp(-|x|)). The logarithm is 2 artanh(e / (2 + e)), of whose series what is left behind nine
-/// terms is below the digits of f32.
+/// Computes max(x, 0) + log(1 + exp(-|x|)). The logarithm is 2 artanh(e / (2 + e)); the rest of its series after nine
+/// terms is below the precision of f32.
 Value softplus(ImplicitLocOpBuilder &b, Value x) {
   auto number = [&](double value) { return numberLike(b, b.getLoc(), x, value); };
   Value power = math::ExpOp::create(b, arith::NegFOp::create(b, math::AbsFOp::create(b, x)));

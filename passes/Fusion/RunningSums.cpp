@@ -1,5 +1,6 @@
-// attn-raise-running-sums. Positions that are sums of gates (CoPE, arXiv:2405.18719), decays that are sums of steps
-// (Mamba-2's dual form, arXiv:2405.21060): code without a cumulative sum multiplies with a triangle of ones instead.
+// attn-raise-running-sums: finds running sums in code without a cumulative sum, which multiplies with a triangle of
+// ones instead. Examples: positions that are sums of gates (CoPE, arXiv:2405.18719), decays that are sums of steps
+// (Mamba-2's dual form, arXiv:2405.21060).
 #include "passes/Fusion/RunningSums.h"
 #include "dialect/IR/Attn.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -12,10 +13,10 @@ using namespace skewer::attn;
 using namespace skewer::subscript;
 
 namespace {
-/// Where a square matrix has ones: row <= column + by, or column <= row + by; zeros everywhere else.
+/// The place of the ones in a square matrix: row <= column + by, or column <= row + by; all other elements are zeros.
 struct Triangle {
-  bool isUpper; // the former
-  int64_t by;   // 0, or -1 where the diagonal is 0 too
+  bool isUpper; // the first form
+  int64_t by;   // 0, or -1 if the diagonal is 0 too
   Expr condition(const Expr &row, const Expr &column) const {
     const Expr &low = isUpper ? row : column, &high = isUpper ? column : row;
     return by ? less(low, high) : lessEqual(low, high);
@@ -35,7 +36,7 @@ std::optional<Triangle> triangleOf(Value tensor) {
       return std::nullopt;
     ones.push_back(!element.isZero());
   }
-  // The corner tells which, and the first element whether the diagonal is one.
+  // The corner tells the form, and the first element whether the diagonal is one.
   Triangle triangle{ones[size - 1], ones[0] ? 0 : -1};
   for (int64_t row = 0; row < size; ++row)
     for (int64_t column = 0; column < size; ++column) {
@@ -46,7 +47,8 @@ std::optional<Triangle> triangleOf(Value tensor) {
   return triangle;
 }
 
-/// Without the operand, whose axes are one that is summed over and one of the result that nothing else has.
+/// Removes a triangle operand and adds its condition. One axis of the triangle is summed over; the other is an axis of
+/// the result that no other operand has.
 bool raise(EinsumOp op) {
   ResolvedEinsum resolved = resolve(op);
   if (op.getInputs().size() < 2 || !resolved.spec.result || resolved.contracted.size() != 1 || resolved.guard ||
