@@ -1,4 +1,4 @@
-// Finds the vector that each factor of a contraction belongs to.
+// Finds the vector that each factor of a contraction belongs to, and multiplies them.
 #include "passes/Fusion/ScaleVectors.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "passes/Fusion/BuildEinsum.h"
@@ -25,8 +25,8 @@ Value VectorScaling::product(const std::vector<Factor> &factors, const std::vect
     if (known.factors.size() == factors.size() &&
         std::equal(factors.begin(), factors.end(), known.factors.begin(), isSame))
       return known.tensor;
-  // The contraction's axes are among the result's here. A quotient stays one: the inverse of a number above 2^126 would
-  // be 0.
+  // Here the contraction's axes are axes of the result. A quotient stays a quotient: the inverse of a number above
+  // 2^126 would be 0.
   Summand summand(term.location), divisor(term.location);
   std::vector<int64_t> shape;
   for (const std::string &axis : axes) {
@@ -35,7 +35,7 @@ Value VectorScaling::product(const std::vector<Factor> &factors, const std::vect
     shape.push_back(size == kRuntime ? ShapedType::kDynamic : size);
   }
   for (Factor factor : factors) {
-    // What is stored in fewer bits is widened by the product.
+    // The product widens elements that are stored in fewer bits.
     Type element = cast<RankedTensorType>(factor.operand.getType()).getElementType();
     if (!element.isF32() && !(element.isF16() || element.isBF16()))
       return {};
@@ -44,7 +44,7 @@ Value VectorScaling::product(const std::vector<Factor> &factors, const std::vect
   auto type = RankedTensorType::get(shape, builder.getF32Type());
   Value result = buildEinsum(builder, summand, axes, type);
   if (result && !divisor.factors.empty()) {
-    // Ones tell the sizes that the divisor has not.
+    // Ones tell the sizes that the divisor lacks.
     Factor ones{numberLike(builder, term.location, result, 1), {}};
     for (const std::string &axis : axes)
       ones.subscripts.push_back(Expr::symbol(axis));
@@ -57,8 +57,8 @@ Value VectorScaling::product(const std::vector<Factor> &factors, const std::vect
   return result;
 }
 
-/// A factor that neither query nor key nor the contraction decides, taken off the tensor that it multiplies: the scale
-/// of a head, say. Keys are then what lies in memory.
+/// Takes a factor that depends on neither query nor key nor contracted axes (the scale of a head) off the vector that
+/// it multiplies. The keys are then read as they lie in memory.
 bool VectorScaling::takeScaleOff(Factor &vector, const Domain &domain, std::vector<Factor> &scales) const {
   auto product = vector.operand.getDefiningOp<arith::MulFOp>();
   for (unsigned side : {0u, 1u}) {
@@ -83,7 +83,7 @@ bool VectorScaling::takeScaleOff(Factor &vector, const Domain &domain, std::vect
 
 bool VectorScaling::move(Summand &term) { return moveScales(term, true) || moveScales(term, false); }
 
-/// Which of two vectors a scale may be multiplied into: the query's where either would do; -1: neither.
+/// Returns the vector that a scale may be multiplied into, the query's if both fit; -1 if neither does.
 static int sideOf(const Factor &scale, const std::vector<Factor> &vectors) {
   auto hasAny = [](const std::set<std::string> &symbols, const std::string &side) { return symbols.count(side) > 0; };
   std::set<std::string> symbols = symbolsOfFactor(scale);
@@ -98,13 +98,13 @@ static int sideOf(const Factor &scale, const std::vector<Factor> &vectors) {
   return side;
 }
 
-/// The product of a vector and its scales as one operand; nothing where it would read outside some of them.
+/// Returns the product of a vector and its scales as one operand; nothing if an operand would be read out of bounds.
 std::optional<Factor> VectorScaling::scaledVector(const std::vector<Factor> &factors, const Domain &domain,
                                                   const Summand &term) {
   std::set<std::string> used;
   for (const Factor &factor : factors) {
     used.merge(symbolsOfFactor(factor));
-    // Every position has a product, also one that a guard or a mask hides.
+    // Each position has a product, even if a guard or a mask hides it.
     for (auto [subscript, extent] : llvm::zip(factor.subscripts, shapeOf(factor.operand)))
       if (extent != kRuntime && proveWithin(subscript, {0, extent - 1}, domain).outcome != Proof::Proven)
         return std::nullopt;

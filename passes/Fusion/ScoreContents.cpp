@@ -1,4 +1,4 @@
-// Looking at the summands of elements of a score.
+// Answers the questions of ScoreContents from the summands of elements of a score.
 #include "passes/Fusion/ScoreContents.h"
 #include "passes/Analysis/BiasKind.h"
 #include "passes/Analysis/Elementwise.h"
@@ -67,7 +67,7 @@ bool ScoreContents::isSmall(const ElementOf &element, bool takesTables) {
 
 bool ScoreContents::isBracket(const ElementOf &element) { return summandsOf(element).size() > 1 && !holds(element); }
 
-/// Of the axes whose size is known.
+/// Returns the number of elements over the axes whose size is known.
 double ScoreContents::elements(const std::set<std::string> &axes) const {
   double count = 1;
   for (const std::string &axis : axes)
@@ -131,7 +131,7 @@ bool ScoreContents::scalesPairs(const Summand &summand, const Factor &factor) co
 }
 
 bool ScoreContents::isContent(const Summand &summand) const {
-  // A single query's vector is read at no position that could tell.
+  // A single query's vector is read at no index that could appear in a subscript.
   auto range = domain.find(query);
   bool single = range != domain.end() && range->second.low == range->second.high;
   return !summand.contracted.empty() && llvm::any_of(summand.factors, [&](const Factor &factor) {

@@ -1,4 +1,4 @@
-// The cut through the arithmetic: backwards from the scores, operation by operation, until what is left are sums.
+// Finds the cut through the arithmetic: walks backwards from the scores, operation by operation, until sums are left.
 #include "passes/Fusion/ScoreFunction.h"
 #include "dialect/IR/ElementFunction.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -12,22 +12,23 @@ using namespace skewer;
 using namespace skewer::attn;
 using namespace skewer::subscript;
 
-// gelu by its polynomial and tanh is 12 operations; what is larger is not looked at for ever.
+// gelu by its polynomial and tanh has 12 operations; the limit keeps the search short.
 static constexpr int kMostSteps = 64;
-// A content, and what meets it: a decay, a gate, a bias behind the function.
+// A content and a second sum: a decay, a gate, a bias behind the function.
 static constexpr size_t kUsualSums = 2;
-// Where what the text brackets is computed for each query and key: a difference of times, one of gates, a mask.
+// The limit if brackets of the program are computed for each query and key: a difference of times, one of gates, a
+// mask.
 static constexpr size_t kMostSums = 6;
-// Summands behind a function: published layers have up to 7 terms.
+// Summands behind a function. Published layers have up to 7 terms.
 static constexpr size_t kMostParts = 16;
 
 static bool isSame(const ElementOf &a, const ElementOf &b) { return a.tensor == b.tensor && a.at == b.at; }
 
-/// One operation backwards.
+/// One step backwards from an element, through one operation or a chain of index maps.
 struct ScoreFunction::Step {
-  std::optional<double> number; // it is this
+  std::optional<double> number; // the element is this number
   Operation *arithmetic = nullptr;
-  std::vector<ElementOf> operands; // of the arithmetic; or the one that is moved to it, times `scale`
+  std::vector<ElementOf> operands; // of the arithmetic; or the single source of an index map, times `scale`
   double scale = 1;
   Expr guard = 1;
   bool isLeaf() const { return !number && operands.empty(); }
@@ -53,7 +54,7 @@ struct ScoreFunction::Step {
     step.guard = summand.guard;
     if (!summand.contracted.empty())
       return step;
-    // What is repeated along a run-time size is an einsum with ones.
+    // A tensor that is repeated along a run-time size is an einsum with ones.
     llvm::erase_if(summand.factors, [&](const Factor &factor) {
       auto one = splatValue(factor.operand);
       step.scale *= one.value_or(1);
@@ -72,7 +73,7 @@ class ScoreFunctionFinder {
 public:
   ScoreFunctionFinder(ScoreContents contents, const Domain &domain) : contents(std::move(contents)), domain(domain) {}
 
-  /// Elements that are 0 where guards below them do not hold: those guards are of the whole.
+  /// Takes the guards of elements that make the whole 0 where the guards do not hold: they become guards of the whole.
   void takeGuards(const ElementOf &element) {
     ScoreFunction::Step step = ScoreFunction::Step::of(element, domain);
     zeros.push_back(element);
@@ -82,15 +83,15 @@ public:
     }
     if (step.isLeaf())
       inside = logicalAnd(inside, step.guard);
-    // What a condition took away takes no part in products.
+    // Products with elements that a condition sets to 0 are 0.
     if (isa_and_nonnull<arith::NegFOp, arith::MulFOp, arith::DivFOp>(step.arithmetic))
       takeGuards(step.operands[0]);
     if (isa_and_nonnull<arith::MulFOp>(step.arithmetic))
       takeGuards(step.operands[1]);
   }
 
-  /// `keepsSums`: what is a sum already is taken apart last; so a decay stays one beside what is behind a function.
-  /// `most`: how many sums there may be; of more than two the first that are found.
+  /// Finds a cut with at most `most` sums; of cuts with more than two sums it takes the first. With `keepsSums`, an
+  /// element that already is a sum is taken apart last, so that a decay stays a sum next to the argument of a function.
   std::optional<std::vector<ElementOf>> cut(const ElementOf &root, bool keepsSums = false, size_t most = kUsualSums) {
     std::vector<ElementOf> front{root};
     std::optional<std::vector<ElementOf>> several;
@@ -117,25 +118,26 @@ public:
     return several;
   }
 
-  /// Whether each of these sums is one whose terms are no larger than the scores but for tables of offsets.
+  /// Returns whether each element is a sum whose terms are no larger than the scores, except for tables of offsets.
   bool areSmall(const std::vector<ElementOf> &front) {
     return llvm::all_of(front, [&](const ElementOf &element) { return contents.isSmall(element, true); });
   }
-  /// Whether the scores are a sum of terms as they are.
+  /// Returns whether the scores are a sum of terms as they are.
   bool isPlain(const ElementOf &root) { return contents.isSum(root) && contents.isSmall(root, true); }
-  /// What is computed for each query and key is no term, and scores of positions alone may be a function too.
+  /// From now on a tensor that is computed for each query and key is no term, and scores of positions alone may be a
+  /// function too.
   void keepNothing(const ElementOf &root) {
     strict = true;
     needsContent = contents.holds(root);
   }
 
-  /// Where all else fails, what arithmetic makes of offsets alone is not taken apart: a power whose base a head has.
+  /// The last resort: keeps arithmetic on offsets alone as one table, such as a power whose base depends on the head.
   std::optional<std::vector<ElementOf>> cutAtTables(const ElementOf &root) {
     contents.tables = true;
     return cut(root);
   }
 
-  /// The summands of an element that is a sum as it is written; not many more than are of use.
+  /// Collects the summands of an element that is a sum as it is written; stops soon after kMostParts.
   void flatten(const ScaledElement &element, std::vector<ScaledElement> &parts) {
     if (parts.size() > kMostParts)
       return;
@@ -144,7 +146,7 @@ public:
       flatten({step.operands[operand], element.scale * factor}, parts);
     };
     if (isa_and_nonnull<arith::AddFOp, arith::SubFOp>(step.arithmetic)) {
-      // What the text brackets without a product is one summand.
+      // A bracket of the program without a product is one summand.
       bool holds[2] = {contents.holds(step.operands[0]), contents.holds(step.operands[1])};
       for (unsigned operand : {0u, 1u}) {
         double sign = operand && isa<arith::SubFOp>(step.arithmetic) ? -1 : 1;
@@ -166,7 +168,7 @@ public:
         return below(operand, *number);
     parts.push_back(element);
   }
-  /// f(sum) + other terms: the summand that is no sum itself goes to the front.
+  /// Handles f(sum) + other terms: puts the summand that is not itself a sum to the front.
   std::optional<std::vector<ScaledElement>> curvedFirst(const ElementOf &root) {
     std::vector<ScaledElement> parts;
     flatten({root, 1}, parts);
@@ -185,7 +187,7 @@ public:
   Expr inside = 1;
 
 private:
-  /// Guards are taken away from the whole, or else are none of the function's business.
+  /// Returns the step. An element with a guard that is not taken from the whole counts as a leaf.
   ScoreFunction::Step stepOf(const ElementOf &element) const {
     ScoreFunction::Step step = ScoreFunction::Step::of(element, domain);
     bool zero = llvm::any_of(zeros, [&](const ElementOf &known) { return isSame(known, element); });
@@ -195,7 +197,7 @@ private:
     Operation *first = a.tensor.getDefiningOp(), *second = b.tensor.getDefiningOp();
     return first != second && second->isBeforeInBlock(first);
   }
-  /// Which of them is taken apart next; the last to be computed, since it may be made of the others.
+  /// Returns the element to take apart next: the last computed, since it may depend on the others.
   std::optional<size_t> lastOf(const std::vector<ElementOf> &front, bool keepsSums) {
     std::optional<size_t> last;
     for (auto [number, element] : llvm::enumerate(front))
@@ -262,8 +264,8 @@ bool ScoreFunction::takeCurved(ScoreFunctionFinder &finder, bool small) {
   return true;
 }
 
-/// First without what is as large as the scores in memory: a bracket of the text that query and key both have a say in
-/// is part of the function.
+/// Searches the cuts in order of preference, first those without tensors in memory as large as the scores: a bracket of
+/// the program that depends on query and key is then part of the function.
 bool ScoreFunction::search(ScoreFunctionFinder &finder) {
   auto cut = finder.cut(root);
   if (take(finder, cut, true) || (!cut && takeCurved(finder, true)) || take(finder, finder.cut(root, true), true))
@@ -291,7 +293,7 @@ bool ScoreFunction::isIdentity() const {
   return sums.size() == 1;
 }
 
-/// The operation, or what a function that it names is made of, on single numbers.
+/// Clones the operation, or emits the function that it names, on single numbers.
 static Value clonedOn(OpBuilder &builder, Operation *op, IRMapping &operands) {
   if (auto apply = dyn_cast<ApplyOp>(op)) {
     SmallVector<Value> arguments;

@@ -1,4 +1,4 @@
-// How often each sum below a tensor would be written out.
+// Counts how often an expansion would write out each sum below a tensor.
 #include "passes/Fusion/SharedSums.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "passes/Fusion/Views.h"
@@ -12,7 +12,7 @@ using namespace skewer::attn;
 static constexpr size_t kMostSummands = 8;
 
 namespace {
-/// Goes where an expansion goes, but through each tensor once.
+/// Visits the tensors that an expansion visits, but each one once.
 struct Counting {
   size_t summands(Value tensor) {
     auto [known, fresh] = counts.insert({tensor, 1});
@@ -28,7 +28,7 @@ struct Counting {
   }
 
   static bool isLookedThrough(Operation *op) {
-    // What is repeated along a run-time size is an einsum with ones.
+    // A tensor that is repeated along a run-time size is an einsum with ones.
     if (isa<EinsumOp>(op))
       return llvm::count_if(op->getOperands(), [](Value operand) { return !splatValue(operand); }) == 1;
     return isa<arith::AddFOp, arith::SubFOp, arith::NegFOp, arith::MulFOp, arith::DivFOp, ApplyOp>(op) || mapOf(op);

@@ -1,4 +1,4 @@
-// Writes an attention whose positions are divided.
+// Writes an attention with divided positions.
 #include "passes/Fusion/SplitAttention.h"
 #include "dialect/IR/Term.h"
 #include "mlir/IR/Builders.h"
@@ -46,7 +46,7 @@ public:
     this->mask = simplify(this->mask, after);
   }
 
-  /// False where the result cannot be written, or the mask hides everything.
+  /// Rewrites the attention; returns false if the result cannot be written, or the mask hides everything.
   bool rewrite() {
     if (mask.isConstant(0))
       return false;
@@ -81,13 +81,13 @@ public:
   }
 
 private:
-  /// These sizes, and those of the axes as they are now.
+  /// Returns these sizes, with the new sizes of the divided axes.
   AxisSizes with(AxisSizes all) const {
     for (const auto &[axis, size] : sizes)
       all[axis] = size;
     return all;
   }
-  /// A conjunct of positions as one of a class's. An interval of differences is one of steps.
+  /// Returns a conjunct on positions as a conjunct within a class. An interval of differences becomes one of steps.
   Expr withinClass(const Expr &conjunct, const Domain &domain) const {
     auto interval = split.isChunk ? std::nullopt : asOffsetInterval(conjunct, split.query, split.key, domain);
     if (!interval)
@@ -104,7 +104,7 @@ private:
     Einsum spec;
     Domain domain = domainOf(all, space);
     for (const std::string &axis : space.value)
-      domain.erase(axis); // one of a single element would be the constant 0, and the result's alone
+      domain.erase(axis); // an axis of one element would become the constant 0, and be in the result alone
     for (auto [operand, subscripts] : llvm::zip(operands, resolved.subscripts)) {
       Dimensions dimensions;
       for (auto [subscript, extent] : llvm::zip(subscripts, shapeOf(operand)))
@@ -114,7 +114,7 @@ private:
     return spec;
   }
 
-  /// A query becomes the product of its class and its place in that.
+  /// Replaces the query axis by the product of its class and its place in the class.
   void splitAxes(Dimension &dimension) const {
     auto place = llvm::find(dimension.axes, split.query);
     if (place == dimension.axes.end())
@@ -147,7 +147,7 @@ private:
         [&](OpBuilder &builder, Type type, Value numbers) { return together(builder, dimensions, type, numbers); });
   }
 
-  /// A dimension of those of the axes that there still are.
+  /// Adds a dimension of those axes that still exist.
   void add(const std::vector<std::string> &axes, Dimensions &dimensions, SmallVector<int64_t> &shape) {
     Dimension dimension;
     int64_t size = 1;
@@ -160,7 +160,7 @@ private:
     shape.push_back(size);
   }
 
-  /// The numbers of rows in the order of queries.
+  /// Rearranges the row numbers into the order of the queries.
   Value together(OpBuilder &builder, Dimensions dimensions, Type type, Value rows) {
     dimensions.pop_back();
     Einsum spec;
@@ -180,7 +180,7 @@ private:
   const ScoreSpace &space;
   Split split;
   std::string own;
-  AxisSizes sizes; // of the axes as they will be
+  AxisSizes sizes; // of the axes after the division
   Substitution moved;
   Expr mask = 1;
 };

@@ -1,9 +1,9 @@
-// attn-split-blocks. Blocks of a map that see what lies around them (HaloNet, arXiv:2103.12731, as a mask over whole
-// maps): which block a query is in becomes a leading axis, and the keys are those of the block and its halo.
+// attn-split-blocks. For blocks of a map that see their surroundings (HaloNet, arXiv:2103.12731, as a mask over whole
+// maps): the number of a query's block becomes a leading axis, and the keys become those of the block and its halo.
 //
-// Keys of a halo that are outside the map are masked; they are read through views that have 0 there, so that tables by
-// key - query stay what they are at the borders. Where blocks do not divide the map, the last ones are filled up with
-// queries that are 0, and what comes of those is cut off behind the attention.
+// Keys of a halo that lie outside the map are masked. They are read through views that have 0 there, so that tables by
+// key - query stay the same at the borders. If blocks do not divide the map, queries of 0 fill the last blocks, and a
+// view behind the attention cuts their results off.
 #include "dialect/IR/Term.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
@@ -20,7 +20,7 @@ using namespace skewer::subscript;
 namespace {
 struct Block {
   BlockAxis axis;
-  std::string leading; // what its number is called from now on
+  std::string leading; // the name of the block number's axis
 };
 
 class BlockSplitting {
@@ -45,7 +45,7 @@ private:
     return !blocks.empty();
   }
 
-  /// The axes as they will be, what stands for those that there were, and the mask.
+  /// Sets the new axes, the expressions for the old axes, and the mask.
   void rename(const Expr &mask) {
     std::vector<std::string> taken = before->namesTaken();
     sizes = space.sizes;
@@ -87,8 +87,8 @@ private:
     this->mask = simplify(logicalAnd(substitute(mask, moved), inside), domain);
   }
 
-  /// An operand through a view of the blocks' keys, or queries, 0 outside the map, which `guard` says; null where it
-  /// cannot be read so.
+  /// Reads an operand through a view of the blocks' keys, or queries, that is 0 outside the map, where `guard` does not
+  /// hold. Returns null if the operand cannot be read so.
   Value viewOf(Value operand, ArrayRef<Expr> subscripts, const std::vector<std::string> &positions, const Expr &guard,
                const std::vector<std::string> &rest, const AxisSizes &all, Dimensions &dimensions) {
     Einsum spec;
@@ -146,14 +146,14 @@ private:
     return leading;
   }
 
-  /// The axes of queries, as they were, along which the last block is filled up.
+  /// Returns the old query axes whose last block is filled up.
   std::vector<std::string> axesFilledUp() const {
     std::vector<std::string> axes;
     for (const auto &[axis, condition] : there)
       axes.push_back(axis);
     return axes;
   }
-  /// Whether queries that are not there read something too.
+  /// Returns whether the operand is read inside its bounds even for queries that only fill up a block.
   bool isWithin(ArrayRef<Expr> subscripts, Value operand, const AxisSizes &all) const {
     Domain within = domainOf(all);
     return llvm::all_of(llvm::zip(subscripts, shapeOf(operand)), [&](const auto &pair) {
@@ -163,7 +163,7 @@ private:
     });
   }
 
-  /// Where one operand is read from now on. False where it would be read outside.
+  /// Writes how one operand is read from now on; returns false if it would be read out of bounds.
   bool writeOperand(const ResolvedEinsum &resolved, unsigned number, Value operand,
                     const std::vector<std::string> &rest, const AxisSizes &all, const std::optional<Expr> &guard,
                     Einsum &spec, Value &read) {
@@ -216,7 +216,7 @@ private:
     return all;
   }
 
-  /// What each term becomes; nothing is changed but for views, which are taken back where something fails.
+  /// Writes the new terms. Changes nothing but views, which are removed again if a step fails.
   bool writeTerms() {
     for (const std::vector<Term> *side : {&before->score, &before->values})
       for (const Term &term : *side)
@@ -307,7 +307,7 @@ private:
     return true;
   }
 
-  /// The numbers of rows in the order of queries.
+  /// Rearranges the row numbers into the order of the queries.
   Value together(OpBuilder &builder, const Dimensions &ofRows, Type type, Value rows) {
     Einsum spec;
     spec.operands = {ofRows};
@@ -325,7 +325,7 @@ private:
     return cutOff(builder, dimensions, whole, all);
   }
 
-  /// The type of what has rows for the queries that fill up blocks too.
+  /// Returns the type with rows for the queries that fill up blocks too.
   RankedTensorType shapeFilledUp(const Dimensions &dimensions, RankedTensorType type) const {
     SmallVector<int64_t> shape(type.getShape());
     for (auto [dimension, extent] : llvm::zip(dimensions, shape))
@@ -335,7 +335,7 @@ private:
     return type.clone(shape);
   }
 
-  /// What there is of the rows of queries: `dimensions` are those of the result, by axes as they were.
+  /// Cuts off the rows of queries that only fill up blocks. `dimensions` are those of the result, by the old axes.
   Value cutOff(OpBuilder &builder, const Dimensions &dimensions, RankedTensorType type, Value all) const {
     if (there.empty())
       return all;
@@ -359,7 +359,7 @@ private:
   }
 
   struct Written {
-    const Term *term; // as it was
+    const Term *term; // before the rewrite
     Einsum spec;
     SmallVector<Value> inputs;
   };
@@ -368,13 +368,13 @@ private:
   std::shared_ptr<const AttentionView> before;
   const ScoreSpace &space;
   const Domain &elements;
-  Domain domain; // of the axes as they will be
+  Domain domain; // of the new axes
   std::vector<Block> blocks;
   AxisSizes sizes, querySizes;
   std::vector<std::string> queryAxes;
-  std::map<std::string, std::vector<std::string>> names; // of the query's axes
-  std::map<std::string, Expr> there; // of axes that are filled up: which queries there are
-  Dimensions ofResult;               // by axes as they were
+  std::map<std::string, std::vector<std::string>> names; // of the old query axes
+  std::map<std::string, Expr> there; // for axes that are filled up: which queries exist
+  Dimensions ofResult;               // by the old axes
   AxisSizes valueSizes;
   Substitution moved;
   Expr inside = 1, mask = 1;
@@ -393,7 +393,7 @@ struct SplitBlocks : PassWrapper<SplitBlocks, OperationPass<func::FuncOp>> {
   void runOnOperation() override {
     SmallVector<AttentionOp> attentions(getOperation().getOps<AttentionOp>());
     for (AttentionOp attention : attentions)
-      if (!attention.getWeights()) // else of all queries and keys, in their order
+      if (!attention.getWeights()) // stored weights are of all queries and keys, in their order
         BlockSplitting(attention).rewrite();
   }
 };

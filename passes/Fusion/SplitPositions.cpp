@@ -1,5 +1,5 @@
-// attn-split-positions: positions that the mask keeps apart, chunk by chunk or residue by residue, become a leading
-// axis.
+// attn-split-positions: if the mask separates positions by chunk or by residue, the chunk or the residue becomes a
+// leading axis.
 #include "dialect/IR/Term.h"
 #include "passes/Fusion/Factorise.h"
 #include "passes/Fusion/SplitAttention.h"
@@ -15,7 +15,7 @@ using namespace skewer;
 using namespace skewer::attn;
 using namespace skewer::subscript;
 
-// Classes for which a conjunct that the algebra leaves open is evaluated at all pairs of them.
+// If the algebra cannot decide a conjunct, it is evaluated at all pairs of at most this many classes.
 static constexpr int64_t kMostClasses = 256;
 
 namespace {
@@ -26,7 +26,7 @@ void addDivisors(const Expr &e, std::set<int64_t> &divisors) {
     addDivisors(operand, divisors);
 }
 
-/// Whether the conjunct holds exactly where query and key are of one class.
+/// Returns whether the conjunct holds exactly if query and key are of one class.
 bool saysSameClass(const Expr &conjunct, const Split &split) {
   Expr n = Expr::symbol("_query class"), m = Expr::symbol("_key class");
   Domain domain{{"_query class", {0, split.classes - 1}},
@@ -52,7 +52,7 @@ bool saysSameClass(const Expr &conjunct, const Split &split) {
   return true;
 }
 
-/// An axis of a map that queries and keys have in common: rows of windows, lines.
+/// Returns an axis of a map that queries and keys share: rows of windows, lines.
 std::optional<Split> findAxis(const Expr &conjunct, const ScoreSpace &space) {
   if (space.query.size() != space.key.size())
     return std::nullopt;
@@ -86,7 +86,7 @@ std::optional<Split> findSplit(const Expr &conjunct, const ScoreSpace &space) {
 }
 
 bool splitOnce(AttentionOp attention) {
-  if (attention.getWeights()) // of all queries and keys, in their order
+  if (attention.getWeights()) // stored weights are of all queries and keys, in their order
     return false;
   auto view = viewOf(attention);
   const ScoreSpace &space = view->space;

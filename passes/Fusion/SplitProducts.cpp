@@ -1,5 +1,5 @@
-// attn-split-products: products with weights become products of one softmax's weights, or of one function's, with one
-// tensor of values.
+// attn-split-products: rewrites products with weights as products of the weights of one softmax, or of one function,
+// with one tensor of values.
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Builders.h"
@@ -20,14 +20,14 @@ using namespace skewer;
 using namespace skewer::attn;
 using namespace skewer::subscript;
 
-// Differential Transformer has two (arXiv:2410.05258); each is an attention of its own.
+// Differential Transformer has two (arXiv:2410.05258). Each becomes an attention of its own.
 static constexpr size_t kMostSoftmaxes = 4;
 
 namespace {
-// Operations between a softmax and its product; a tensor that is read twice on the way is looked at twice.
+// Operations between a softmax and its product; a tensor that is read twice on the way is visited twice.
 static constexpr unsigned kMostOperations = 12;
 
-/// How many softmaxes a sum of scaled weights is made of; 0 where it is none.
+/// Returns the number of softmaxes that a sum of scaled weights is made of; 0 if the tensor is no such sum.
 size_t softmaxesIn(Value tensor, unsigned depth = 0) {
   Operation *op = depth < kMostOperations ? tensor.getDefiningOp() : nullptr;
   if (isa_and_nonnull<SoftmaxOp>(op))
@@ -45,7 +45,7 @@ size_t softmaxesIn(Value tensor, unsigned depth = 0) {
   return right && left + right <= kMostSoftmaxes ? left + right : 0;
 }
 
-/// Whether a tensor is made, by arithmetic and maps alone, of the sums of the rows of others: what weights are divided by.
+/// Returns whether arithmetic and maps alone make the tensor from row sums of `of`: such a tensor divides weights.
 bool isMadeOfSums(Value tensor, Value of, unsigned depth = 0) {
   Operation *op = depth < kMostOperations ? tensor.getDefiningOp() : nullptr;
   if (!op)
@@ -59,7 +59,8 @@ bool isMadeOfSums(Value tensor, Value of, unsigned depth = 0) {
 
 bool isWide(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType().isF32(); }
 
-/// The type of what is made of values: it is not rounded to how they are stored.
+/// Returns the type of a tensor computed from values: it is f32, not rounded to the type in which the values are
+/// stored.
 Type widened(Value tensor) {
   auto type = cast<RankedTensorType>(tensor.getType());
   return RankedTensorType::get(type.getShape(), Float32Type::get(type.getContext()));
@@ -69,7 +70,8 @@ bool arePlain(const Dimensions &dimensions) {
   return llvm::all_of(dimensions, [](const Dimension &dimension) { return dimension.isProduct(); });
 }
 
-/// Whether no axis stands twice, as in the diagonal of a matrix: what is made with these dimensions has them all.
+/// Returns whether no axis appears twice, as in the diagonal of a matrix: a tensor with these dimensions has all
+/// elements.
 bool areDistinct(const Dimensions &dimensions) {
   size_t count = 0;
   for (const Dimension &dimension : dimensions)
@@ -77,17 +79,19 @@ bool areDistinct(const Dimensions &dimensions) {
   return count == skewer::subscript::axesOf(dimensions).size();
 }
 
-/// What a tensor is a product of, each by axes of an einsum, where a condition on those holds; 0 elsewhere.
+/// The factors of a tensor, each by the axes of an einsum, where a condition on the axes holds; the tensor is 0
+/// elsewhere.
 struct Factors {
   std::vector<std::pair<Value, Dimensions>> tensors;
   Expr guard = 1;
 };
 
-/// An einsum on its way to several: its parts, to write others down like it.
+/// An einsum that is split into several, with its parts, so that others can be written like it.
 struct Product {
   explicit Product(EinsumOp op) : op(op), resolved(resolve(op)), builder(op) {}
 
-  /// The einsum of other operands; null where a size would be known at run time only. `guarded`: where this one is.
+  /// Creates the einsum of other operands; null if a size would be known at run time only. `guarded`: with this one's
+  /// guard.
   Value einsum(ArrayRef<std::pair<Value, Dimensions>> operands, const Dimensions &result, Type type, bool guarded) {
     Einsum spec;
     std::set<std::string> known;
@@ -113,8 +117,8 @@ struct Product {
     bindIndices(made);
     return made;
   }
-  /// A tensor of these dimensions, divided by what another one is there. A quotient stays one: the inverse of a number
-  /// above 2^126 would be 0. Null where a size would be known at run time only.
+  /// Divides a tensor of these dimensions by another tensor. A quotient stays a quotient: the inverse of a number above
+  /// 2^126 would be 0. Returns null if a size would be known at run time only.
   Value divided(Value tensor, const Dimensions &dimensions, Value divisor, const Dimensions &its) {
     Type type = widened(tensor);
     if (tensor.getType() != type) {
@@ -144,7 +148,8 @@ struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
       eraseDead(getOperation());
   }
 
-  /// Each time there are fewer operands of a product, or operations between a softmax and its product.
+  /// Rewrites one product. Each rewrite leaves fewer operands of a product, or fewer operations between a softmax and
+  /// its product.
   bool splitOne() {
     SmallVector<EinsumOp> products;
     getOperation().walk([&](EinsumOp op) { products.push_back(op); });
@@ -160,7 +165,7 @@ struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
     });
   }
 
-  /// A result of 16 bits is rounded once, behind what becomes of its product.
+  /// Widens a result of 16 bits, which is rounded once, behind the products that replace it.
   static bool widenResult(Product &product) {
     EinsumOp op = product.op;
     auto isSplit = [](Value input) {
@@ -176,7 +181,7 @@ struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
     return product.replace(arith::TruncFOp::create(product.builder, op.getLoc(), op.getType(), wide)), true;
   }
 
-  /// Σ over d of q·k·e, where e has a number for each element of the result, is e times the rest.
+  /// Rewrites Σ over d of q·k·e, where e has one number for each element of the result, as e times the sum of the rest.
   static bool splitPairs(Product &product) {
     EinsumOp op = product.op;
     if (op.getInputs().size() < 3 || !cast<RankedTensorType>(op.getType()).getElementType().isF32())
@@ -198,7 +203,7 @@ struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
     return false;
   }
 
-  /// What the weights are multiplied with is one tensor, where one of its factors has all of its axes.
+  /// Multiplies the tensors next to the weights into one tensor of values, if one of them has the axes of all.
   static bool gatherValues(Product &product) {
     EinsumOp op = product.op;
     if (op.getInputs().size() < 3)
@@ -221,7 +226,7 @@ struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
         }
       std::set<std::string> own = skewer::subscript::axesOf(operands[weights]);
       bool isQuery = llvm::any_of(own, [&](auto &axis) { return kept.count(axis) && !others.count(axis); });
-      // A scale for each block of keys is read at one of the values' positions, (j // 8).
+      // A scale for each block of keys is read at an index of the values' position, (j // 8).
       auto isOfAxes = [&](const Dimension &dimension) {
         return dimension.isProduct() || llvm::all_of(symbolsOf(dimension.index), [&](auto &axis) {
                  return others.count(axis) > 0;
@@ -243,8 +248,8 @@ struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
     return false;
   }
 
-  /// Of two tensors that are read at the same rows, one of which has all dimensions of the other (a page and its scale),
-  /// the product is read there.
+  /// Multiplies two tensors that are read at the same rows into one there, if one of them has all dimensions of the
+  /// other (a page and its scale).
   static bool gatherRows(Product &product) {
     EinsumOp op = product.op;
     const std::vector<Dimensions> &operands = product.resolved.spec.operands;
@@ -271,8 +276,9 @@ struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
     return false;
   }
 
-  /// The dimensions by names of their own, the same ones where both are read at the same place; nothing where the part
-  /// is read at another place, or has another number of rows there: a table may be longer than what is read of it.
+  /// Returns the dimensions of both with names of their own, the same name where both are read at the same index.
+  /// Returns nothing if the part is read at another index, or has another number of rows there: a table may be longer
+  /// than what is read of it.
   using Read = std::pair<Dimensions, std::vector<int64_t>>; // how an operand is read, and its shape
   static std::optional<std::pair<Dimensions, Dimensions>> readAlike(const Read &whole, const Read &part) {
     std::pair<Dimensions, Dimensions> named;
@@ -286,12 +292,12 @@ struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
       if (place == places.end() || whole.second[place - places.begin()] != size)
         return std::nullopt;
       named.second.push_back(named.first[place - places.begin()]);
-      place->clear(); // a diagonal is read by two dimensions
+      place->clear(); // two dimensions read a diagonal
     }
     return named;
   }
 
-  /// (p - q) · v is p · v - q · v: two attentions, none of whose weights are held.
+  /// Rewrites (p - q) · v as p · v - q · v: two attentions, and no weights in memory.
   static bool splitSum(Product &product) {
     EinsumOp op = product.op;
     for (unsigned number = 0; number < op.getInputs().size(); ++number) {
@@ -313,8 +319,8 @@ struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
     return false;
   }
 
-  /// (p ∘ t) · v is p · (t ∘ v), where t does not depend on the query, and else t ∘ (p · v), where it does not depend on
-  /// the key. So it is where p is divided by t.
+  /// Rewrites (p ∘ t) · v as p · (t ∘ v) if t does not depend on the query, otherwise as t ∘ (p · v) if t does not
+  /// depend on the key. Does the same if t divides p.
   static bool moveScale(Product &product) {
     EinsumOp op = product.op;
     if (op.getInputs().size() != 2)
@@ -332,8 +338,8 @@ struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
       auto isOver = [&](const std::set<std::string> &known) {
         return [&, known](Value factor) { return factorsOver(product, factor, named, known).has_value(); };
       };
-      // What meets a factor of keys before its weight may be larger than f32 holds, though the weight is small. Of a
-      // softmax's weights the factor has no other place.
+      // A value times a factor of keys may leave the range of f32 before its small weight is applied. A factor of a
+      // softmax's weights has no other place.
       constexpr double kFarFromTheEnd = 0x1p16;
       bool mayGrow = !softmaxesIn(weights) && !isWithin(op.getInputs()[1 - number], kFarFromTheEnd);
       auto isOfValues = [&](Value factor) {
@@ -351,7 +357,7 @@ struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
         continue;
       if (softmaxesIn(weights) == 1 && moveNumber(op, number))
         return true;
-      // Values of 16 bits stay what they are where the factor can wait for the result.
+      // Keeps values of 16 bits as they are if the factor can be applied to the result.
       bool isLater = !isWide(op.getInputs()[1 - number]);
       for (bool later : {isLater, !isLater})
         if (auto apart = later ? takeFactor(product.builder, weights, isOver(ofResult))
@@ -363,7 +369,8 @@ struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
     return false;
   }
 
-  /// (w / f(Σ w)) · v is (w · v) / f(Σ w): weights are never held, and their sums are made with the product.
+  /// Rewrites (w / f(Σ w)) · v as (w · v) / f(Σ w): the weights are never in memory, and the product also computes
+  /// their sums.
   static bool moveDivisor(Product &product) {
     EinsumOp op = product.op;
     if (op.getInputs().size() != 2 || !cast<RankedTensorType>(op.getType()).getElementType().isF32())
@@ -390,7 +397,7 @@ struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
     return false;
   }
 
-  /// What maps alone make a tensor of: a sum of weights is one tensor, not what it sums.
+  /// Returns the tensor below index maps: a sum of weights counts as one tensor, not as its summands.
   static Value movedFrom(Value tensor) {
     while (Operation *op = tensor.getDefiningOp()) {
       if (!mapOf(op))
@@ -400,8 +407,8 @@ struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
     return tensor;
   }
 
-  /// A tensor times what is apart from the weights, or divided by it; the tensor itself where that is nothing but a
-  /// condition. Null where it cannot be said.
+  /// Multiplies a tensor by the factors, or divides it by them; returns the tensor itself if they are only a condition.
+  /// Returns null if the result cannot be written.
   static Value times(Product &product, Value tensor, const Dimensions &dimensions, const Factors &factors,
                      bool divides, Type type) {
     if (divides) {
@@ -417,7 +424,7 @@ struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
     return product.einsum(operands, dimensions, type, false);
   }
 
-  /// The product of other weights, where the factor's own condition holds too.
+  /// Returns the product with other weights, guarded by the factor's own condition too.
   static EinsumOp withWeights(Product &product, unsigned number, Value weights, const Expr &guard) {
     auto one = cast<EinsumOp>(product.builder.clone(*product.op));
     one.getInputsMutable()[number].set(weights);
@@ -461,7 +468,7 @@ struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
     return product.replace(scaled), true;
   }
 
-  /// What positions decide, as 0 and 1: a condition of the product's.
+  /// Returns a factor that positions decide, as 0 and 1, as a condition of the product.
   static std::optional<Expr> conditionOf(const Factor &factor, const AxisSizes &sizes) {
     if (!factor.operand.getDefiningOp<PositionOp>())
       return std::nullopt;
@@ -473,7 +480,8 @@ struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
     return summands[0].value;
   }
 
-  /// What a tensor of the weights' shape is a view of, by these axes; nothing where it is more.
+  /// Returns the tensors that a tensor of the weights' shape is a view of, by the axes in `known`; nothing if it is
+  /// more than a view.
   static std::optional<Factors> factorsOver(const Product &product, Value tensor, const Dimensions &weights,
                                             const std::set<std::string> &known, Value whole = {}) {
     std::vector<Expr> at;
@@ -483,7 +491,7 @@ struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
     options.products = true;
     options.whole = whole;
     options.guards = [](const Expr &) { return true; };
-    options.arithmetic = false; // a sum of numbers (a learned difference) is computed once, where there are few
+    options.arithmetic = false; // a sum of numbers (a learned difference) is computed once, where they are few
     std::vector<Summand> summands =
         Expansion(domainOf(product.resolved.sizes), std::nullopt, options).expand(tensor, at);
     if (summands.size() != 1)
@@ -495,7 +503,7 @@ struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
         !readsOf(factors.guard).empty())
       return std::nullopt;
     for (const Factor &factor : summand.factors) {
-      if (splatValue(factor.operand) == 1.0) // what is repeated along a run-time size is an einsum with ones
+      if (splatValue(factor.operand) == 1.0) // a tensor that is repeated along a run-time size is an einsum with ones
         continue;
       if (auto condition = conditionOf(factor, product.resolved.sizes)) {
         factors.guard = logicalAnd(factors.guard, *condition);

@@ -1,4 +1,4 @@
-// attn-split-softmax: weights of scores that stand one behind another are those of each part, times the part's share.
+// attn-split-softmax: the weights of concatenated scores become the softmax of each part, times the part's share.
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -19,8 +19,8 @@ using namespace skewer::subscript;
 
 namespace {
 
-// Below every lse of f32 scores but that of a part without a visible key: the difference of two infinities would be no
-// number.
+// Below every lse of f32 scores except that of a part without a visible key: the difference of two infinities would be
+// NaN.
 constexpr double kLeast = -3e38;
 
 RankedTensorType typeOf(ArrayRef<int64_t> shape, Type element) {
@@ -28,9 +28,9 @@ RankedTensorType typeOf(ArrayRef<int64_t> shape, Type element) {
       llvm::map_to_vector(shape, [](int64_t size) { return size == kRuntime ? ShapedType::kDynamic : size; }), element);
 }
 
-/// Whether a tensor's elements are the same along a dimension, as far as maps alone make it.
+/// Returns whether the elements of a tensor are equal along a dimension, as far as index maps alone show it.
 bool areAlike(Value numbers, size_t along) {
-  std::vector<Expr> place; // of what is read, over d0, d1, …
+  std::vector<Expr> place; // where the source is read, over d0, d1, …
   for (size_t d = 0; d < shapeOf(numbers).size(); ++d)
     place.push_back(Expr::symbol("d" + std::to_string(d)));
   Domain domain;
@@ -55,7 +55,7 @@ bool areAlike(Value numbers, size_t along) {
   return true;
 }
 
-/// Below what only names dimensions.
+/// Returns the tensor below rearranges that only name dimensions.
 Value unnamed(Value tensor) {
   while (auto named = tensor.getDefiningOp<RearrangeOp>()) {
     auto spec = parseEinsum(std::string_view(named.getSpec()));
@@ -68,8 +68,8 @@ Value unnamed(Value tensor) {
   return tensor;
 }
 
-/// The scores that stand one behind another, also where a number of each row is taken off, as its greatest: that
-/// changes no weight.
+/// Returns the concatenation of scores, also if a number of each row (its maximum) is subtracted from it: that changes
+/// no weight.
 ConcatOp concatenated(SoftmaxOp softmax) {
   Value scores = unnamed(softmax.getInput());
   auto difference = scores.getDefiningOp<arith::SubFOp>();
@@ -84,7 +84,8 @@ class Split {
 public:
   explicit Split(SoftmaxOp softmax) : softmax(softmax), concat(concatenated(softmax)), b(softmax.getLoc(), softmax) {}
 
-  /// False, and nothing is changed, where the weights of several parts are read together.
+  /// Splits the softmax; returns false, and changes nothing, if an operation reads the weights of several parts
+  /// together.
   bool run() {
     if (!concat || !findParts())
       return false;
@@ -103,7 +104,7 @@ public:
       read(slice, weights[part], starts[part]);
     }
     Operation *dead = softmax;
-    while (dead && dead->getNumOperands() && isOpTriviallyDead(dead)) { // up to the parts, which are read
+    while (dead && dead->getNumOperands() && isOpTriviallyDead(dead)) { // up to the parts, which are still read
       Operation *above = dead->getOperand(0).getDefiningOp();
       dead->erase();
       dead = above;
@@ -134,7 +135,7 @@ private:
 
   int64_t sizeOf(size_t part) { return shapeOf(concat.getInputs()[part])[along]; }
 
-  /// The part that holds all that the slice reads.
+  /// Returns the part that holds all that the slice reads.
   std::optional<size_t> partOf(SliceOp slice) {
     int64_t first = slice.getOffsets()[along];
     int64_t last = first + slice.getStrides()[along] * (shapeOf(slice.getResult())[along] - 1);
@@ -144,7 +145,7 @@ private:
     return std::nullopt;
   }
 
-  /// The mask, of a part's keys; null where it leaves all of them.
+  /// Returns the mask over a part's keys; null if it leaves all of them.
   StringAttr maskOf(size_t part) {
     auto mask = softmax.getMask() ? parse(std::string_view(*softmax.getMask())) : std::nullopt;
     auto dimensions = parseDimensions(std::string_view(softmax.getAxes()));
@@ -179,7 +180,8 @@ private:
 
   Value number(double value, Value like) { return numberLike(b, b.getLoc(), like, value); }
 
-  /// exp(lse of the part) over the sum of all parts', from the greatest one on; 0 where no key at all is seen.
+  /// Returns exp(lse of the part) divided by the sum over all parts, relative to the greatest lse; 0 if no key is
+  /// visible.
   Value shareOf(size_t part) {
     if (!greatest) {
       for (size_t k = 0; k < starts.size(); ++k)
@@ -207,7 +209,7 @@ private:
     return arith::MulFOp::create(b, weights, repeated(share, type));
   }
 
-  /// Numbers of rows, for each element of a row.
+  /// Repeats row numbers for each element of a row.
   Value repeated(Value rows, RankedTensorType type) {
     Einsum spec;
     Dimensions result;
@@ -236,7 +238,7 @@ private:
   ImplicitLocOpBuilder b;
   size_t along = 0;
   std::vector<int64_t> starts; // of the parts
-  SmallVector<Value> sums;     // of the parts' exponentials, by rows, over exp(greatest); all: of all parts
+  SmallVector<Value> sums;     // row sums of the parts' exponentials, divided by exp(greatest); all: of all parts
   Value greatest, all;
 };
 

@@ -1,5 +1,5 @@
-// attn-split-windows. Windows on maps: places that follow each other see almost the same keys of each line, so that
-// lines are divided into blocks of queries, with the few keys that a block's windows reach.
+// attn-split-windows. In windows on maps, adjacent queries see almost the same keys of each line. So lines are divided
+// into blocks of queries, each with the few keys that the windows of the block reach.
 #include "dialect/IR/Term.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Fusion/SplitAttention.h"
@@ -11,19 +11,19 @@ using namespace skewer::attn;
 using namespace skewer::subscript;
 
 namespace {
-// Keys of a block's line fill vectors of all processors, and are few of the line: of shorter lines tiles of whole lines
-// leave out as much, and more queries share what a tile reads. Ms on an EPYC core with AVX-512, one head of depth 64,
-// windows of lines in blocks beside whole lines: 8 queries of 32 with 7 keys each 0.34, 0.46, of 56 1.08, 1.08 either
-// way; 4 queries with 13 keys each of 32 1.19, 0.93, of 40 1.98, 1.78, of 48 (thrice the window) 1.32; 2 queries of 50
-// 4.69, 2.76, of 34 with 5 keys 1.72, 0.43.
+// The keys of a block's line fill vectors on all processors, and are few of the line: on shorter lines, tiles of whole
+// lines leave out as much, and more queries share what a tile reads. ms on an EPYC core with AVX-512, one head of depth
+// 64, windows of lines in blocks, then whole lines: 8 queries of 32 with 7 keys each 0.34, 0.46, of 56 1.08, 1.08
+// either way; 4 queries with 13 keys each of 32 1.19, 0.93, of 40 1.98, 1.78, of 48 (thrice the window) 1.32; 2 queries
+// of 50 4.69, 2.76, of 34 with 5 keys 1.72, 0.43.
 constexpr int64_t kLanes = 16;
 struct BlockOfQueries {
-  int64_t queries, leastLines; // lines are at least so many times as long as the window
+  int64_t queries, leastLines; // lines must be at least this many times as long as the window
 };
 constexpr BlockOfQueries kBlocks[] = {{16, 2}, {8, 2}, {4, 3}};
 
-/// The keys of a line that each query of one may see; nothing where some sees none, or conjuncts of the line alone
-/// leave it open.
+/// Returns the keys of a line that each query of a line may see; nothing if a query sees none, or no conjunct is of the
+/// line alone.
 std::vector<subscript::Range> windowsOf(ArrayRef<Expr> conjuncts, const std::string &query, const std::string &key,
                                         int64_t size) {
   std::vector<Expr> ofLine;
@@ -47,8 +47,8 @@ std::vector<subscript::Range> windowsOf(ArrayRef<Expr> conjuncts, const std::str
   return windows;
 }
 
-/// The narrowest window, of a multiple of kLanes keys, that moves evenly with such blocks of queries and holds what
-/// they see; nothing where lines are too short for it.
+/// Returns the narrowest window, of a multiple of kLanes keys, that moves evenly with such blocks of queries and holds
+/// all keys that they see; nothing if lines are too short for it.
 std::optional<Split::Window> windowOf(ArrayRef<subscript::Range> windows, BlockOfQueries block) {
   int64_t step = block.queries;
   auto size = static_cast<int64_t>(windows.size());
@@ -68,9 +68,9 @@ std::optional<Split::Window> windowOf(ArrayRef<subscript::Range> windows, BlockO
 bool splitWindows(AttentionOp attention) {
   auto view = viewOf(attention);
   const ScoreSpace &space = view->space;
-  if (attention->hasAttr(kAxisExtents)) // how long lines are is known at run time only
+  if (attention->hasAttr(kAxisExtents)) // the length of a line is known at run time only
     return false;
-  if (attention.getWeights()) // of all queries and keys, in their order
+  if (attention.getWeights()) // stored weights are of all queries and keys, in their order
     return false;
   if (!view->mask || space.query.size() < 2 || space.query.size() != space.key.size() ||
       space.queries() != space.keys() || attention.getScheduleAttr() || view->hasFunctions())

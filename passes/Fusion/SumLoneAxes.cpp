@@ -1,4 +1,4 @@
-// attn-sum-lone-axes: a sum over an axis that one given operand alone has is made before the product.
+// attn-sum-lone-axes: a sum over an axis that a single given operand has is computed before the product.
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 #include "passes/Fusion/BuildEinsum.h"
@@ -16,8 +16,8 @@ using namespace skewer::attn;
 using namespace skewer::subscript;
 
 namespace {
-/// The axes that are summed over and stand in this operand alone, in dimensions that are products of axes; not those of the guard, and
-/// none of one element or of a size that is known at run time only.
+/// Returns the summed axes that only this operand has, in dimensions that are products of axes. Axes of the guard, axes
+/// of one element and axes whose size is known at run time only are not included.
 std::set<std::string> loneAxes(const ResolvedEinsum &resolved, size_t operand) {
   std::set<std::string> lone(resolved.contracted.begin(), resolved.contracted.end());
   auto remove = [&](const std::set<std::string> &axes) {
@@ -43,8 +43,8 @@ std::set<std::string> loneAxes(const ResolvedEinsum &resolved, size_t operand) {
   return lone;
 }
 
-/// Whether a tensor is an operand of the kernel or a constant, moved at most. Weights that are made of scores are not summed
-/// by themselves: then they would have to be held.
+/// Returns whether a tensor is an operand of the kernel or a constant, or index maps or conversions of one. Weights
+/// made of scores are not summed separately: they would have to be in memory.
 bool isGiven(Value tensor) {
   while (Operation *op = tensor.getDefiningOp()) {
     if (op->hasTrait<OpTrait::ConstantLike>())
@@ -56,7 +56,7 @@ bool isGiven(Value tensor) {
   return true;
 }
 
-/// An operand of a product, and how the sum over some of its axes is written.
+/// The sum of an operand over some of its axes.
 struct Summed {
   Einsum sum;               // of the operand alone; a dimension without such axes is read whole
   Dimensions left;          // how the product reads the sum
@@ -64,7 +64,8 @@ struct Summed {
   SmallVector<int64_t> shape; // of the sum
 };
 
-Summed summed(const ResolvedEinsum &resolved, size_t operand, RankedTensorType type, const std::set<std::string> &lone) {
+Summed summed(const ResolvedEinsum &resolved, size_t operand, RankedTensorType type,
+              const std::set<std::string> &lone) {
   Summed made;
   made.sum.operands.emplace_back();
   made.sum.result.emplace();
@@ -81,7 +82,7 @@ Summed summed(const ResolvedEinsum &resolved, size_t operand, RankedTensorType t
     }
     Dimension read, rest;
     int64_t size = 1;
-    for (auto [place, axis] : llvm::enumerate(dimension.axes)) { // by names that none of the others has
+    for (auto [place, axis] : llvm::enumerate(dimension.axes)) { // names that no other axis has
       std::string name = "o" + std::to_string(number) + "_" + std::to_string(place);
       read.axes.push_back(name);
       made.sizes[name] = resolved.sizes.at(axis);
@@ -102,7 +103,7 @@ Summed summed(const ResolvedEinsum &resolved, size_t operand, RankedTensorType t
   return made;
 }
 
-/// The sizes that the operands' shapes do not tell.
+/// Returns the sizes that the operands' shapes do not tell.
 AxisSizes untoldSizes(const Einsum &spec, const AxisSizes &all) {
   AxisSizes sizes;
   for (const std::string &axis : spec.axes())
@@ -123,7 +124,7 @@ struct SumLoneAxes : skewer::impl::AttnSumLoneAxesBase<SumLoneAxes> {
       sumOperands(op);
   }
 
-  /// Σ over a and c of x_a · y_ac is Σ over a of x_a · (Σ over c of y_ac).
+  /// Rewrites Σ over a and c of x_a · y_ac as Σ over a of x_a · (Σ over c of y_ac).
   static void sumOperands(EinsumOp op) {
     if (op.getInputs().size() < 2 || !op.getIndices().empty())
       return;
@@ -134,7 +135,7 @@ struct SumLoneAxes : skewer::impl::AttnSumLoneAxesBase<SumLoneAxes> {
       if (lone.empty() || !isGiven(op.getInputs()[number]))
         continue;
       Summed made = summed(resolved, number, type, lone);
-      if (made.left.empty()) // a number, which no text of an einsum can name
+      if (made.left.empty()) // a single number, which the text of an einsum cannot name
         continue;
       OpBuilder builder(op);
       auto sumType = RankedTensorType::get(made.shape, builder.getF32Type());

@@ -1,4 +1,4 @@
-// Looking through index maps and einsums.
+// Expands tensors through index maps and einsums.
 #include "passes/Fusion/Summands.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "passes/Analysis/AxisProducts.h"
@@ -13,7 +13,7 @@ using namespace skewer::attn;
 using namespace skewer::subscript;
 
 namespace {
-/// Contracted axes and heads must be read at even strides: a tile of them is loaded at once.
+/// Returns whether contracted axes and heads are read at even strides: a tile of them is loaded at once.
 bool readsEvenly(const std::vector<Expr> &subscripts, const std::vector<int64_t> &extents, const AxisSizes &contracted,
                  const Domain &domain, const ExpansionOptions &options) {
   for (auto [subscript, extent] : llvm::zip(subscripts, extents)) {
@@ -26,7 +26,7 @@ bool readsEvenly(const std::vector<Expr> &subscripts, const std::vector<int64_t>
       sizes[symbol] = range == domain.end() ? kRuntime : range->second.high + 1;
       (contracted.count(symbol) ? summed : options.plain.count(symbol) ? head : others) = true;
     }
-    // Of heads and what is summed alone any even stride will do, from wherever it begins: part of a vector.
+    // Heads and contracted axes alone may have any even stride and any start: part of a vector.
     if (summed && (!options.products || !(others ? dimensionFor(subscript, sizes, extent).isProduct()
                                                  : asAffine(subscript, domain).has_value())))
       return false;
@@ -35,7 +35,7 @@ bool readsEvenly(const std::vector<Expr> &subscripts, const std::vector<int64_t>
   }
   return true;
 }
-/// What is multiplied by an infinity stays a tensor.
+/// Returns whether all scales are usable numbers. A tensor that is multiplied by an infinity stays a tensor.
 bool areNumbers(const std::vector<Summand> &summands) {
   return llvm::all_of(summands, [](const Summand &summand) {
     return summand.factors.empty() ? std::isfinite(summand.scale) : isScale(summand.scale);
@@ -57,7 +57,7 @@ Expr Expansion::simplified(const Expr &e, const Expr &guard) const {
 Expr Expansion::predicate(const Expr &whole) const {
   if (whole.isConstant())
     return whole;
-  // First what is assumed word for word.
+  // First drop the conjuncts that `assumed` contains literally.
   std::vector<Expr> known;
   if (assumed)
     known = conjunctsOf(simplify(*assumed, domain));
@@ -70,7 +70,7 @@ Expr Expansion::predicate(const Expr &whole) const {
   Expr simple = simplify(e, domain, assumed);
   if (simple.isConstant())
     return simple;
-  // What the algebra leaves open may still be decided by the values it takes.
+  // If the algebra cannot decide it, the range of its values may.
   if (auto bounds = bound(simple, domain, assumed))
     if (bounds->range.low >= 1)
       return 1;
@@ -125,7 +125,7 @@ void Expansion::lookThroughOperand(Summand &summand, Factor &factor) const {
     Expr everywhere = substitute(map->inside, here), inside = predicate(everywhere);
     if (!inside.isConstant(1) && (map->padding != 0 || !options.guards || !options.guards(inside)))
       return;
-    // Padding that a mask hides stays where rows are read whole, those of masked pairs too.
+    // Padding that a mask hides stays if rows are read whole, also for masked pairs.
     if (assumed && !map->inside.isConstant(1) && options.guards && !options.guards(everywhere) &&
         !Expansion(domain, std::nullopt).predicate(everywhere).isConstant(1))
       return;
@@ -143,8 +143,8 @@ void Expansion::lookThroughOperand(Summand &summand, Factor &factor) const {
   }
 }
 
-/// Law: a sum over an axis that nothing in it depends on is its size times what is summed. False where that number has
-/// no place in the summand: the axis has to stay.
+/// Law: a sum over an axis that no factor depends on is the size of the axis times the summand. Returns false if the
+/// summand cannot hold that number: the axis has to stay.
 bool Expansion::takeOutRepetitions(Summand &summand) const {
   std::set<std::string> read = symbolsOf(summand.guard);
   for (const Factor &factor : summand.factors)
@@ -168,8 +168,8 @@ std::optional<Summand> Expansion::composeEinsum(EinsumOp op, const std::vector<E
   ResolvedEinsum resolved = resolve(op);
   if (!resolved.spec.result || resolved.spec.result->size() != at.size())
     return std::nullopt;
-  // A guard of what is summed over belongs to the sum: terms have guards of positions. (Of the products with the
-  // weights the key is summed over, which is one.)
+  // A guard on a summed axis belongs to the sum: terms have guards of positions only. (In products with the weights,
+  // the summed axis is the key, which is a position.)
   if (resolved.guard && !options.uneven)
     for (const std::string &symbol : symbolsOf(*resolved.guard))
       if (llvm::is_contained(resolved.contracted, symbol))
@@ -203,13 +203,14 @@ std::optional<Summand> Expansion::composeEinsum(EinsumOp op, const std::vector<E
     lookThroughOperand(summand, factor);
     summand.factors.push_back(std::move(factor));
   }
-  // Seen through, operands that are repeated along an axis lose it.
+  // Operands that were repeated along an axis do not depend on it once they are looked through.
   if (!takeOutRepetitions(summand)) {
     summand = std::move(asWritten);
     if (!takeOutRepetitions(summand))
       return std::nullopt;
   }
-  // One number everywhere, such as the ones that repeat a tensor along a run-time size, is part of the scale.
+  // A factor that is one number everywhere, such as the ones that repeat a tensor along a run-time size, joins the
+  // scale.
   if (options.arithmetic)
     llvm::erase_if(summand.factors, [&](const Factor &factor) {
       auto number = splatValue(factor.operand);
@@ -218,14 +219,14 @@ std::optional<Summand> Expansion::composeEinsum(EinsumOp op, const std::vector<E
           if (!number || summand.contracted.count(symbol))
             return false;
       if (number && !std::isfinite(summand.scale * *number))
-        return false; // an infinity is an operand: the scale of a term is a number
+        return false; // an infinity stays an operand, because the scale of a term is a finite number
       summand.scale *= number.value_or(1);
       return number.has_value();
     });
   return summand;
 }
 
-/// What is repeated along an axis of run-time size is an einsum with ones: what it is made of shows through.
+/// Expands an einsum. One with ones repeats a tensor along an axis of run-time size: its operand is expanded further.
 std::vector<Summand> Expansion::expandEinsum(EinsumOp op, const std::vector<Expr> &at) {
   auto composed = composeEinsum(op, at);
   if (!composed)
@@ -249,7 +250,7 @@ std::vector<Summand> Expansion::expandEinsum(EinsumOp op, const std::vector<Expr
   return summands;
 }
 
-/// Nothing where the map pads with something that is no summand, or an index has no text.
+/// Expands a view; nothing if the map pads with a number other than 0, or an index has no text.
 std::optional<std::vector<Summand>> Expansion::expandView(Operation *op, const attn::IndexMap &map,
                                                           const std::vector<Expr> &at) {
   Substitution here;
@@ -271,7 +272,7 @@ std::optional<std::vector<Summand>> Expansion::expandView(Operation *op, const a
   auto contraction = op->getOperand(0).getDefiningOp<EinsumOp>();
   for (Summand &summand : summands) {
     summand.guard = logicalAnd(inside, summand.guard);
-    // The logits that the map moved are held no more than its own result.
+    // The logits that the map moves are no more in memory than its own result.
     if (contraction && !isView(contraction))
       summand.location = withComposed(summand.location, contraction);
     if (isa<BlockArgument>(op->getOperand(0)))

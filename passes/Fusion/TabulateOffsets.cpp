@@ -1,5 +1,5 @@
-// attn-tabulate-offsets: what is computed for each query and key, and depends on their offsets alone, is computed for
-// each offset.
+// attn-tabulate-offsets: an operand that is computed for each query and key, but depends on their offset alone, is
+// computed for each offset.
 #include "dialect/IR/Term.h"
 #include "mlir/IR/Builders.h"
 #include "passes/Analysis/BiasKind.h"
@@ -21,13 +21,13 @@ using namespace skewer::subscript;
 
 namespace {
 
-/// One operand of a term, tabulated.
+/// A tabulated operand of a term.
 struct Table {
   Value tensor;
   Dimensions dimensions; // how the term reads it
 };
 
-/// The offsets key - query that a mask leaves, of those that there are; other conjuncts than intervals leave all.
+/// Returns the offsets key - query that the mask leaves. Conjuncts that are not intervals leave all.
 subscript::Range offsetsSeen(const std::optional<Expr> &mask, const ScoreSpace &space) {
   subscript::Range seen{1 - space.queries(), space.keys() - 1};
   if (!mask || space.query.size() != 1 || space.key.size() != 1)
@@ -60,7 +60,7 @@ std::optional<Table> tabulate(TermOp term, unsigned number, const ResolvedEinsum
       !isOfDifferences(dependences.expressions, space))
     return std::nullopt;
 
-  // A pair of positions for each offset, with one of them 0.
+  // Each offset is read at one pair of positions, one of which is 0.
   Summand view(term.getLoc());
   Table table;
   std::vector<std::string> names;
@@ -96,7 +96,7 @@ std::optional<Table> tabulate(TermOp term, unsigned number, const ResolvedEinsum
     elements *= count;
     Dimension dimension;
     dimension.index = Expr::symbol(key) - Expr::symbol(query) - Expr(offsets.low);
-    // Masked pairs read some row all the same.
+    // Masked pairs must read some row too.
     if (offsets.low > all.low)
       dimension.index = max(dimension.index, Expr(0));
     if (offsets.high < all.high)

@@ -1,5 +1,4 @@
-// Following the weights to the products that are made of them, and changing the axis that a product sums over to the
-// key.
+// Follows the weights to the products that are made of them, and changes the axis that a product sums over to the key.
 #include "passes/Fusion/ValueSide.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "passes/Analysis/AxisProducts.h"
@@ -13,7 +12,7 @@ using namespace skewer::attn;
 using namespace skewer::subscript;
 
 namespace {
-/// The number that a product or quotient multiplies the other operand by.
+/// Returns the number that a product or quotient multiplies the other operand by.
 std::optional<double> multiplierOf(Operation *op, unsigned operand) {
   if (isa<arith::NegFOp>(op))
     return -1;
@@ -25,7 +24,7 @@ std::optional<double> multiplierOf(Operation *op, unsigned operand) {
   return std::nullopt;
 }
 
-/// Follows the weights forward, operation by operation, until a single tensor carries all that was made of them.
+/// Follows the weights forward, operation by operation, until a single tensor depends on all that was made of them.
 class Follower {
 public:
   explicit Follower(const WeightSource &source) : source(source) {
@@ -60,12 +59,12 @@ public:
 
 private:
   struct Carrier {
-    bool isProduct = false; // summed with values; else still weights
+    bool isProduct = false; // summed with values; otherwise still weights
     int64_t uses = 0;       // by operations that are still to come
   };
   static int64_t uses(Operation *op) { return std::distance(op->use_begin(), op->use_end()); }
 
-  /// Whether the result is a product, where the operation is linear in what it carries.
+  /// Returns whether the result is a product; nothing if the operation is not linear in the tensors that carry weights.
   std::optional<bool> pass(Operation *op, ArrayRef<unsigned> carried) {
     if (op->getNumResults() != 1)
       return std::nullopt;
@@ -158,7 +157,7 @@ std::vector<EinsumOp> skewer::productsWithValues(const WeightUses &uses, Value w
     auto spec = parseEinsum(std::string_view(einsum.getSpec()));
     if (!spec || !spec->result || einsum.getGuard())
       return false;
-    // Heads that share values are read at (h // 2): what is summed over is read plainly all the same.
+    // Heads that share values are read at (h // 2); the summed axes may be read plainly all the same.
     std::set<std::string> kept = axesOf(*spec->result);
     auto isPlain = [&](const Dimension &dimension) {
       return dimension.isProduct() ||
@@ -166,7 +165,7 @@ std::vector<EinsumOp> skewer::productsWithValues(const WeightUses &uses, Value w
     };
     return llvm::all_of(spec->operands, [&](const Dimensions &operand) { return llvm::all_of(operand, isPlain); });
   };
-  // What batch rows share is more likely a table; nor does it tell their number.
+  // An operand that batch rows share is more likely a table, and does not tell the number of rows.
   auto rank = [&](EinsumOp einsum) {
     int64_t most = 0;
     for (Value operand : einsum.getInputs())
@@ -201,7 +200,7 @@ struct KeyOfSummed {
   int64_t sign = 1, slope = 0, constant = 0;
 };
 
-/// Guesses it from a few points at which the weights of query i itself are read; the caller proves it.
+/// Guesses the form from a few points at which the weights of query i itself are read; the caller proves it.
 std::optional<KeyOfSummed> guess(const Expr &key, const std::vector<Expr> &others, const std::vector<Expr> &wanted,
                                  const Expr &guard, const std::string &summed, int64_t extent, int64_t queries,
                                  const std::set<std::string> &symbols) {
@@ -260,7 +259,7 @@ std::optional<KeyOfSummed> guess(const Expr &key, const std::vector<Expr> &other
   return result;
 }
 
-/// Whether the predicate is false at every point.
+/// Returns whether the predicate is false at every point.
 bool isNever(const Expr &predicate, const Domain &domain) {
   Expr simple = simplify(predicate, domain);
   if (simple.isConstant())
@@ -271,11 +270,11 @@ bool isNever(const Expr &predicate, const Domain &domain) {
 /// The axes that a product of the weights sums over, as functions of the key.
 struct SummedInKeys {
   Substitution axes;
-  Expr inside = 1; // where the key belongs to a point of them
+  Expr inside = 1; // where the key belongs to a point of the summed axes
 };
 
-/// Those of a sum over one axis that reads keys at sign*axis + slope*query + constant. Nothing where a point that
-/// belongs to no key is read.
+/// Returns the axes of a sum over one axis that reads keys at sign*axis + slope*query + constant; nothing if a point is
+/// read that belongs to no key.
 std::optional<SummedInKeys> alongOneAxis(const Summand &product, const Factor &read, const std::string &axis,
                                          const WeightIndices &indices, const AxisSizes &sizes, const Domain &domain) {
   int64_t extent = product.contracted.at(axis), queries = indices.sizes.at(kQueryAxis),

@@ -1,4 +1,4 @@
-// Index maps of views, and constants seen through them.
+// Returns index maps of views, and finds constants through them.
 #include "passes/Fusion/Views.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -12,7 +12,7 @@ using namespace skewer::attn;
 using namespace skewer::subscript;
 
 bool skewer::hasText(const Expr &e) {
-  // Of the language's expressions each has at most 2^12 operations; composed, they may double from map to map.
+  // A single expression of the program has at most 2^12 operations; composed expressions may double from map to map.
   constexpr size_t kMaximumRows = 1 << 18, kMaximumText = 1 << 15, kMaximumSize = 1 << 12;
   if (sizeOf(e) > kMaximumSize)
     return false;
@@ -56,8 +56,8 @@ bool skewer::isNumberOfCall(PositionOp op) {
 
 using Numbers = llvm::DenseMap<Value, double>;
 
-/// `known`: sums and products that are numbers. One that several read is looked at once, and nothing of what is no
-/// number twice.
+/// `known` holds sums and products that are numbers. One that several operations read is visited once; the second
+/// operand is not visited if the first is no number.
 static std::optional<double> splatValue(Value tensor, Numbers &known) {
   Operation *op = tensor.getDefiningOp();
   if (!op)

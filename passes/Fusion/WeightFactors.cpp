@@ -1,4 +1,4 @@
-// From weights back through products and quotients to a factor that is not the score's.
+// Walks from weights back through products and quotients to a factor that does not belong to the score.
 #include "passes/Fusion/WeightFactors.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -15,10 +15,10 @@ using namespace skewer;
 using namespace skewer::attn;
 using namespace skewer::subscript;
 
-// Published layers multiply weights with up to five things, two of them numbers.
+// Published layers multiply weights with up to five factors, two of them numbers.
 static constexpr unsigned kMostFactors = 12;
 
-/// A condition that leaves each element in its place.
+/// Returns whether the operation is a condition that leaves each element in its place.
 static bool isCondition(Operation *op) {
   auto einsum = dyn_cast_or_null<EinsumOp>(op);
   if (!einsum || !isView(einsum) || !einsum.getIndices().empty())
@@ -33,7 +33,7 @@ bool skewer::mayHaveFactors(Value weights) {
 }
 
 namespace {
-/// Ranges of tensors, from operation to operation; what is read from memory may be anything.
+/// Computes ranges of tensors, from operation to operation; elements that are read from memory may have any value.
 struct TensorRanges {
   RealRange of(Value tensor, unsigned depth = 0) {
     constexpr unsigned kDeepest = 64; // a softplus is 30 operations
@@ -58,7 +58,7 @@ struct TensorRanges {
       range = rangeOf(op, operands);
     } else if (mapOf(op)) {
       range = of(op->getOperand(0), depth + 1);
-      range = {std::min(range.low, 0.0), std::max(range.high, 0.0)}; // there may be zeros around it
+      range = {std::min(range.low, 0.0), std::max(range.high, 0.0)}; // zeros may pad it
     } else if (auto position = dyn_cast<PositionOp>(op)) {
       auto expression = parse(std::string_view(position.getExpression()));
       auto bounds = expression ? bound(*expression, {}) : std::nullopt;
@@ -73,7 +73,7 @@ struct TensorRanges {
 
 bool skewer::isWithin(Value tensor, double most) { return TensorRanges().of(tensor).isWithin(most); }
 
-/// How many operands of theirs, from the first, the weights are a multiple of.
+/// Returns how many of the operation's operands, from the first, its result is a multiple of.
 static unsigned multipliedOperands(Operation *op) { return isa<arith::MulFOp>(op) ? 2 : 1; }
 
 static std::optional<WeightsApart> takeFactor(OpBuilder &builder, Value weights,
@@ -105,8 +105,8 @@ std::optional<WeightsApart> skewer::takeFactor(OpBuilder &builder, Value weights
   return ::takeFactor(builder, weights, moves, 0);
 }
 
-/// The weights with the product of queries and keys, which is a factor of them, multiplied or divided; null where it is
-/// no factor.
+/// Multiplies or divides the product of queries and keys inside the weights by the factor; returns null if that product
+/// is no factor of the weights.
 static Value withContent(OpBuilder &builder, Value weights, const WeightsApart &apart, unsigned depth = 0) {
   Operation *op = depth < kMostFactors ? weights.getDefiningOp() : nullptr;
   if (auto content = dyn_cast_or_null<EinsumOp>(op); content && !isView(content)) {
@@ -129,7 +129,8 @@ static Value withContent(OpBuilder &builder, Value weights, const WeightsApart &
   return {};
 }
 
-/// Whether a tensor is the product of queries and keys, times such factors alone: what meets it there is moved no more.
+/// Returns whether a tensor is the product of queries and keys, times such factors alone: a factor that multiplies it
+/// is not moved again.
 static bool isContent(Value tensor, llvm::function_ref<bool(Value)> moves) {
   Operation *op = tensor.getDefiningOp();
   if (auto einsum = dyn_cast_or_null<EinsumOp>(op))
@@ -171,7 +172,7 @@ FactorPlace skewer::placeOfFactors(EinsumOp product, unsigned operand) {
   Value weights = product.getInputs()[operand];
   const Dimensions &named = resolved.spec.operands[operand];
   std::set<std::string> kept = axesOf(*resolved.spec.result), shared = axesOf(resolved.spec.operands[1 - operand]);
-  // A dimension that the values have not is the queries', one that the result has not the keys'.
+  // A dimension that the values lack is a query dimension; one that the result lacks is a key dimension.
   std::optional<size_t> query, key;
   std::vector<Expr> at;
   Domain domain;
@@ -195,7 +196,7 @@ FactorPlace skewer::placeOfFactors(EinsumOp product, unsigned operand) {
   std::string queryAxis = "w" + std::to_string(*query), keyAxis = "w" + std::to_string(*key);
   for (const std::string &axis : {queryAxis, keyAxis})
     if (auto range = domain.find(axis); range != domain.end() && range->second.high == 0)
-      domain.erase(range); // a single query is one all the same
+      domain.erase(range); // a single query is still a query
   if (!holdsContent({weights, at}, queryAxis, keyAxis, domain))
     return FactorPlace::stays;
   bool isAlone = llvm::all_of(weights.getUsers(), [](Operation *user) {
@@ -203,7 +204,7 @@ FactorPlace skewer::placeOfFactors(EinsumOp product, unsigned operand) {
     return einsum && einsum.getInputs().size() == 2;
   });
   auto function = ScoreFunction::find({weights, at}, queryAxis, keyAxis, domain, std::nullopt, true);
-  constexpr size_t kFewSums = 2; // with one more the factor costs its own line of numbers and a product for each pair
+  constexpr size_t kFewSums = 2; // with a third sum the factor costs its own row of numbers and a product for each pair
   if (function && function->sums.size() <= kFewSums && (!isAlone || function->isIdentity()))
     return FactorPlace::stays;
   return isAlone ? FactorPlace::outside : FactorPlace::content;

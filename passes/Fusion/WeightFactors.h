@@ -36,9 +36,9 @@ bool moveNumber(attn::EinsumOp product, unsigned operand);
 /// Where the factors of an operand of a product belong.
 enum class FactorPlace { stays, outside, content };
 
-/// Returns the place for factors of weights without a softmax. They stay in sums of terms. They stay in functions too,
-/// if the attention already has a function for weights that are summed up beside the product, since those sums cost
-/// nothing; otherwise they go to the content.
+/// Returns the place for factors of weights without a softmax. They stay in sums of terms. If the weights are also
+/// summed up beside the product, the factors stay in a function that the attention has anyway, since those sums then
+/// cost nothing; if it has none, they go to the content. If the weights are not summed up, they go outside.
 FactorPlace placeOfFactors(attn::EinsumOp product, unsigned operand);
 
 } // namespace skewer

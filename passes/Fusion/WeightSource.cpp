@@ -1,4 +1,4 @@
-// Direct weights: from a product with values back to what it multiplies.
+// Finds direct weights: walks from a product with values back to what it multiplies.
 #include "passes/Fusion/WeightSource.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "passes/Fusion/ScoreFunction.h"
@@ -22,8 +22,8 @@ WeightSource skewer::sourceOf(SoftmaxOp op) {
   return source;
 }
 
-/// Whether all that is made of a use of the weights are sums over keys: index maps on the way move weights, and numbers
-/// multiply them.
+/// Returns whether all that depends on a use of the weights is sums over keys. Index maps on the way move weights, and
+/// numbers multiply them.
 static bool leadsToSums(OpOperand &use) {
   Operation *op = use.getOwner();
   if (auto einsum = dyn_cast<EinsumOp>(op); einsum && einsum.getInputs().size() > 1)
@@ -39,7 +39,7 @@ SmallVector<OpOperand *> skewer::storedUses(const WeightSource &source) {
   bool multiplied = false;
   if (!cast<RankedTensorType>(source.weights.getType()).getElementType().isF32())
     return stored;
-  if (source.direct && source.mask) // the product's condition hides weights that others may see
+  if (source.direct && source.mask) // the product's condition hides weights that other uses may see
     return stored;
   for (OpOperand &use : source.weights.getUses()) {
     if (llvm::is_contained(source.totals, dyn_cast<EinsumOp>(use.getOwner())))
@@ -54,14 +54,14 @@ SmallVector<OpOperand *> skewer::storedUses(const WeightSource &source) {
   return stored;
 }
 
-/// The axes by which a tensor is read, as those by which another operation names its dimensions. Nothing where it is
-/// read by something else than axes.
+/// Returns the axes that read a tensor, as functions of the names that another operation gives its dimensions. Returns
+/// nothing if the tensor is read by more than axes.
 static std::optional<Substitution> renaming(const Dimensions &read, const Dimensions &named, Value tensor) {
   if (read.size() != named.size())
     return std::nullopt;
   Substitution renamed;
   for (auto [own, other, extent] : llvm::zip(read, named, shapeOf(tensor))) {
-    if (extent == 1 && own.axes.empty()) // a batch of one is "1" to one of them, and may be an axis to the other
+    if (extent == 1 && own.axes.empty()) // a batch of one is "1" in one of them, and may be an axis in the other
       continue;
     if (!own.isProduct() || own.axes.size() != other.axes.size())
       return std::nullopt;
@@ -84,7 +84,7 @@ bool skewer::isUnderMask(EinsumOp product, const WeightSource &source) {
   return renamed && substitute(*resolved.guard, *renamed) == *mask;
 }
 
-/// A sum of the weights over their keys alone, where `guard` holds.
+/// Returns whether the operation sums the weights over their keys alone, where `guard` holds.
 static bool isTotal(Operation *op, Value weights, const Dimensions &named, size_t keyDimension,
                     const std::optional<Expr> &guard) {
   auto einsum = dyn_cast<EinsumOp>(op);
@@ -113,8 +113,8 @@ std::optional<WeightSource> skewer::directSourceOf(EinsumOp product) {
     if (!weights.getDefiningOp() || weights.getDefiningOp<SoftmaxOp>() || weights == product.getInputs()[1 - number] ||
         !llvm::all_of(named, [](const Dimension &dimension) { return dimension.isProduct(); }))
       continue;
-    // One dimension is summed over, one is a query's where there are several, and heads or rows of the batch have values
-    // of their own.
+    // One dimension is summed over; one, if there are several, is the query's; and heads or batch rows have values of
+    // their own.
     std::optional<size_t> key, query;
     bool several = false, heads = false;
     std::vector<int64_t> shape = shapeOf(weights);
@@ -125,7 +125,7 @@ std::optional<WeightSource> skewer::directSourceOf(EinsumOp product) {
         several |= key.has_value();
         key = k;
       } else if (!shared && !dimension.axes.empty()) {
-        query = query && shape[k] == 1 ? *query : k; // one of many rows, if there is such
+        query = query && shape[k] == 1 ? *query : k; // one of several rows, if there is one
       } else {
         heads |= shared;
       }
@@ -137,7 +137,7 @@ std::optional<WeightSource> skewer::directSourceOf(EinsumOp product) {
     for (size_t k = 0; k < named.size(); ++k) {
       std::string name = "w" + std::to_string(k);
       at.push_back(Expr::symbol(name));
-      // A single query, or key, is one all the same: its axis is not left out as one of a single value would be.
+      // A single query or key still has an axis, which would be left out if its range had a single value.
       bool single = shape[k] == 1 && (k == query || k == *key);
       if (shape[k] != kRuntime && !single)
         domain[name] = {0, shape[k] - 1};
@@ -184,7 +184,7 @@ bool skewer::becomesWeights(EinsumOp product, const WeightSource &source) {
     return count;
   };
   if (elements(product.getResult()) < elements(source.weights))
-    return false; // a gate, or another number of each row
+    return false; // a gate, or another number per row
   SmallVector<Value> left{source.weights};
   llvm::DenseSet<Value> seen;
   while (!left.empty()) {

@@ -1,4 +1,4 @@
-// Trees of one form, number by number; tables that are windows of the longest one.
+// Fits expression trees of one form, number by number, and tables that are windows of the longest table.
 #include "passes/Lengths/ExpressionFit.h"
 #include "dialect/IR/Attn.h"
 #include "llvm/ADT/STLExtras.h"
@@ -13,7 +13,7 @@ Substitution skewer::readsOfLengths(const Lengths &bounds) {
   return reads;
 }
 
-/// Whether a table is the part of the longest one that its row, so much less than the longest one's, can reach.
+/// Returns whether `part` is a window of the longest table `whole`: row r of `part` is row r - less of `whole`.
 static bool isWindow(const std::vector<int64_t> &part, const std::vector<int64_t> &whole, int64_t less) {
   for (size_t row = 0; row < part.size(); ++row) {
     int64_t at = static_cast<int64_t>(row) - less;
@@ -23,15 +23,15 @@ static bool isWindow(const std::vector<int64_t> &part, const std::vector<int64_t
   return true;
 }
 
-/// The number that a sum has in it.
+/// Returns the constant in a sum.
 static int64_t constantIn(const Expr &e) {
   if (e.kind() == Kind::Add)
     return constantIn(e.operands()[0]) + constantIn(e.operands()[1]);
   return e.isConstant() ? e.value() : 0;
 }
 
-/// A table over positions grows with the lengths, and says the same of the same positions: the longest serves, at rows
-/// that differ by a number from those of the others.
+/// Fits tables over positions. They grow with the lengths and agree at equal positions: the longest table is enough, at
+/// rows that differ from those of the others by a constant.
 static std::optional<Expr> fitTables(llvm::ArrayRef<Expr> tables, const Lengths &bounds) {
   int64_t longest = constantIn(tables[0].operands()[0]);
   std::vector<Expr> rows;
@@ -46,8 +46,8 @@ static std::optional<Expr> fitTables(llvm::ArrayRef<Expr> tables, const Lengths 
   return row ? std::optional(tables[0].withOperands({simplify(*row + Expr(longest))})) : std::nullopt;
 }
 
-/// Sums over the same symbols, coefficient by coefficient. Where two lengths are as long as each other a number in them
-/// may be 0, and then it is not written.
+/// Fits sums over the same symbols, coefficient by coefficient. If two lengths are equal, a number in a sum may be 0,
+/// and then it is not written.
 static std::optional<Expr> fitSums(llvm::ArrayRef<Expr> sums, const Lengths &bounds) {
   std::vector<Affine> all;
   std::set<std::string> symbols;
@@ -80,14 +80,15 @@ static std::optional<Expr> fitSums(llvm::ArrayRef<Expr> sums, const Lengths &bou
   return constant ? std::optional(result + *constant) : std::nullopt;
 }
 
-/// How much the right side of `<=`, or of `<` less one, is above the left one; nothing of other expressions.
+/// Returns by how much the right side of `<=`, or of `<` less one, exceeds the left side; nothing for other
+/// expressions.
 static std::optional<Expr> slackOf(const Expr &e) {
   if (e.kind() != Kind::LessEqual && e.kind() != Kind::Less)
     return std::nullopt;
   return e.operands()[1] - e.operands()[0] - Expr(e.kind() == Kind::Less);
 }
 
-/// Expressions of unlike forms: sums, or comparisons of sums.
+/// Fits expressions of different forms: sums, or comparisons of sums.
 static std::optional<Expr> fitUnlike(llvm::ArrayRef<Expr> expressions, const Lengths &bounds) {
   std::vector<Expr> slacks;
   for (const Expr &e : expressions)
@@ -107,7 +108,7 @@ std::optional<Expr> skewer::fitExpressions(llvm::ArrayRef<Expr> expressions, con
   return fitUnlike(expressions, bounds);
 }
 
-/// Expressions of one form, number by number.
+/// Fits expressions of one form, number by number.
 static std::optional<Expr> fitAlike(llvm::ArrayRef<Expr> expressions, const Lengths &bounds) {
   const Expr &first = expressions.front();
   if (llvm::all_equal(expressions))

@@ -1,13 +1,14 @@
-// Index expressions that differ between lengths as one expression that reads them.
+// Combines index expressions that differ between lengths into one expression that reads the lengths.
 #pragma once
 #include "passes/Lengths/LengthPolynomial.h"
 
 namespace skewer {
 
-/// What stands for each length in a text: the element of the index operand of its name.
+/// Returns the expression that replaces each length in a text: the element of the index operand with its name.
 subscript::Substitution readsOfLengths(const Lengths &bounds);
 
-/// The expression that is `expressions[k]` at fittingPoints(bounds)[k]; nothing where there is none of the same form.
+/// Returns the expression that equals `expressions[k]` at fittingPoints(bounds)[k]; nothing if there is none of the
+/// same form.
 std::optional<subscript::Expr> fitExpressions(llvm::ArrayRef<subscript::Expr> expressions, const Lengths &bounds);
 
 } // namespace skewer

@@ -1,4 +1,4 @@
-// What has no meaning along a run-time length, or is not proven to.
+// Rejects operations that have no meaning along a run-time length, or are not proven to have one.
 #include "dialect/IR/Term.h"
 #include "dialect/IR/RangeEnds.h"
 #include "passes/Lengths/Fitter.h"
@@ -7,8 +7,8 @@ using namespace mlir;
 using namespace skewer;
 using subscript::Expr;
 
-/// Rows lie as compactly as the length says, and a product of axes is counted by its inner ones: only the outermost may
-/// have a length.
+/// Checks that only the outermost axis of a product has a run-time length: rows in memory are as compact as the length
+/// says, and the strides of a product depend on its inner axes.
 LogicalResult Fitter::checkProducts(const Same &same, const Extents &extents, ArrayRef<subscript::Dimensions> all) {
   for (const subscript::Dimensions &dimensions : all)
     for (const subscript::Dimension &dimension : dimensions)
@@ -20,7 +20,7 @@ LogicalResult Fitter::checkProducts(const Same &same, const Extents &extents, Ar
   return success();
 }
 
-/// Index maps that count elements, or stop somewhere, along a dimension of run-time length.
+/// Rejects index maps that count elements, or stop somewhere, along a dimension of run-time length.
 LogicalResult Fitter::checkMap(const Same &same) {
   auto varies = [&](Type (*type)(Operation *), int64_t d) {
     return llvm::any_of(same, [&](Operation *op) {
@@ -30,7 +30,7 @@ LogicalResult Fitter::checkMap(const Same &same) {
   auto before = [](Operation *op) { return op->getOperand(0).getType(); };
   auto after = [](Operation *op) { return op->getResult(0).getType(); };
   if (isa<attn::ReshapeOp>(same[0])) {
-    // A dimension that stays as it is: as many elements before it, and of its own.
+    // A dimension stays as it is if it has as many elements as before, and as many elements before it.
     auto from = attn::shapeOf(before(same[0])), to = attn::shapeOf(after(same[0]));
     auto product = [](ArrayRef<int64_t> shape, size_t end) {
       int64_t elements = 1;
@@ -43,7 +43,7 @@ LogicalResult Fitter::checkMap(const Same &same) {
         continue;
       bool stays = false;
       for (size_t e = 0; e < to.size(); ++e)
-        stays |= llvm::all_of(same, [&](Operation *op) { // at every length, not at the bound by chance
+        stays |= llvm::all_of(same, [&](Operation *op) { // at every length, not only at the bound by chance
           auto own = attn::shapeOf(before(op)), other = attn::shapeOf(after(op));
           return own[d] == other[e] && product(own, d) == product(other, e);
         });
@@ -53,10 +53,10 @@ LogicalResult Fitter::checkMap(const Same &same) {
     return success();
   }
   if (!isa<attn::PadOp, attn::SliceOp, attn::SkewOp, attn::GatherOp>(same[0]))
-    return success(); // what is put together is as long as its parts
+    return success(); // a concatenation is as long as its parts
   for (int64_t d = 0, rank = cast<RankedTensorType>(after(same[0])).getRank(); d < rank; ++d)
     if (varies(after, d)) {
-      // Taken whole, it is as it was.
+      // A dimension that is taken whole stays as it is.
       bool isWhole = llvm::all_of(same, [&](Operation *op) {
         auto from = attn::shapeOf(before(op)), to = attn::shapeOf(after(op));
         return from.size() == to.size() && from[d] == to[d];
@@ -67,7 +67,7 @@ LogicalResult Fitter::checkMap(const Same &same) {
   return success();
 }
 
-/// Adds that elements of index operands lie in ranges that depend on lengths, which a kernel checks when it is called.
+/// Adds that elements of index operands lie in ranges that depend on lengths, which a kernel checks at each call.
 static std::optional<Expr> withPromises(Operation *op, const Expr &index, std::optional<Expr> guard) {
   attn::IndexOperands operands = attn::kernelIndices(op);
   for (const Expr &read : subscript::readNodes(index)) {
@@ -93,8 +93,8 @@ static std::optional<Expr> withPromises(Operation *op, const Expr &index, std::o
   return guard;
 }
 
-/// A table that has fewer rows where the length is smaller is read inside it there, too. What is of one size the
-/// verifiers see to.
+/// Checks that a table with fewer rows at smaller lengths is read inside its bounds at each length. The verifiers check
+/// tables of constant size.
 LogicalResult Fitter::checkReads(Operation *op) {
   if (auto attention = dyn_cast<attn::AttentionOp>(op)) {
     for (attn::TermOp term : attn::termsOf(attention))
@@ -117,7 +117,7 @@ LogicalResult Fitter::checkReads(Operation *op) {
   } else {
     return success();
   }
-  // Axes end where they do, whether a text says so or not.
+  // An axis ends at its extent, whether a text says so or not.
   for (const auto &[axis, extent] : attn::axisExtentsOf(isa<attn::TermOp>(op) ? op->getParentOp() : op)) {
     Expr inside = subscript::less(Expr::symbol(axis), extent);
     guard = guard ? subscript::logicalAnd(*guard, inside) : inside;

@@ -1,4 +1,4 @@
-// The operations of the layers side by side.
+// Compares the operations of the layers one by one.
 #include "passes/Lengths/FitLengths.h"
 #include "dialect/IR/RangeEnds.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -27,7 +27,7 @@ Attribute Fitter::extentOf(ArrayRef<int64_t> sizes) {
   return builder.getStringAttr(subscript::print(polynomial->expression()));
 }
 
-/// Arguments and results.
+/// Fits the shapes of arguments and results.
 LogicalResult Fitter::fitShapes() {
   auto fitShape = [&](auto typeOf, ArrayAttr stated) -> ArrayAttr {
     SmallVector<Attribute> shape(stated.begin(), stated.end());
@@ -63,8 +63,8 @@ LogicalResult Fitter::fitShapes() {
   return success();
 }
 
-/// Index operands whose range depends on lengths. Beside it stands the range of all lengths together: what is proven of
-/// that holds at each.
+/// Fits index operands whose range depends on lengths. An operand also keeps the range over all lengths: a proof for it
+/// holds at each length.
 LogicalResult Fitter::fitRanges() {
   func::FuncOp own = layers[0];
   subscript::Domain lengths;
@@ -94,7 +94,7 @@ LogicalResult Fitter::fitRanges() {
   return success();
 }
 
-/// Each length as an index operand behind all others, and as a run-time size.
+/// Adds each length as an index operand behind all others, and as a run-time size.
 void Fitter::addLengths() {
   func::FuncOp own = layers[0];
   SmallVector<Attribute> sizes(own->getAttrOfType<ArrayAttr>("attn.sizes").getValue());
@@ -129,7 +129,7 @@ LogicalResult Fitter::run() {
   places.resize(layers.size());
   for (func::FuncOp layer : layers)
     bodies.push_back(&layer.getBody().front());
-  for (auto [layer, body] : llvm::enumerate(bodies)) // lengths come last, and nobody reads them yet
+  for (auto [layer, body] : llvm::enumerate(bodies)) // lengths come last, and no operation reads them yet
     number(layer, body->getArguments().take_front(layers.back().getNumArguments()));
   return fitBlocks(bodies);
 }
@@ -152,7 +152,7 @@ LogicalResult Fitter::fitBlocks(ArrayRef<Block *> blocks) {
   return success();
 }
 
-/// The sizes that an operation's axes have at each length.
+/// Returns the sizes of an operation's axes.
 static std::optional<subscript::AxisSizes> axisSizes(Operation *op) {
   return llvm::TypeSwitch<Operation *, std::optional<subscript::AxisSizes>>(op)
       .Case([](attn::EinsumOp o) { return attn::resolve(o).sizes; })
@@ -248,7 +248,7 @@ LogicalResult Fitter::fitTexts(const Same &same, StringRef name, ArrayRef<Attrib
   return success();
 }
 
-/// A constant tensor that grows with a length: the longest one, if the others are what it begins with.
+/// Returns whether a constant tensor is the beginning of the longest one: if all are, the longest one replaces them.
 static bool isPrefix(DenseElementsAttr part, DenseElementsAttr whole) {
   if (part.isSplat() && whole.isSplat())
     return part.getSplatValue<APFloat>().bitwiseIsEqual(whole.getSplatValue<APFloat>());
@@ -272,8 +272,8 @@ LogicalResult Fitter::fitAttribute(const Same &same, StringRef name, ArrayRef<At
   if (llvm::any_of(values, [](Attribute value) { return !value; }))
     return refuse(same[0], "its " + name + " is there at some lengths alone");
   if (name == "sizes")
-    return success(); // axisExtents says them
-  // Of what positions are made of, for its sizes without a bound; the others are those of the result (fitResults).
+    return success(); // axisExtents fits them
+  // attn.position states a shape for sizes without a bound; the other sizes are those of its result (fitResults).
   if (name == "attn.shape" && llvm::all_of(values, llvm::IsaPred<ArrayAttr>))
     return success();
   if (llvm::all_of(values, llvm::IsaPred<StringAttr>))
@@ -291,9 +291,9 @@ LogicalResult Fitter::fitAttribute(const Same &same, StringRef name, ArrayRef<At
   return refuse(same[0], "its " + name + " depends on the length");
 }
 
-/// What the result's dimensions are.
+/// Fits the sizes of the result's dimensions.
 LogicalResult Fitter::fitResults(const Same &same) {
-  // Constants lie in the object as long as they are.
+  // Constants are in the object file at their full length.
   if (same[0]->getNumResults() == 0 || !isa<RankedTensorType>(same[0]->getResult(0).getType()) ||
       isa<arith::ConstantOp>(same[0]))
     return success();
@@ -319,8 +319,8 @@ LogicalResult Fitter::fitResults(const Same &same) {
   return success();
 }
 
-/// Which queries and keys there are the mask of an attention says, so that what its terms read can be proven to stay
-/// inside; elsewhere axes end by themselves, and guards say it where an index expression reads a length.
+/// Adds to the mask of an attention which queries and keys exist, so that the reads of its terms are provably in
+/// bounds. Other axes end by themselves; an einsum's guard says it only if an index expression reads a length.
 LogicalResult Fitter::hideBehindLengths(Operation *op, const Extents &extents) {
   auto conditions = [&](const std::optional<StringRef> &known, ArrayRef<std::string> leading = {}) -> StringAttr {
     std::optional<Expr> all;
@@ -347,7 +347,7 @@ LogicalResult Fitter::hideBehindLengths(Operation *op, const Extents &extents) {
           o.setGuardAttr(conditions(o.getGuard()));
       });
   attn::bindIndices(op);
-  return isa<attn::TermOp>(op) ? success() : checkReads(op); // an attention's when its mask is known
+  return isa<attn::TermOp>(op) ? success() : checkReads(op); // checks a term with its attention, when the mask is known
 }
 
 LogicalResult Fitter::fit(const Same &same) {

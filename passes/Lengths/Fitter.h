@@ -1,4 +1,4 @@
-// The state of one comparison of layers, operation by operation: private to this folder.
+// The state of one comparison of layers, operation by operation. Private to this folder.
 #pragma once
 #include "dialect/IR/Attn.h"
 #include "mlir/IR/Builders.h"
@@ -6,7 +6,7 @@
 
 namespace skewer {
 
-/// Extents of dimensions or axes; where they are constant, what the type says.
+/// Extents of dimensions or axes that vary. If an extent is constant, the type tells it.
 using Extents = std::map<std::string, LengthPolynomial>;
 
 class Fitter {
@@ -17,7 +17,7 @@ public:
   mlir::LogicalResult fitSignature();
 
 private:
-  /// The operations at one place, the first that of the bounds.
+  /// The operations at one place of each layer; the first is that of the layer at the bounds.
   using Same = llvm::SmallVector<mlir::Operation *>;
 
   mlir::LogicalResult refuse(mlir::Operation *op, const llvm::Twine &what) { return refuse(op->getLoc(), what); }
@@ -38,20 +38,20 @@ private:
   mlir::LogicalResult hideBehindLengths(mlir::Operation *, const Extents &);
   mlir::LogicalResult checkReads(mlir::Operation *);
   mlir::LogicalResult checkProducts(const Same &, const Extents &, llvm::ArrayRef<subscript::Dimensions>);
-  /// The entry of `attn.shape` for a dimension; a number where it does not vary. Null where it is no polynomial.
+  /// Returns the entry of `attn.shape` for a dimension; a number if it does not vary, null if it is not a polynomial.
   mlir::Attribute extentOf(llvm::ArrayRef<int64_t> sizes);
   mlir::LogicalResult fitShapes();
   mlir::LogicalResult fitRanges();
   void addLengths();
 
-  /// Gives what an operation or a block defines its place among all that is defined, in each layer.
+  /// Numbers the values that an operation or a block defines among all values of a layer.
   void number(size_t layer, mlir::ValueRange defined) {
     for (mlir::Value value : defined)
       places[layer].insert({value, places[layer].size()});
   }
 
   llvm::SmallVector<mlir::func::FuncOp> layers;
-  llvm::SmallVector<llvm::DenseMap<mlir::Value, size_t>> places; // of values, in order
+  llvm::SmallVector<llvm::DenseMap<mlir::Value, size_t>> places; // numbers of values, in order of definition
   Lengths bounds;
   mlir::Builder builder;
 };

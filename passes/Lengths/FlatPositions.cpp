@@ -1,4 +1,4 @@
-// Products of axes become one axis, in attentions and in einsums.
+// Replaces products of axes by one axis, in attentions and in einsums.
 #include "passes/Lengths/FlatPositions.h"
 #include "dialect/IR/Term.h"
 #include "passes/Analysis/AxisNames.h"
@@ -10,12 +10,12 @@ using namespace skewer::attn;
 using namespace skewer::subscript;
 
 namespace {
-/// What products of axes become.
+/// The axes that replace products, and the expressions for the old axes.
 class Flattening {
 public:
   explicit Flattening(AxisSizes sizes) : sizes(std::move(sizes)) {}
 
-  /// False where one of the axes is part of another product already, or of run-time size.
+  /// Adds a product; returns false if one of its axes is part of another product, or of run-time size.
   bool flatten(const std::vector<std::string> &axes, const std::string &name) {
     int64_t inner = 1;
     for (const std::string &axis : llvm::reverse(axes)) {
@@ -34,7 +34,7 @@ public:
     return true;
   }
 
-  /// The axes that there are afterwards.
+  /// Returns the sizes of the axes after the replacement.
   AxisSizes after() const {
     AxisSizes all;
     for (const auto &[axis, size] : sizes)
@@ -49,7 +49,7 @@ public:
     return parsed ? print(moved(*parsed)) : text.str();
   }
 
-  /// Whole products by their names; false where a part of one stands alone or with others.
+  /// Renames whole products; returns false if a part of one is alone, or together with other axes.
   bool rename(Dimensions &dimensions) const {
     for (Dimension &dimension : dimensions) {
       if (auto found = names.find(dimension.axes); found != names.end())
@@ -59,7 +59,7 @@ public:
     }
     return true;
   }
-  /// A dimension of an operand: a whole product by its name, and what has a part of one as an expression.
+  /// Returns an operand's dimensions: a whole product by its name, and a dimension with a part of one as an expression.
   Dimensions read(Dimensions dimensions, ArrayRef<Expr> subscripts) const {
     for (auto [dimension, subscript] : llvm::zip(dimensions, subscripts)) {
       bool touched = llvm::any_of(symbolsOf(subscript), [&](const std::string &s) { return parts.count(s) != 0; });
@@ -72,7 +72,8 @@ public:
     return dimensions;
   }
 
-  /// An operand that has the axes of products as dimensions of their own, through a view that has one for each product.
+  /// If an operand has the axes of a product as separate dimensions, returns a view with one dimension for each
+  /// product.
   Value joined(OpBuilder &builder, Value operand, Dimensions &dimensions, SmallVector<Expr> &subscripts) const {
     SmallVector<int64_t> shape;
     Dimensions before = dimensions, after, read;
@@ -118,12 +119,12 @@ public:
     dimensions = after;
     subscripts = left;
     return EinsumOp::create(builder, operand.getLoc(), RankedTensorType::get(shape, type.getElementType()),
-                            builder.getStringAttr(print(spec)), sizesTo(builder.getContext(), sizesOfView), StringAttr(),
-                            operand);
+                            builder.getStringAttr(print(spec)), sizesTo(builder.getContext(), sizesOfView),
+                            StringAttr(), operand);
   }
 
 private:
-  /// Whether the first of the dimensions are these axes, each of them whole.
+  /// Returns whether the first dimensions are exactly these axes, each of them whole.
   bool isWhole(ArrayRef<Dimension> dimensions, ArrayRef<int64_t> shape, const std::vector<std::string> &axes) const {
     for (auto [k, axis] : llvm::enumerate(axes))
       if (k >= dimensions.size() || dimensions[k].axes != std::vector{axis} || shape[k] != sizes.at(axis))
@@ -136,7 +137,7 @@ private:
   std::map<std::vector<std::string>, std::string> names;
 };
 
-/// The operand as it is read then; `dimensions` becomes how.
+/// Makes the operand read as flattened; `dimensions` becomes its new subscripts.
 void flattenOperand(const Flattening &flat, OpOperand &operand, Dimensions &dimensions, ArrayRef<Expr> subscripts) {
   Operation *reader = operand.getOwner();
   OpBuilder builder(isa<TermOp>(reader) ? reader->getParentOp() : reader);

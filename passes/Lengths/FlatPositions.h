@@ -1,20 +1,20 @@
-// Positions of a map as one number, where the sizes of the map are not the same at all lengths.
+// Replaces positions of a map by one number, for maps whose sizes differ between lengths.
 #pragma once
 #include "dialect/IR/Attn.h"
 #include "llvm/ADT/StringRef.h"
 
 namespace skewer {
 
-/// Of a function that is compared with itself at other lengths: products of axes become one axis each.
+/// An attribute of a function that is compared with itself at other lengths: products of axes become one axis each.
 constexpr llvm::StringLiteral kFlatPositions = "attn.flat_positions";
 
-/// Queries and keys that are products of axes, "(iy ix)", become one axis each, and index expressions take it apart:
-/// `iy` is `i floordiv 14`. The 14 is a number then, which may be another one at another length, where the size of an
-/// inner axis would be that of every stride. Nothing changes where the result cannot be written.
+/// Replaces queries and keys that are products of axes, "(iy ix)", by one axis each, which index expressions divide:
+/// `iy` is `i floordiv 14`. The 14 is then a number, which may differ at another length; as the size of an inner axis
+/// it would be in every stride. Changes nothing if the result cannot be written.
 void flattenPositions(attn::AttentionOp);
-/// The same of the products in an einsum's text.
+/// Does the same for the products in an einsum's text.
 void flattenPositions(attn::EinsumOp);
-/// The same; what has products becomes an einsum of one operand.
+/// Does the same for a rearrangement: one with products becomes an einsum of one operand.
 void flattenPositions(attn::RearrangeOp);
 
 } // namespace skewer

@@ -1,4 +1,4 @@
-// Multilinear interpolation at the corner of the bounds.
+// Interpolates multilinearly at the corner of the bounds.
 #include "passes/Lengths/LengthPolynomial.h"
 
 using namespace skewer;
@@ -14,7 +14,7 @@ std::vector<Lengths> skewer::fittingPoints(const Lengths &bounds) {
     points.push_back(std::move(point));
   }
   Lengths other;
-  int64_t less = 3; // another one for each, so that no length is taken for another
+  int64_t less = 3; // differs for each length, so that no length is taken for another
   for (const auto &[name, bound] : bounds)
     other[name] = bound - less++;
   points.push_back(std::move(other));
@@ -32,7 +32,7 @@ std::optional<LengthPolynomial> LengthPolynomial::through(llvm::ArrayRef<int64_t
     for (unsigned s = 0; s < corners; ++s)
       if (s & bit)
         differences[s] = differences[s ^ bit] - differences[s];
-  // Multiplied out.
+  // Multiply the products out.
   std::vector<int64_t> coefficients = std::move(differences);
   unsigned bit = 1;
   for (const auto &[name, bound] : bounds) {

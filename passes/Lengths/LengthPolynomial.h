@@ -1,4 +1,4 @@
-// A number that depends on the lengths of a layer: a sum of products of different lengths, "2*N - 1", "H*W".
+// A number that depends on the lengths of a layer, as a sum of products of different lengths: "2*N - 1", "H*W".
 #pragma once
 #include "dialect/Subscript/Expr.h"
 #include "llvm/ADT/ArrayRef.h"
@@ -11,20 +11,20 @@ namespace skewer {
 
 using Lengths = std::map<std::string, int64_t>;
 
-/// The lengths at which a layer is looked at to find how it depends on them: each bound or one less, in all
-/// combinations (bit k of the number says that of the k-th length), then one point more that tells whether a guess is
-/// right. Bounds are at least kLeastFitted.
+/// Returns the lengths at which a layer is compiled to find how it depends on them: each length at its bound or one
+/// less, in all combinations (bit k of the number is for the k-th length), then one more point that checks the guess.
+/// Bounds are at least kLeastFitted.
 std::vector<Lengths> fittingPoints(const Lengths &bounds);
 constexpr int64_t kLeastFitted = 16;
 
 /// `terms[S]` is the coefficient of the product of the lengths whose bits are in S, in alphabetical order.
 class LengthPolynomial {
 public:
-  /// The one that has these values at fittingPoints; nothing where that misses the last of them.
+  /// Returns the polynomial with these values at fittingPoints; nothing if it misses the last value.
   static std::optional<LengthPolynomial> through(llvm::ArrayRef<int64_t> values, const Lengths &bounds);
 
   bool isConstant() const { return terms.empty() || (terms.size() == 1 && terms.begin()->first == 0); }
-  /// Over symbols of the lengths' names, or over what stands for them.
+  /// Returns the polynomial over symbols with the lengths' names, or over the expressions in `lengths` for them.
   subscript::Expr expression(const subscript::Substitution &lengths = {}) const;
   bool operator==(const LengthPolynomial &o) const { return terms == o.terms && names == o.names; }
 

@@ -1,4 +1,5 @@
-// What changes operations by themselves, before layers of several lengths are compared operation by operation.
+// The passes that change operations one by one, before the layers of several lengths are compared operation by
+// operation.
 #include "mlir/Pass/PassManager.h"
 #include "passes/Analysis/GpuShape.h"
 #include "passes/Lengths/FlatPositions.h"
@@ -12,7 +13,7 @@ using namespace mlir;
 using namespace skewer;
 
 namespace {
-/// Products of axes as one, of layers that ask for it.
+/// Replaces products of axes by one axis, in layers that ask for it.
 struct FlattenPositions : PassWrapper<FlattenPositions, OperationPass<func::FuncOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(FlattenPositions)
   StringRef getArgument() const override { return "attn-flatten-positions"; }
@@ -31,18 +32,18 @@ struct FlattenPositions : PassWrapper<FlattenPositions, OperationPass<func::Func
   }
 };
 
-/// What a processor's stages would change otherwise when they are made, when no extent could be added any more.
+/// Makes the changes that a processor's stages would otherwise make later, when no extent can be added any more.
 struct PrepareStages : PassWrapper<PrepareStages, OperationPass<func::FuncOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PrepareStages)
   StringRef getArgument() const override { return "attn-prepare-stages"; }
   StringRef getDescription() const override { return "types and orders of operands as stages want them"; }
   void runOnOperation() override {
     func::FuncOp function = getOperation();
-    prepareStages(function, walkedShape); // schedules come behind the comparison
+    prepareStages(function, walkedShape); // schedules are chosen after the comparison
   }
 };
 
-/// The same for those of a GPU.
+/// Does the same for the stages of a GPU.
 struct PrepareGpuStages : PassWrapper<PrepareGpuStages, OperationPass<func::FuncOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PrepareGpuStages)
   StringRef getArgument() const override { return "attn-prepare-gpu-stages"; }

@@ -1,4 +1,4 @@
-// Turns the small operands of sums.
+// Transposes the small operands of sums.
 #include "passes/Stages/AlignedOperands.h"
 #include "dialect/Subscript/Analysis.h"
 #include "mlir/IR/Builders.h"
@@ -10,11 +10,11 @@ using namespace mlir;
 using namespace skewer;
 using namespace skewer::subscript;
 
-// Reads of each element from which on turning the operand costs less than it saves; and steps from which on a sum is
-// worth it: two vectors of the generic path.
+// If each element is read at least kManyReads times, transposing the operand saves more than it costs. A sum must have
+// at least kFewSteps steps: two vectors of the generic path.
 static constexpr int64_t kManyReads = 8, kFewSteps = 16;
 
-/// Whether vectors go along the axis as it is.
+/// Returns whether vectors can already go along the axis.
 static bool isAligned(const attn::ResolvedEinsum &resolved, const std::string &axis) {
   bool moves = false;
   for (const std::vector<Expr> &subscripts : resolved.subscripts) {
@@ -26,7 +26,7 @@ static bool isAligned(const attn::ResolvedEinsum &resolved, const std::string &a
   return moves;
 }
 
-/// Of what a softmax hid, a number is asked whether it is there.
+/// Returns whether the tensor is made of a softmax's weights: each read of one must check whether the mask hides it.
 static bool isWeights(Value tensor) {
   while (Operation *op = tensor.getDefiningOp()) {
     if (attn::rowReductionOf(op))
@@ -38,7 +38,7 @@ static bool isWeights(Value tensor) {
   return false;
 }
 
-/// A view of the operand with the dimension last; null where the type says that it may not be.
+/// Returns a view of the operand with the dimension moved to the end.
 static Value turned(OpBuilder &builder, Location location, Value operand, size_t dimension) {
   auto type = cast<RankedTensorType>(operand.getType());
   Einsum spec;
@@ -72,7 +72,7 @@ static void align(attn::EinsumOp op) {
     }
   if (!last.empty() && resolved.sizes.at(last) >= kFewSteps && isAligned(resolved, last))
     return;
-  SmallVector<std::pair<unsigned, size_t>> turns; // operands with their dimensions
+  SmallVector<std::pair<unsigned, size_t>> turns; // operands, and the dimension of each to transpose
   bool any = false;
   for (auto [number, operand] : llvm::enumerate(op.getInputs())) {
     auto type = cast<RankedTensorType>(operand.getType());

@@ -1,4 +1,4 @@
-// Finds stages whose operations, and those that are folded into them, are the same one by one.
+// Compares stages operation by operation, together with the operations that are folded into them.
 #include "passes/Stages/EqualStages.h"
 #include "mlir/IR/OperationSupport.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -54,7 +54,7 @@ void skewer::mergeEqualStages(func::FuncOp function) {
     }
     Value(stage.result).replaceAllUsesWith(*equal);
   }
-  // What nobody reads any more would be a stage of its own.
+  // An operation without readers would be a stage of its own.
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(function.getBody().front())))
     if (isOpTriviallyDead(&op))
       op.erase();

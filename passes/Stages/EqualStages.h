@@ -1,12 +1,12 @@
-// Stages that compute the same.
+// Merges stages that compute the same. A step of prepareStages.
 #pragma once
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace skewer {
 
-/// Of stages that compute the same from the same tensors, the first is made, and all readers read that: tables of
-/// angles that a scheme makes for queries and for keys. What is no stage stays as often as it is written. Results of
-/// the function have memory of their own.
+/// Keeps the first of several stages that compute the same from the same tensors, and makes all readers read its
+/// result: tables of angles that a scheme computes for queries and for keys. Operations that are not stages, and
+/// results of the function, which have memory of their own, are not merged.
 void mergeEqualStages(mlir::func::FuncOp);
 
 } // namespace skewer

@@ -1,4 +1,4 @@
-// Sorts an einsum's axes in rows, columns and depth.
+// Sorts the axes of an einsum into batch, rows, columns and depth.
 #include "passes/Stages/Matmul.h"
 #include "dialect/Subscript/Analysis.h"
 #include "passes/Analysis/Strides.h"
@@ -10,12 +10,12 @@ using subscript::kRuntime;
 
 namespace {
 
-/// Below these a product is not worth packing: a register tile has at least 4 rows of 4 to 48 columns.
+/// Products smaller than this are not worth packing: a register tile has at least 4 rows of 4 to 48 columns.
 constexpr int64_t kFewRows = 8, kFewColumns = 16, kFewSteps = 8;
-/// Columns that each worker packs for itself, in elements: 16 MiB.
+/// Most columns that each worker packs for itself, in elements: 16 MiB.
 constexpr int64_t kMostOwnColumns = 1 << 22;
 
-/// Element offset as coefficients of the axes; nothing if it is not affine.
+/// Returns the element offset as coefficients of the axes; nothing if it is not affine.
 std::optional<subscript::Affine> offsetOf(ArrayRef<Expr> subscripts, Value operand) {
   auto shape = cast<RankedTensorType>(operand.getType()).getShape();
   if (!shape.empty() && llvm::is_contained(shape.drop_front(), ShapedType::kDynamic))
@@ -23,11 +23,11 @@ std::optional<subscript::Affine> offsetOf(ArrayRef<Expr> subscripts, Value opera
   return subscript::asAffine(rowMajor(subscripts, shape));
 }
 
-/// Whether an operand is as long as its type says.
+/// Returns whether an operand is always as long as its type says.
 bool isFixed(Value operand) {
   return llvm::all_of(attn::extentsOf(operand), [](const Expr &extent) { return extent.isConstant(); });
 }
-/// Whether the steps of these axes are, behind whatever has a run-time length.
+/// Returns whether the strides of these axes are constant: no dimension of run-time length comes later in memory.
 bool hasFixedSteps(ArrayRef<Expr> subscripts, Value operand, const std::vector<std::string> &axes) {
   std::vector<Expr> extents = attn::extentsOf(operand);
   bool isBehind = false; // a dimension of run-time length comes later in memory
@@ -61,7 +61,7 @@ std::optional<Matmul> skewer::matmulOf(attn::EinsumOp op) {
       return std::nullopt;
   }
   Matmul result;
-  // Vectors go along the columns, so they are what the result's last axis belongs to.
+  // Vectors go along the columns, so the operand that reads the result's last axis has the columns.
   bool last = !all.empty() && reads(*offsets[0], all.back());
   result.rowsInput = last ? 1 : 0;
   result.columnsInput = last ? 0 : 1;
@@ -79,7 +79,7 @@ std::optional<Matmul> skewer::matmulOf(attn::EinsumOp op) {
   size_t fixed = rowAxes.size();
   while (fixed > 0 && resolved.sizes.at(rowAxes[fixed - 1]) != kRuntime)
     --fixed;
-  // Rows of a run-time length end somewhere; of several axes it is the outermost that has it.
+  // Rows of a run-time length have an end; of several axes, the outermost has it.
   subscript::Substitution lengths = attn::axisExtentsOf(op);
   for (size_t k = rowAxes.size(); k-- > fixed;)
     if (lengths.count(rowAxes[k])) {

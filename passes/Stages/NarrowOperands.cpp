@@ -1,4 +1,4 @@
-// Types of what attentions on a GPU read and write.
+// Changes the types of operands and results of attentions on a GPU.
 #include "passes/Stages/NarrowOperands.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -15,7 +15,8 @@ static void replaceOperand(attn::AttentionOp attention, Value from, Value to) {
   attention->walk([&](Operation *reader) { reader->replaceUsesOfWith(from, to); });
 }
 
-/// What a value is widened from, with the reshapes in between made anew; the value itself where it is not widened.
+/// Returns the value before widening, with new reshapes where there are reshapes in between; the value itself if it is
+/// not widened.
 static Value beforeWidening(OpBuilder &b, Value value) {
   if (auto widened = value.getDefiningOp<arith::ExtFOp>())
     return beforeWidening(b, widened.getIn());
@@ -33,7 +34,7 @@ static Value beforeWidening(OpBuilder &b, Value value) {
   return value;
 }
 
-/// Queries, keys and values: what a fused attention multiplies.
+/// Returns the queries, keys and values that a fused attention multiplies.
 static SmallVector<Value> multipliedOperands(attn::AttentionOp attention) {
   std::string reason;
   SmallVector<Value> operands = operandsOf(attention), result{attention.getValue()};
@@ -81,7 +82,7 @@ void skewer::gpu::narrowOperands(func::FuncOp function) {
       rounded.erase();
     }
   }
-  // Widenings that nobody reads any more would be stages of their own.
+  // Widenings without readers would be stages of their own.
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(function.getBody().front())))
     if (isa<arith::ExtFOp, attn::ReshapeOp>(op) && op.use_empty())
       op.erase();

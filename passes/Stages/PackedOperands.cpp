@@ -1,4 +1,4 @@
-// Looks at who reads an operand, and at what computes it.
+// Looks at the reads of an operand, and at the operations that compute it.
 #include "passes/Stages/PackedOperands.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -7,9 +7,9 @@
 using namespace mlir;
 using namespace skewer;
 
-// Additions and multiplications for an element beyond which a loop of its own is as good: a rotation has three.
+// With more additions and multiplications per element a loop of its own is as good. A rotation has three.
 static constexpr int kMostOperations = 12;
-// With fewer queries, keys that heads share are computed once and not for each of them.
+// With fewer queries, keys that heads share are computed once, not once per head.
 static constexpr int64_t kFewQueries = 32;
 
 static int64_t elementsOf(Value tensor) {
@@ -19,8 +19,8 @@ static int64_t elementsOf(Value tensor) {
   return product;
 }
 
-/// Operations for each of as many elements; more than the most where one of them is no addition or multiplication.
-/// Arithmetic that maps repeat is in memory.
+/// Returns the number of operations per element, for `elements` elements; more than kMostOperations if one of them is
+/// not of the arith dialect. Arithmetic with fewer elements, which maps repeat, is in memory and costs nothing.
 static int costOf(Value tensor, int64_t elements) {
   Operation *op = tensor.getDefiningOp();
   if (!op || isa<arith::ConstantOp, tensor::SplatOp>(op))
@@ -54,7 +54,8 @@ bool skewer::isPackedOperand(attn::AttentionOp attention, Value operand) {
   auto shape = fusedShape(attention, reason);
   if (!shape)
     return false;
-  // One after another: rows whole, so that each is of one of them, and of a cache that is read too seldom to be copied.
+  // A concatenation must leave rows whole, so that each row is from one part. A cache must be read too seldom to be
+  // worth a copy.
   if (auto concat = widenedFrom(operand).getDefiningOp<attn::ConcatOp>();
       concat && (concat.getDimension() == 0 || concat.getDimension() + 1 == uint64_t(type.getRank()) ||
                  shape->queries >= kFewQueries))

@@ -1,15 +1,15 @@
-// Operands of a fused attention that need no memory: their rows are computed while they are packed.
+// Finds operands of a fused attention that need no memory: their rows are computed while they are packed.
 #pragma once
 #include "dialect/IR/Attn.h"
 
 namespace skewer {
 
-/// Whether an operation that arithmetic or an index map makes is an operand of the attention by whole rows only, each
-/// read where queries, keys or values are packed, and costs no more there than it would in a loop of its own: turned
-/// queries and keys, added vectors, scales, norms, conversions.
+/// Returns whether the attention reads the operand, a result of arithmetic or of an index map, in whole rows only,
+/// where queries, keys or values are packed, and computing it there costs no more than in a loop of its own. Such
+/// operands are rotated queries and keys, added vectors, scales, norms, conversions.
 bool isPackedOperand(attn::AttentionOp, mlir::Value operand);
-/// Whether a tensor costs no more where its rows are read, each once, than in a loop of its own: what is put behind a
-/// cache, a cache that is widened.
+/// Returns whether computing the tensor where its rows are read, each once, costs no more than in a loop of its own: a
+/// concatenation behind a cache, a cache that is widened.
 bool isCheapByRows(mlir::Value tensor);
 
 } // namespace skewer

@@ -1,4 +1,4 @@
-// Finds running sums by how the guard depends on a contracted axis and one of the result.
+// Finds running sums by how the guard depends on a contracted axis and on an axis of the result.
 #include "passes/Stages/PrefixSum.h"
 #include "dialect/Subscript/Analysis.h"
 
@@ -17,12 +17,12 @@ std::optional<PrefixSum> skewer::prefixSumOf(attn::EinsumOp op) {
       sum.along = sum.along.empty() ? symbol : "";
   if (subscript::symbolsOf(*resolved.guard).size() != 2 || sum.along.empty())
     return std::nullopt;
-  if (attn::axisExtentsOf(op).count(sum.along)) // it ends where nobody knows yet
+  if (attn::axisExtentsOf(op).count(sum.along)) // the end of the axis is known at run time only
     return std::nullopt;
   int64_t size = resolved.sizes.at(sum.along);
   if (size == kRuntime || size != resolved.sizes.at(sum.before))
     return std::nullopt;
-  // The operands say nothing of where the sum ends.
+  // The operands must not depend on where the sum ends.
   for (const auto &subscripts : resolved.subscripts)
     for (const subscript::Expr &subscript : subscripts)
       if (subscript::symbolsOf(subscript).count(sum.along))
@@ -35,7 +35,7 @@ std::optional<PrefixSum> skewer::prefixSumOf(attn::EinsumOp op) {
   if (isFromBegin == isToEnd)
     return std::nullopt;
   sum.reversed = isToEnd;
-  int64_t last = sum.reversed ? interval->low : -interval->high; // how far it ends before the position
+  int64_t last = sum.reversed ? interval->low : -interval->high; // distance from the end of the sum to the position
   if (last != 0 && last != 1)
     return std::nullopt;
   sum.exclusive = last == 1;

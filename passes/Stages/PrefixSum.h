@@ -1,4 +1,4 @@
-// Einsums that are running sums: out[…, i, …] = Σ over t <= i of Π x[…, t, …].
+// Recognises einsums that are running sums: out[…, i, …] = Σ over t <= i of Π x[…, t, …].
 #pragma once
 #include "dialect/IR/Attn.h"
 
@@ -10,7 +10,7 @@ struct PrefixSum {
   bool reversed = false;  // from the position to the end: t >= i
   bool exclusive = false; // without the position itself: t < i, t > i
 };
-/// By the einsum's guard and subscripts; nothing where it is none.
+/// Recognises a running sum by the einsum's guard and subscripts; returns nothing for other einsums.
 std::optional<PrefixSum> prefixSumOf(attn::EinsumOp);
 
 } // namespace skewer

@@ -1,4 +1,4 @@
-// The steps, in their order.
+// Runs the steps of the preparation in order.
 #include "passes/Stages/PrepareStages.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -9,8 +9,9 @@
 using namespace mlir;
 using namespace skewer;
 
-/// A rearrangement of what arithmetic makes, and keeps the elements' order, is no stage of its own: the arithmetic may
-/// be part of the stage before it. Copies that results need are of what somebody else reads too, and stay.
+/// Turns rearrangements of arithmetic results that keep the order of elements into reshapes: they are then no stage of
+/// their own, and the arithmetic may be part of the stage before it. Copies that results need stay: their operand has
+/// other readers too.
 static void reshapeInPlace(func::FuncOp function) {
   SmallVector<Operation *> moves;
   for (auto move : function.getOps<attn::RearrangeOp>())
@@ -21,8 +22,8 @@ static void reshapeInPlace(func::FuncOp function) {
   attn::RearrangeOp::getCanonicalizationPatterns(patterns, function.getContext());
   GreedyRewriteConfig config;
   config.setStrictness(GreedyRewriteStrictness::ExistingOps);
-  (void)applyOpPatternsGreedily(moves, std::move(patterns), config); // where none fits, nothing changes
-  // Rounding comes before, so that it is part of that stage too.
+  (void)applyOpPatternsGreedily(moves, std::move(patterns), config); // if no pattern fits, nothing changes
+  // Rounding moves in front of the reshape, so that it is part of that stage too.
   SmallVector<attn::ReshapeOp> reshapes(function.getOps<attn::ReshapeOp>());
   for (attn::ReshapeOp reshape : reshapes) {
     Operation *producer = reshape.getInput().getDefiningOp();

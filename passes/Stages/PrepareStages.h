@@ -1,12 +1,13 @@
-// What is done to a function before a processor's stages are told apart.
+// Prepares a function before it is divided into the stages of a processor.
 #pragma once
 #include "passes/Stages/Stages.h"
 
 namespace skewer {
 
-/// Results in the order in which they are wanted, operands of attentions and matrix products in f32 and in order, equal
-/// stages once. `explain` and the comparison of layers at several lengths see the function as the kernel's emission
-/// does. Without schedules yet, `walkedShape` says which attentions fuse.
+/// Writes results in the order of axes that their readers need, widens operands of attentions and matrix products to
+/// f32, aligns operands of sums, and merges equal stages. `explain` and the comparison of layers at several lengths
+/// then see the same function as the emission of the kernel. Before schedules are chosen, `walkedShape` says which
+/// attentions fuse.
 void prepareStages(mlir::func::FuncOp, ShapeOfFused = fusedShape);
 
 } // namespace skewer

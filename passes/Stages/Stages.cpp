@@ -1,4 +1,4 @@
-// Divides a function in stages.
+// Divides a function into stages.
 #include "passes/Stages/Stages.h"
 #include "dialect/IR/Reductions.h"
 #include "dialect/Subscript/Einsum.h"
@@ -54,8 +54,8 @@ std::optional<AttentionShape> skewer::fusedShape(attn::AttentionOp attention, st
   return shape;
 }
 
-/// Calls the axes of a rearrangement what they are called in `names`, the dimensions of its operand. False where it
-/// takes one of those apart in another way.
+/// Renames the axes of a rearrangement to their names in `names`, the dimensions of its operand. Returns false if it
+/// divides a dimension in another way.
 static bool renameAxes(subscript::Einsum &move, const subscript::Dimensions &names, const subscript::AxisSizes &sizes,
                        const subscript::AxisSizes &given) {
   const subscript::Dimensions &operand = move.operands[0];
@@ -91,8 +91,8 @@ static bool renameAxes(subscript::Einsum &move, const subscript::Dimensions &nam
   return true;
 }
 
-/// What the attention says of sizes, and those of axes that stand merged in its result: where its operands have them in
-/// sums alone, as columns of a projection that holds all heads, nothing else tells them.
+/// Returns the sizes that the attention states, with those of axes that are merged in its result: if operands have
+/// these axes only inside sums, such as columns of a projection for all heads, nothing else tells their sizes.
 static DictionaryAttr sizesOfMerged(attn::AttentionOp attention, const subscript::Dimensions &result,
                                     const subscript::AxisSizes &known) {
   subscript::AxisSizes sizes = attn::sizesFrom(attention.getSizesAttr());
@@ -104,7 +104,7 @@ static DictionaryAttr sizesOfMerged(attn::AttentionOp attention, const subscript
   return attn::sizesTo(attention.getContext(), sizes);
 }
 
-/// One rearrangement; false where there is none that can be.
+/// Folds one rearrangement into the attention; returns false if there is none that can be folded.
 static bool absorbRearrangement(attn::AttentionOp attention, ShapeOfFused shapeOf) {
   Value own = attention.getResult();
   auto move = own.hasOneUse() ? dyn_cast<attn::RearrangeOp>(*own.user_begin()) : attn::RearrangeOp();
@@ -115,7 +115,7 @@ static bool absorbRearrangement(attn::AttentionOp attention, ShapeOfFused shapeO
       !renameAxes(*moved, *value->result, attn::scoreSpace(attention).sizes, attn::sizesFrom(move.getSizesAttr())) ||
       !shapeOf(attention, reason))
     return false;
-  // An axis of one element may be left out by a rearrangement, but not by the values' spec, which names the space.
+  // A rearrangement may leave out an axis of one element, but the values' spec, which names the space, may not.
   subscript::Einsum result;
   result.operands = {*moved->result};
   std::vector<std::string> named = result.axes();
@@ -157,7 +157,7 @@ void skewer::widenOperands(func::FuncOp function, ShapeOfFused shapeOf) {
     return element.isF16() || element.isBF16();
   };
   auto withElement = [](Type type, Type element) { return cast<RankedTensorType>(type).clone(element); };
-  llvm::DenseSet<Operation *> roundings; // of results of earlier stages: who reads them wide needs no rounding
+  llvm::DenseSet<Operation *> roundings; // of results of earlier stages: readers in f32 need no rounding
   auto widen = [&](Operation *op, ArrayRef<Value> operands) {
     ImplicitLocOpBuilder builder(op->getLoc(), op);
     for (Value operand : operands) {
@@ -216,7 +216,7 @@ namespace {
 bool isPointwise(Operation *op) { return isArithmetic(op) || isMap(op) || isa<attn::PositionOp>(op); }
 bool isNumber(Operation *op) { return isa<arith::ConstantOp, tensor::SplatOp, tensor::DimOp>(op); }
 
-/// Numbers made of elements of run-time operands, a load and a conversion each.
+/// Returns whether the operation computes numbers from elements of run-time operands: one load and one conversion each.
 bool readsElements(Operation *op) {
   auto position = dyn_cast<attn::PositionOp>(op);
   return position && !position.getIndices().empty();
@@ -229,16 +229,17 @@ int64_t elements(Value value) {
   return product;
 }
 
-// So many elements are added up at least where they are in no memory: a vector of them, by the generic path's loops.
+// A sum must add up at least so many elements if they are not in memory: a vector of them, in the loops of the generic
+// path.
 constexpr int64_t kSummedUp = 8;
 
-/// Where an operation's result is wanted.
+/// How the result of an operation is read.
 struct Readers {
-  llvm::SmallSetVector<Operation *, 2> stages; // those whose loops compute it on the way
-  bool stored = false;                         // some stage reads it from memory
-  bool packed = false;                         // a product or a sum computes it while it reads it, each element once
-  bool expanded = false;                       // an index map on the way repeats its elements
-  unsigned maps = 0, direct = 0;               // index maps and arithmetic that read it
+  llvm::SmallSetVector<Operation *, 2> stages; // stages whose loops compute it themselves
+  bool stored = false;                         // a stage reads it from memory
+  bool packed = false;                         // a product or a sum computes each element once, where it reads it
+  bool expanded = false;                       // an index map between it and a reader repeats its elements
+  unsigned maps = 0, direct = 0;               // numbers of index maps and of arithmetic that read it
 };
 
 class Divider {
@@ -269,7 +270,7 @@ private:
       while (user->getBlock() != &block) // a term of an attention
         user = user->getParentOp();
       if (isNumber(user))
-        continue; // asks for a size
+        continue; // reads only a size
       auto attention = dyn_cast<attn::AttentionOp>(user);
       if (attention && isPointwise(op) && isPackedOperand(attention, op->getResult(0))) {
         if (own.stages.insert(user))
@@ -284,7 +285,7 @@ private:
         ++own.direct;
       } else if (!isPointwise(user)) {
         own.stored = true;
-      } else if (isa<attn::ReshapeOp>(user)) { // no map at all: its readers are this operation's
+      } else if (isa<attn::ReshapeOp>(user)) { // not a map: its readers are readers of this operation
         const Readers &through = readers[user];
         own.stored |= through.stored;
         own.expanded |= through.expanded;
@@ -314,15 +315,16 @@ private:
     bool folds = isPointwise(op) && !own.stored && (!own.packed || own.stages.size() == 1);
     if (isPartOfAngle(op))
       partsOfAngles.insert(op);
-    // Moved elements cost a load wherever they are read; computed ones are computed once.
+    // Moved elements cost a load wherever they are read. Computed elements are computed once.
     else if (isArithmetic(op) || readsElements(op))
       folds &= own.stages.size() <= 1 && !own.expanded && own.maps <= 1 && (own.maps == 0 || own.direct == 0);
     if (!folds && !op->use_empty())
       roots.insert(op);
   }
 
-  /// Whether nobody but sines and cosines of what positions decide asks for it. An angle of many turns, rounded to f32
-  /// in a buffer, has lost what they are about; they compute it themselves, in f64.
+  /// Returns whether only sines and cosines of positions read the operation. If a buffer rounds an angle of many turns
+  /// to f32, the remainder of the turns loses its precision; sines and cosines therefore compute the angle themselves,
+  /// in f64.
   bool isPartOfAngle(Operation *op) {
     if (op->use_empty() || !(isMap(op) || isa<attn::PositionOp, arith::AddFOp, arith::SubFOp, arith::MulFOp,
                                               arith::DivFOp, arith::NegFOp>(op)))
@@ -332,7 +334,7 @@ private:
              (isa<math::SinOp, math::CosOp>(user) && ofPositions.contains(user));
     });
   }
-  /// The attentions that read a packed concatenation, itself or widened.
+  /// Returns the attentions that read a packed concatenation, directly or widened.
   llvm::SmallSetVector<Operation *, 2> attentionsOf(Operation *op) {
     llvm::SmallSetVector<Operation *, 2> found;
     for (Operation *user : op->getUsers()) {
@@ -345,7 +347,7 @@ private:
     }
     return found;
   }
-  /// Whether attentions alone read it, a row at a time: a cache with what is new behind it.
+  /// Returns whether only attentions read the concatenation, a row at a time: a cache with new rows behind it.
   bool isPackedConcat(Operation *op) { return isa<attn::ConcatOp>(op) && isPackedRows(op->getResult(0)); }
   bool isPackedRows(Value read) {
     return !read.use_empty() && llvm::all_of(read.getUsers(), [&](Operation *user) {
@@ -356,7 +358,7 @@ private:
     });
   }
 
-  /// Whether a matrix product reads each element of an operation's result once, in its rows.
+  /// Returns whether a matrix product reads each element of an operation's result once, as its rows.
   bool isRowsOf(Operation *op, Operation *user) {
     auto einsum = dyn_cast<attn::EinsumOp>(user);
     if (!packsRows || !einsum || !isPointwise(op) || !isMatmul || !isMatmul(einsum))
@@ -373,8 +375,9 @@ private:
     return reads == elements(rows);
   }
 
-  /// Whether a sum that is no matrix product, or an extremum, reads each element of arithmetic once, and makes so much
-  /// fewer of them that they are computed where they are read: a buffer of theirs would be all that its time goes to.
+  /// Returns whether a sum that is not a matrix product, or an extremum, reads each element of arithmetic once and has
+  /// so few results that the elements are computed where they are read: otherwise most of its time would go to their
+  /// buffer.
   bool isSummedUp(Operation *op, Operation *user) {
     auto einsum = dyn_cast<attn::EinsumOp>(user);
     auto extremum = dyn_cast<attn::ExtremumOp>(user);
@@ -387,7 +390,7 @@ private:
     return reads == elements(op->getResult(0)) && reads >= kSummedUp * elements(user->getResult(0));
   }
 
-  /// Whether a stage that an operation begins may end with arithmetic.
+  /// Returns whether a stage that begins with the operation may end with arithmetic.
   bool endsWithArithmetic(Operation *op) {
     std::string reason;
     if (auto attention = dyn_cast<attn::AttentionOp>(op))
@@ -396,8 +399,8 @@ private:
     return einsum && isMatmul && isMatmul(einsum);
   }
 
-  /// A matrix product or a fused attention with one reader, arithmetic that ends in a stage of its own, is part of that
-  /// stage. Of two that one stage reads, the later one.
+  /// Makes a matrix product or a fused attention part of the stage of its only reader, if that reader is arithmetic
+  /// that ends in a stage of its own. If a stage reads two such operations, the later one is part of it.
   bool finish(Operation *op, const Readers &own) {
     if (!op->hasOneUse() || own.stored || own.maps || own.packed || own.stages.size() != 1 || !endsWithArithmetic(op))
       return false;
@@ -445,10 +448,10 @@ private:
   Block &block;
   const IsMatmul &isMatmul;
   bool packsRows;
-  llvm::DenseMap<Operation *, Operation *> finished; // what a stage begins with, by its last operation
+  llvm::DenseMap<Operation *, Operation *> finished; // the operation that a stage begins with, by its last operation
   llvm::DenseMap<Operation *, Readers> readers;
   llvm::DenseSet<Operation *> roots;
-  llvm::DenseSet<Operation *> ofPositions; // what positions decide, by arithmetic and maps alone
+  llvm::DenseSet<Operation *> ofPositions; // computed from positions by arithmetic and maps alone
   llvm::DenseSet<Operation *> partsOfAngles;
 };
 
