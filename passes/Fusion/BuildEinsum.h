@@ -7,9 +7,9 @@
 namespace skewer {
 
 /// Builds an attn.einsum that computes the summand. The symbols of the summand are `names` (one for each dimension of
-/// `type`) and the contracted axes. If the subscripts divide a dimension, the result names it by its factor axes: (iy
-/// ix). Returns null if the summand is scaled, has no operand, has a factor that is a function of positions, reads a
-/// table of constants, or needs a size that is known at run time only.
+/// `type`) and the contracted axes. If the subscripts divide a dimension, the result names it by its axes: (iy ix).
+/// Returns null if the summand is scaled, has no operand, has a factor that is a function of positions, reads a table
+/// of constants, or needs a size that is known at run time only.
 mlir::Value buildEinsum(mlir::OpBuilder &, const Summand &, const std::vector<std::string> &names,
                         mlir::RankedTensorType type);
 
@@ -21,10 +21,10 @@ std::vector<mlir::Operation *> scoreOperations(mlir::func::FuncOp);
 /// Removes operations without uses.
 void eraseDead(mlir::func::FuncOp);
 
-/// Puts axes back that simplification removed: it reads an axis of one element at the constant 0. Each of `axes` has
-/// one element; those that are in no dimension go into a dimension that is read at 0 and has one element (`extents`),
-/// the last axis into the last such dimension. If there is no such dimension left, the axis becomes a factor of a
-/// product. Any of several such places is correct.
+/// Puts back axes that simplification removed, since it reads an axis of one element at the constant 0. Each of `axes`
+/// has one element. An axis that is in no dimension goes into a dimension that is read at 0 and has one element
+/// (`extents`), the last axis into the last such dimension. If no such dimension is left, the axis becomes a factor of
+/// a product. Any of several such places is correct.
 void restoreSingles(subscript::Dimensions &, const std::vector<int64_t> &extents, std::vector<std::string> axes);
 
 /// Returns a tensor of the type of `tensor` with `number` as each element.

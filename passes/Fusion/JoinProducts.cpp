@@ -310,7 +310,7 @@ bool skewer::joinProducts(const WeightSource &source) {
   if (products.size() < 2 ||
       llvm::any_of(products, [&](const Product &product) { return isMadeFrom(product.value(), products); }))
     return false;
-  // The first product of the block leads, but products whose columns are rows of the result come before the others.
+  // The first product of the block leads, but products whose columns are adjacent in the result are before others.
   llvm::sort(products, [](const Product &a, const Product &b) {
     bool ofRows = a.hasRows(), otherOfRows = b.hasRows();
     return ofRows != otherOfRows ? ofRows : EinsumOp(a.op)->isBeforeInBlock(b.op);

@@ -1,4 +1,4 @@
-// Blocks of a map: each block of queries sees only the keys in and around it.
+// Finds blocks of a map in which each block of queries sees only the keys in and around it, for attn-split-blocks.
 #pragma once
 #include "dialect/IR/Attn.h"
 #include <optional>

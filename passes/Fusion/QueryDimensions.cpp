@@ -18,7 +18,7 @@ struct QueryDimensions::Sum {
   bool key = false, affine = true;
 };
 
-/// Returns the last dimension that is not the key dimension: one of several rows, if there is one.
+/// Returns the last dimension that is not the key dimension; one with several rows, if there is one.
 static size_t lastQuery(const std::vector<int64_t> &shape, size_t keyDimension) {
   size_t last = shape.size() - (keyDimension + 1 == shape.size() ? 2 : 1);
   for (size_t k = shape.size(); k-- > 0;)

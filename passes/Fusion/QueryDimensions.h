@@ -16,8 +16,8 @@ public:
   QueryDimensions(const WeightSource &, const WeightUses &, const subscript::Dimensions &named,
                   const std::vector<int64_t> &shape, size_t keyDimension);
 
-  /// Returns whether an index expression or a comparison relates the dimension to the key: `j - i`, and `14*jy + jx <=
-  /// 14*iy + ix` for both iy and ix. In `j - i <= 8*h` h is only a bound, and no position.
+  /// Returns whether an index expression or a comparison relates the dimension to the key: `j - i`, and
+  /// `14*jy + jx <= 14*iy + ix` for both iy and ix. In `j - i <= 8*h` h is only a bound, and no position.
   bool isPosition(size_t dimension) const { return positions.count(dimension) > 0; }
   /// Returns whether an operand that the key indexes has a part for each index of the dimension, but no row for each
   /// query of the dimension `last`: keys of each head, `table[h, j - i]`.

@@ -1,5 +1,5 @@
 // attn-raise-softplus. A sigmoid below exp(-87.3) is smaller than 2^-126 and counts as 0, whose logarithm is -inf.
-// After one such gate, every running sum of logarithms is no finite number. exp(88.8) is infinite likewise.
+// After one such gate, no running sum of logarithms is a finite number. exp(88.8) is infinite likewise.
 #include "passes/Fusion/RaiseSoftplus.h"
 #include "dialect/IR/Attn.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -292,7 +292,7 @@ struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
       if (place == places.end() || whole.second[place - places.begin()] != size)
         return std::nullopt;
       named.second.push_back(named.first[place - places.begin()]);
-      place->clear(); // two dimensions read a diagonal
+      place->clear(); // a diagonal has two dimensions with one index
     }
     return named;
   }

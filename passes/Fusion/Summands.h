@@ -42,7 +42,7 @@ struct ExpansionOptions {
   bool scaledOperands = true; // an operand of an einsum that is a multiple of another tensor
   /// Whether an operand that is looked through may be read by a contracted axis inside a product, "(h d)", at a stride.
   bool products = false;
-  /// Contracted axes may read operands in any way; the caller later finds the key that such an axis stands for.
+  /// Contracted axes may read operands in any way; the caller later finds what replaces such an axis.
   bool uneven = false;
   /// A contraction may have further factors and divisors: they move to its vectors (VectorScaling).
   bool scaledContractions = false;
@@ -54,7 +54,7 @@ struct ExpansionOptions {
   /// Whether zeros that pad an operand where `inside` is 0 may become part of the summand's guard. Unset: none may.
   std::function<bool(const subscript::Expr &inside)> guards;
   mlir::Value whole;           // a tensor that is never looked through
-  std::set<std::string> plain; // symbols (heads) that may index operands only at even strides, or only alone
+  std::set<std::string> plain; // heads: read at even strides only, unless a subscript has one alone
 };
 
 /// Traces a tensor back to the tensors that it is computed from, and composes index maps with einsums.

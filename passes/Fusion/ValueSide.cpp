@@ -157,7 +157,7 @@ std::vector<EinsumOp> skewer::productsWithValues(const WeightUses &uses, Value w
     auto spec = parseEinsum(std::string_view(einsum.getSpec()));
     if (!spec || !spec->result || einsum.getGuard())
       return false;
-    // Heads that share values are read at (h // 2); the summed axes may be read plainly all the same.
+    // Heads that share values are read at (h // 2); the summed axes may still be read plainly.
     std::set<std::string> kept = axesOf(*spec->result);
     auto isPlain = [&](const Dimension &dimension) {
       return dimension.isProduct() ||

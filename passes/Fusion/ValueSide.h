@@ -39,9 +39,9 @@ struct WeightIndices {
   std::optional<subscript::Expr> mask;
 };
 /// Returns what a product of the weights adds to the value of each query and key. `product` is a summand with the
-/// weights among its factors; summed axes may read them in any way. Absolute-to-relative code reads them at j = r + i -
-/// (N - 1), so that each r stands for one key. The result is over i and j and lacks the weights. Returns nothing if the
-/// sum is not proven to be one over keys; `why` then says so.
+/// weights among its factors; summed axes may read them in any way. Absolute-to-relative code reads them at
+/// j = r + i - (N - 1), so that each r stands for one key. The result is over i and j and lacks the weights. Returns
+/// nothing if the sum is not proven to be one over keys; `why` then says so.
 std::optional<Summand> asValueTerm(Summand product, mlir::Value weights, const WeightIndices &, std::string &why);
 
 /// Returns an equal predicate, in one canonical form if it is an interval of key - query: `abs(j - i) <= 4`, `j <= i`.

@@ -125,7 +125,7 @@ std::optional<WeightSource> skewer::directSourceOf(EinsumOp product) {
         several |= key.has_value();
         key = k;
       } else if (!shared && !dimension.axes.empty()) {
-        query = query && shape[k] == 1 ? *query : k; // one of several rows, if there is one
+        query = query && shape[k] == 1 ? *query : k; // one with several rows, if there is one
       } else {
         heads |= shared;
       }

@@ -13,7 +13,7 @@ struct Matmul {
   std::vector<std::string> outer;                          // row axes up to the last one of run-time size
   std::vector<std::string> rowAxes, columnAxes, depthAxes; // of static size; rows and columns in the result's order
   int64_t rows = 1, columns = 1, depth = 1;                // products of their sizes
-  /// of the columns' operand, in elements, even over the products of axes
+  /// Strides of the columns' operand, in elements, even over the products of axes.
   int64_t columnStride = 0, columnDepthStride = 0;
   int64_t columnBase = 0;
   std::optional<int64_t> rowDepthStride; // of the rows' operand, if it is even

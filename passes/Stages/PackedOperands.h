@@ -8,8 +8,8 @@ namespace skewer {
 /// where queries, keys or values are packed, and computing it there costs no more than in a loop of its own. Such
 /// operands are rotated queries and keys, added vectors, scales, norms, conversions.
 bool isPackedOperand(attn::AttentionOp, mlir::Value operand);
-/// Returns whether computing the tensor where its rows are read, each once, costs no more than in a loop of its own: a
-/// concatenation behind a cache, a cache that is widened.
+/// Returns whether computing the tensor where its rows are read, each once, costs no more than in a loop of its own:
+/// new rows behind a cache, a cache that is widened.
 bool isCheapByRows(mlir::Value tensor);
 
 } // namespace skewer

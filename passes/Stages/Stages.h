@@ -66,11 +66,10 @@ bool isArithmetic(mlir::Operation *);
 /// an operand may be a run-time size, and operands are walked as `shapeOfAttention` says. Returns nothing otherwise;
 /// `reason` says why.
 std::optional<AttentionShape> walkedShape(attn::AttentionOp, std::string &reason);
-/// The same for an attention that has a schedule for a processor.
+/// Returns the same for an attention that has a schedule for a processor.
 std::optional<AttentionShape> fusedShape(attn::AttentionOp, std::string &reason);
 
-/// Says which attentions fuse: `fusedShape` in a function that has schedules, `walkedShape` before schedules are
-/// chosen.
+/// Decides which attentions fuse: `fusedShape` in a function that has schedules, `walkedShape` before they are chosen.
 using ShapeOfFused = std::optional<AttentionShape> (*)(attn::AttentionOp, std::string &reason);
 
 /// Makes fused attentions write their results in the order of axes that the reader needs: folds a rearrangement that is
