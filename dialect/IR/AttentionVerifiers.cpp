@@ -17,7 +17,7 @@ std::set<std::string> axesOf(const Dimensions &dimensions, size_t begin, size_t 
   return axes;
 }
 
-/// The axes of the score by role, from a space that has parsed.
+/// The axes of the score by role, from a parsed space.
 struct Roles {
   explicit Roles(const Dimensions &space)
       : leading(axesOf(space, 0, space.size() - 2)), query(axesOf(space, space.size() - 2, space.size() - 1)),
@@ -25,7 +25,7 @@ struct Roles {
   std::set<std::string> leading, query, key, all;
 };
 
-/// "b h j e -> b h i e": which axes the values may be read by, and which the result has.
+/// Checks which axes the values may be read by, and which axes the result has: "b h j e -> b h i e".
 LogicalResult verifyValueAxes(AttentionOp op, const Einsum &spec, const Roles &roles) {
   std::set<std::string> read = axesOf(spec.operands[0]), kept = axesOf(*spec.result);
   for (const Dimension &dimension : spec.operands[0])
@@ -56,14 +56,14 @@ LogicalResult verifyValueAxes(AttentionOp op, const Einsum &spec, const Roles &r
   return success();
 }
 
-/// The domain of a term's reads: where the mask and the term's own guard hold.
+/// Returns where both conditions hold: the mask and a term's own guard. A term's reads are checked only there.
 std::optional<Expr> conjunction(const std::optional<Expr> &a, const std::optional<Expr> &b) {
   if (a && b)
     return logicalAnd(*a, *b);
   return a ? a : b;
 }
 
-/// Whether the operation is one of a function of single numbers: pure, element by element, without a region.
+/// Returns whether the operation may be part of a function of single numbers: pure, elementwise, without a region.
 bool isOfNumbers(Operation &op) {
   if (op.getNumRegions() || op.getNumResults() != 1 || !isMemoryEffectFree(&op))
     return false;
@@ -88,7 +88,7 @@ LogicalResult verifyThrough(AttentionOp op) {
     if (&nested != &block.back() && !isOfNumbers(nested))
       return op.emitOpError() << "'through' holds '" << nested.getName()
                               << "', expected arithmetic on single numbers of f32 (attention_c12)";
-    for (Value operand : nested.getOperands()) // constants may stand outside: canonicalization moves them there
+    for (Value operand : nested.getOperands()) // constants may stand outside: canonicalization moves them
       if (operand.getParentBlock() != &block && !operand.getDefiningOp<arith::ConstantOp>())
         return op.emitOpError() << "'through' reads a value from outside (attention_c12)";
   }
@@ -103,7 +103,7 @@ LogicalResult verifyThrough(AttentionOp op) {
 }
 } // namespace
 
-/// Every axis of the score has a size, and queries and keys can be counted.
+/// Checks that every axis of the score has a size, and that the numbers of queries and keys can be computed.
 static LogicalResult verifyAxes(AttentionOp op, const Roles &roles, const AxisSizes &sizes) {
   for (const std::string &axis : roles.all)
     if (!sizes.count(axis))
@@ -126,7 +126,7 @@ static LogicalResult verifyAxes(AttentionOp op, const Roles &roles, const AxisSi
   return success();
 }
 
-/// Terms, the function that they go through, and as many strategies as there are terms.
+/// Checks the terms, the function that they go through, and that there are as many strategies as terms.
 static LogicalResult verifyTermsOf(AttentionOp op) {
   int64_t terms = 0;
   for (Operation &nested : op.getScore().front()) {
@@ -174,7 +174,7 @@ LogicalResult AttentionOp::verify() {
   if (!spec->result || spec->operands.size() != 1)
     return emitOpError() << "value_spec \"" << getValueSpec()
                          << "\" is not of the form \"values -> result\" (attention_c3)";
-  // The result's type tells the sizes of the query axes.
+  // The result's type gives the sizes of the query axes.
   Einsum both;
   both.operands = {spec->operands[0], *spec->result};
   std::vector<int64_t> valueShape = shapeOf(getValue()), resultShape = shapeOf(getResult());
@@ -255,7 +255,7 @@ LogicalResult TermOp::verify() {
     auto size = score.sizes.find(axis);
     known[axis] = scoreSizes[axis] = size == score.sizes.end() ? kRuntime : size->second;
   }
-  // What is added to the values has their axes as well.
+  // Terms of the values may also use the values' own axes.
   std::set<std::string> own = roles.all;
   if (isValueSide())
     for (const std::string &axis : score.value) {

@@ -15,7 +15,7 @@ using namespace skewer::attn;
 #include "dialect/IR/AttnAttrInterfaces.cpp.inc"
 #include "dialect/IR/AttnDialect.cpp.inc"
 #include "dialect/IR/AttnInterfaces.cpp.inc"
-/// Parts of a GPU schedule that may be left out, in any order: `, columns = 96, warp_rows = 32`.
+/// Parses the optional parts of a GPU schedule, in any order: `, columns = 96, warp_rows = 32`.
 static ParseResult parseTileOptions(AsmParser &parser, int64_t &columns, int64_t &warpRows) {
   std::optional<int64_t> asked[2];
   while (succeeded(parser.parseOptionalComma())) {
@@ -66,7 +66,7 @@ void AttnDialect::initialize() {
   addBuiltinFunctions(ElementFunctions::of(this));
 }
 
-// Terms are summands: their order carries no meaning, but they see values from above like any straight-line code.
+// Terms are summands, so their order has no meaning, but they use values from above like any straight-line code.
 RegionKind AttentionOp::getRegionKind(unsigned) { return RegionKind::SSACFG; }
 
 llvm::StringRef TermOp::getTermSubscripts() { return getSubscripts(); }

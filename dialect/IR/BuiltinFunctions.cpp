@@ -1,5 +1,5 @@
 // Functions of single numbers that the language itself calls: comparisons, and the choice between two numbers. Their
-// names are no words, so that no specification and no plugin has one of the same name.
+// names are operators, so no function of a specification or a plugin can have the same name.
 #include "dialect/IR/BuiltinFunctions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/StringExtras.h"
@@ -38,7 +38,7 @@ private:
   bool (*holds)(double, double);
 };
 
-/// The second argument where the first is not 0, else the third; what is not chosen may be a NaN.
+/// The second argument where the first is not 0, else the third. The argument that is not chosen may be a NaN.
 class Choice : public ElementFunction {
 public:
   StringRef name() const override { return kChoice; }

@@ -7,14 +7,14 @@ using namespace skewer::subscript;
 
 static std::set<std::string> namesOf(const std::vector<std::string> &axes) { return {axes.begin(), axes.end()}; }
 
-/// A list of dimensions as a spec of one operand.
+/// Returns a list of dimensions as a spec of one operand.
 static Einsum asSpec(const Dimensions &dimensions) {
   Einsum spec;
   spec.operands = {dimensions};
   return spec;
 }
 
-/// What einsum, softmax and position have in common: shapes, `sizes` and index operands.
+/// Checks the attributes that einsum, softmax and position share: shapes, `sizes` and index operands.
 template <typename Op> static LogicalResult verifyAttributes(Op op) {
   return success(succeeded(verifyShapes(op)) && succeeded(verifySizes(op, op.getSizesAttr())) &&
                  succeeded(verifyIndices(op, op.getIndexNamesAttr(), op.getIndices())));
@@ -42,7 +42,7 @@ LogicalResult EinsumOp::verify() {
   return verifyReads(*this, *spec, shapes, *sizes, guard, constraints);
 }
 
-/// Softmax and logsumexp: their dimensions, the one they run over, the mask. `over` becomes its place.
+/// Checks the dimensions and the mask of a softmax or a logsumexp. Sets `place` to the dimension that it reduces over.
 template <typename Op>
 static LogicalResult verifyRows(Op op, const SubscriptConstraints &constraints, StringRef isOver,
                                 Dimensions &dimensions, AxisSizes &found, size_t &place) {
@@ -58,7 +58,7 @@ static LogicalResult verifyRows(Op op, const SubscriptConstraints &constraints, 
   auto over = verifyDimensions(op, "over", op.getOver(), isOver);
   if (!over)
     return failure();
-  // "jy jx" and "(jy jx)" say the same.
+  // "jy jx" and "(jy jx)" mean the same.
   std::vector<std::string> overAxes;
   for (const Dimension &dimension : *over)
     overAxes.insert(overAxes.end(), dimension.axes.begin(), dimension.axes.end());
@@ -104,7 +104,7 @@ LogicalResult PositionOp::verify() {
   if (shape.size() != axes->size())
     return emitOpError() << "result has " << shape.size() << " dimensions, but the axes are \"" << getAxes()
                          << "\" (position_c1)";
-  // The result's shape plays the part of an operand's: it gives the axes their sizes.
+  // The result's shape takes the place of an operand's shape: it gives the axes their sizes.
   Einsum spec = asSpec(*axes);
   ParseError why;
   auto sizes = resolveSizes(spec, {shape}, sizesFrom(getSizesAttr()), &why);

@@ -1,4 +1,4 @@
-// The functions that plugins bring, by name, and how terms write their arguments.
+// The functions that plugins provide, by name, and the text form of arguments in terms.
 #include "dialect/IR/ElementFunction.h"
 #include "dialect/IR/BuiltinFunctions.h"
 #include "llvm/ADT/STLExtras.h"
@@ -24,7 +24,7 @@ const ElementFunction *ElementFunctions::find(StringRef name) const {
 std::vector<std::string> ElementFunctions::names() const {
   std::vector<std::string> names;
   for (const auto &entry : functions)
-    if (llvm::isAlpha(entry.first[0])) // else it is the language's own
+    if (llvm::isAlpha(entry.first[0])) // other names belong to the language itself
       names.push_back(entry.first);
   return names;
 }

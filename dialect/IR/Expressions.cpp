@@ -1,4 +1,4 @@
-// The index expressions of operations, and what is looked up outside in them.
+// Visits the index expressions of operations, and finds lookups outside constant tables in them.
 #include "dialect/IR/Expressions.h"
 
 using namespace mlir;

@@ -1,4 +1,4 @@
-// The index expressions that an operation's texts hold, each with the box of its positions.
+// The index expressions in an operation's texts, each with the box of its positions.
 #pragma once
 #include "dialect/IR/Attn.h"
 #include "dialect/Subscript/Checks.h"
@@ -6,12 +6,13 @@
 namespace skewer::attn {
 
 /// Calls `visit` with every subscript and guard of an einsum, the mask of a softmax or a logsumexp and the expression
-/// of a position, with the domain of its positions and of run-time operands, and with what holds wherever it matters.
+/// of a position. `visit` also gets the domain (of the positions and of run-time operands) and the condition `where`
+/// that holds wherever the expression matters.
 void visitExpressions(mlir::Operation *, llvm::function_ref<void(const subscript::Expr &, const subscript::Domain &,
                                                                  const std::optional<subscript::Expr> &where)>
                                              visit);
 
-/// The first constant table of those expressions that an index leaves.
+/// Returns the first constant table in those expressions whose index may be outside the table.
 std::optional<subscript::TableOutside> findTableOutside(mlir::Operation *);
 
 } // namespace skewer::attn

@@ -1,4 +1,4 @@
-// Verifiers of functions that plugins bring: attn.apply, and the application in a term.
+// Verifiers of plugin functions: attn.apply, and the application in a term.
 #include "dialect/IR/ElementFunction.h"
 #include "dialect/IR/Verification.h"
 
@@ -6,7 +6,7 @@ using namespace mlir;
 using namespace skewer::attn;
 using namespace skewer::subscript;
 
-/// The function of that name with `count` arguments.
+/// Returns the function of that name with `count` arguments. Null after an error.
 static const ElementFunction *verifyFunction(Operation *op, StringRef name, size_t count, StringRef known,
                                              StringRef counted) {
   const ElementFunction *function = findElementFunction(op->getContext(), name);

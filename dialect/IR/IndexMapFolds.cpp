@@ -1,6 +1,6 @@
-// Folds of the operations that only move elements: a move that moves nothing is its operand, a move of a move of the
-// same kind is one move, a border that nobody reads is not made, and a rearrangement that leaves the elements in their
-// row-major order is a reshape.
+// Folds of the operations that only move elements. A move that changes nothing is its operand. Two moves of the same
+// kind are one move. A border that nobody reads is not made. A rearrangement that keeps the row-major order is a
+// reshape.
 #include "dialect/IR/Attn.h"
 #include "mlir/IR/PatternMatch.h"
 
@@ -8,7 +8,7 @@ using namespace mlir;
 using namespace skewer::attn;
 using namespace skewer::subscript;
 
-/// Whether each element of the result is the operand's at the same index.
+/// Returns whether each element of the result is the operand's element at the same index.
 static bool movesNothing(IndexMapOpInterface op) {
   Value input = op->getOperand(0), result = op->getResult(0);
   if (input.getType() != result.getType())
@@ -23,7 +23,7 @@ static bool movesNothing(IndexMapOpInterface op) {
     if (shape[k] != kRuntime)
       domain[nameOf(k)] = {0, shape[k] - 1};
   for (size_t k = 0; k < map.subscripts.size(); ++k) {
-    Expr index = simplify(map.subscripts[k], domain); // a product of axes is taken apart and put together again
+    Expr index = simplify(map.subscripts[k], domain); // a product of axes is split and merged again
     if (!index.isSymbol() || index.name() != nameOf(k))
       return false;
   }
@@ -62,7 +62,8 @@ OpFoldResult ReshapeOp::fold(FoldAdaptor) {
   return getResult();
 }
 
-/// A slice of a slice reads the operand of the first at offset + stride * (its own offset + its own stride * index).
+/// Folds a slice of a slice: it reads the inner slice's operand at offset + stride * (its own offset + its own stride *
+/// index).
 static OpFoldResult foldSliceOfSlice(SliceOp slice, SliceOp inner) {
   SmallVector<int64_t> offsets, strides;
   for (size_t k = 0; k < slice.getOffsets().size(); ++k) {
@@ -75,13 +76,13 @@ static OpFoldResult foldSliceOfSlice(SliceOp slice, SliceOp inner) {
   return slice.getResult();
 }
 
-/// A slice that takes nothing of the border reads what is inside it.
+/// Folds a slice that takes nothing of the border: it reads the pad's operand.
 static OpFoldResult foldSliceOfPad(SliceOp slice, PadOp pad) {
   SmallVector<int64_t> offsets(slice.getOffsets());
   std::vector<int64_t> padded = shapeOf(pad.getInput()), result = shapeOf(slice.getResult());
   for (size_t k = 0; k < offsets.size(); ++k) {
     if (padded[k] == kRuntime)
-      continue; // taken whole, and never padded
+      continue; // a run-time dimension is taken whole and never padded
     offsets[k] -= pad.getLow()[k];
     int64_t last = offsets[k] + slice.getStrides()[k] * (result[k] - 1);
     if (offsets[k] < 0 || last >= padded[k])
@@ -93,7 +94,7 @@ static OpFoldResult foldSliceOfPad(SliceOp slice, PadOp pad) {
 }
 
 OpFoldResult SliceOp::fold(FoldAdaptor) {
-  // Of a dimension of one element any stride takes the same.
+  // In a dimension of one element every stride has the same effect.
   bool isWhole = getInput().getType() == getResult().getType() && allZero(getOffsets());
   if (isWhole)
     return getInput();
@@ -105,7 +106,7 @@ OpFoldResult SliceOp::fold(FoldAdaptor) {
 }
 
 OpFoldResult SkewOp::fold(FoldAdaptor) {
-  // Of one position there is one offset.
+  // With one position there is only one offset.
   return getInput().getType() == getResult().getType() ? OpFoldResult(getInput()) : OpFoldResult();
 }
 
@@ -122,7 +123,7 @@ OpFoldResult RearrangeOp::fold(FoldAdaptor) {
   return movesNothing(cast<IndexMapOpInterface>(getOperation())) ? OpFoldResult(getInput()) : OpFoldResult();
 }
 
-/// The axes of more than one element, in row-major order.
+/// Returns the axes with more than one element, in row-major order.
 static std::vector<std::string> longAxes(const Dimensions &dimensions, const AxisSizes &sizes) {
   std::vector<std::string> axes;
   for (const Dimension &dimension : dimensions)
@@ -131,7 +132,7 @@ static std::vector<std::string> longAxes(const Dimensions &dimensions, const Axi
   return axes;
 }
 
-/// Whether a reshape may take one shape to the other (reshape_c1, reshape_c2) that hold the same elements.
+/// Returns whether a reshape may have these shapes (reshape_c1, reshape_c2): both hold the same number of elements.
 static bool mayReshape(ArrayRef<int64_t> from, ArrayRef<int64_t> to) {
   auto runtimeIsFirst = [](ArrayRef<int64_t> shape) {
     return shape.empty() || !llvm::is_contained(shape.drop_front(), kRuntime);
@@ -146,7 +147,8 @@ static bool mayReshape(ArrayRef<int64_t> from, ArrayRef<int64_t> to) {
   return runtimeIsFirst(from) && runtimeIsFirst(to) && first(from) == first(to) && others(from) == others(to);
 }
 
-/// A rearrangement that splits and merges dimensions, and moves none but those of one element, is a reshape.
+/// Replaces a rearrangement by a reshape if it only splits, merges and moves dimensions, and moves none of more than
+/// one element.
 static LogicalResult reshapeInstead(RearrangeOp op, PatternRewriter &rewriter) {
   auto resolved = resolve(op.getSpec(), op.getInput(), op.getSizesAttr(), std::nullopt);
   if (!resolved || !resolved->spec.result || !mayReshape(shapeOf(op.getInput()), shapeOf(op.getResult())) ||

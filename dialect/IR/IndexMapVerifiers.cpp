@@ -6,7 +6,7 @@ using namespace mlir;
 using namespace skewer::attn;
 using namespace skewer::subscript;
 
-/// attn_c5: elements move, they do not change type.
+/// attn_c5: checks that the result has the operand's element type, since elements move unchanged.
 static LogicalResult verifyElementType(Operation *op) {
   Type from = cast<ShapedType>(op->getOperand(0).getType()).getElementType();
   Type to = cast<ShapedType>(op->getResult(0).getType()).getElementType();

@@ -1,4 +1,4 @@
-// How the operations that only move elements move them: each result index as a function that finds the operand's index.
+// The index maps of the operations that only move elements: the operand's index as a function of the result's index.
 #include "dialect/IR/IndexMaps.h"
 #include "dialect/IR/SeenElements.h"
 #include <set>
@@ -8,7 +8,7 @@ using namespace skewer::attn;
 using namespace skewer::subscript;
 
 namespace {
-/// The result's index in dimension k.
+/// Returns the result's index in dimension k.
 Expr resultIndex(size_t k) { return Expr::symbol("d" + std::to_string(k)); }
 
 std::vector<Expr> resultIndices(size_t rank) {
@@ -37,7 +37,7 @@ std::vector<Run> runsOf(ArrayRef<int64_t> input, ArrayRef<int64_t> result) {
       else if (resultSize < inputSize && r < result.size())
         resultSize *= result[r++];
       else
-        break; // the element counts differ, which the verifier refuses
+        break; // the numbers of elements differ: the verifier refuses this
     }
     run.inputEnd = i, run.resultEnd = r;
     runs.push_back(run);
@@ -45,7 +45,7 @@ std::vector<Run> runsOf(ArrayRef<int64_t> input, ArrayRef<int64_t> result) {
   return runs;
 }
 
-/// The row-major position of the result's index inside a run.
+/// Returns the row-major position of the result's index inside a run.
 Expr flatResult(const Run &run, ArrayRef<int64_t> result) {
   Expr flat = 0;
   for (size_t k = run.resultBegin; k < run.resultEnd; ++k)
@@ -53,8 +53,8 @@ Expr flatResult(const Run &run, ArrayRef<int64_t> result) {
   return flat;
 }
 
-/// Splits a row-major position over dimensions of these sizes. The first dimension longer than 1 needs no remainder:
-/// the position is inside. Only the first size may be a run-time size.
+/// Splits a row-major position into indices of dimensions of these sizes. The first dimension longer than 1 needs no
+/// remainder because the position is inside. Only the first size may be a run-time size.
 std::vector<Expr> split(const Expr &flat, ArrayRef<int64_t> sizes) {
   if (sizes.size() == 1)
     return {flat};
@@ -98,7 +98,7 @@ std::vector<Expr> skewer::attn::reshapedIndices(ArrayRef<int64_t> from, ArrayRef
   std::vector<Expr> indices;
   for (const Run &run : runsOf(to, from)) {
     ArrayRef<int64_t> sizes = to.slice(run.inputBegin, run.inputEnd - run.inputBegin);
-    // Run-time sizes stand first in both shapes and are one run of their own, where the index passes unchanged.
+    // Run-time sizes are first in both shapes and form a run of their own, so their index passes unchanged.
     std::vector<Expr> parts = split(flatResult(run, from), sizes);
     indices.insert(indices.end(), parts.begin(), parts.end());
   }
@@ -169,7 +169,7 @@ skewer::attn::IndexMap RearrangeOp::getIndexMap() {
     for (size_t n = 0; n < axes.size(); ++n)
       axisFromResult[axes[n]] = parts[n];
   }
-  // What the result drops has size 1.
+  // Dropped dimensions have size 1.
   for (const std::string &axis : resolved->contracted)
     axisFromResult[axis] = 0;
   for (const Expr &index : resolved->subscripts[0])

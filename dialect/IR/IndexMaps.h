@@ -1,4 +1,5 @@
-// How elements move, told from shapes and attributes alone: for operations, and for what is no operation yet.
+// Index maps of operations that only move elements, computed from shapes and attributes alone. So they also serve
+// before the operation exists.
 #pragma once
 #include "dialect/IR/Attn.h"
 

@@ -1,4 +1,4 @@
-// Verifiers of run-time index operands: their names, their ranges, and that reads of them stay inside.
+// Verifiers of run-time index operands: their names, their ranges, and that reads stay inside them.
 #include "dialect/IR/Verification.h"
 #include "dialect/IR/RangeEnds.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -8,12 +8,12 @@ using namespace mlir;
 using namespace skewer::attn;
 using namespace skewer::subscript;
 
-/// The least and the largest i32 of an index operand.
+/// Returns whether `ends` is the least and the largest i32 of an index operand.
 static bool isRange(ArrayRef<int64_t> ends) {
   return ends.size() == 2 && ends[0] <= ends[1] && ends[0] >= INT32_MIN && ends[1] <= INT32_MAX;
 }
 
-/// One name, one argument or `attn.index`: expressions are moved from operation to operation.
+/// Checks that one name means one argument or one `attn.index`, because expressions move from operation to operation.
 static LogicalResult verifyIndex(Operation *op, StringRef name, Value operand) {
   if (auto index = operand.getDefiningOp<IndexOp>()) {
     if (index.getCalled() == name)
@@ -85,7 +85,7 @@ LogicalResult skewer::attn::verifyIndexReads(Operation *op, const Twine &role, c
     for (size_t d = 0; d < shape.size(); ++d) {
       const Expr &at = read.operands()[d];
       if (shape[d] == kRuntime) {
-        // Sizes at run time are not compared: an axis of run-time size has the dimension's.
+        // Run-time sizes are not compared: an axis of run-time size has the size of the dimension.
         if (at.isConstant(0) || (at.isSymbol() && !domain.count(at.name())))
           continue;
         return op->emitOpError() << role << " reads " << print(read) << ", but dimension " << d << " of '"
@@ -139,7 +139,7 @@ Location skewer::attn::placeOfRangeEnd(Location argument, bool isHigh) {
 LogicalResult AttnDialect::verifyRegionArgAttribute(Operation *op, unsigned region, unsigned number,
                                                     NamedAttribute attribute) {
   auto function = dyn_cast<FunctionOpInterface>(op);
-  // A memref is what bufferization makes of the tensor; the attributes stay.
+  // Bufferization turns the tensor into a memref and keeps the attributes.
   auto type = function ? dyn_cast<ShapedType>(function.getArgumentTypes()[number]) : nullptr;
   if (type && !type.hasRank())
     type = nullptr;

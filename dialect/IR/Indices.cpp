@@ -1,4 +1,4 @@
-// Run-time index operands: which arguments of the kernel, and which attn.index, an operation's texts read, by name.
+// Run-time index operands by name: the kernel's arguments and the attn.index that an operation's texts read.
 #include "dialect/IR/Attn.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -35,7 +35,7 @@ void collectSpecReads(llvm::StringRef text, std::set<std::string> &names) {
     collectReads(operand, names);
 }
 
-/// The names that the operation's own texts read.
+/// Returns the names that the operation's own texts read.
 std::set<std::string> readNames(Operation *op) {
   std::set<std::string> names;
   llvm::TypeSwitch<Operation *>(op)
@@ -84,7 +84,7 @@ IndexOperands skewer::attn::kernelIndices(Operation *op) {
     if (type && type.getElementType().isInteger(32) && name)
       result.insert({name.str(), argument});
   }
-  // What is computed is at hand behind the place where it is.
+  // An attn.index is available only behind its place in the block.
   if (op == function)
     function.walk([&](IndexOp index) { result.insert({index.getCalled().str(), index.getResult()}); });
   for (; op != function; op = op->getParentOp())
@@ -171,7 +171,7 @@ ParseResult skewer::attn::parseIndices(OpAsmParser &parser, ArrayAttr &names,
 void skewer::attn::printIndices(OpAsmPrinter &printer, Operation *, ArrayAttr names, OperandRange operands,
                                 TypeRange types) {
   if (!names)
-    names = ArrayAttr::get(operands.front().getContext(), {}); // malformed: the verifier says so
+    names = ArrayAttr::get(operands.front().getContext(), {}); // malformed: the verifier reports it
   printer << "(";
   llvm::interleaveComma(llvm::zip(names.getAsRange<StringAttr>(), operands, types), printer, [&](auto entry) {
     auto [name, operand, type] = entry;

@@ -1,5 +1,5 @@
-// Types of results that follow from operands and attributes, so that a builder need not say them. Where these are
-// malformed nothing follows: the verifiers say what is wrong.
+// Infers the types of results from operands and attributes, so that a builder need not give them. If these are
+// malformed, nothing is inferred: the verifiers report the error.
 #include "dialect/IR/Attn.h"
 
 using namespace mlir;
@@ -8,7 +8,7 @@ using namespace skewer::subscript;
 
 using Types = SmallVectorImpl<Type>;
 
-/// The type of the operand with another shape.
+/// Infers the type of the operand with another shape.
 static LogicalResult inferShape(RankedTensorType operand, ArrayRef<int64_t> shape, Types &types) {
   types.assign({RankedTensorType::get(shape, operand.getElementType())});
   return success();
@@ -70,7 +70,7 @@ LogicalResult LogSumExpOp::inferReturnTypes(MLIRContext *context, std::optional<
   auto axes = parseDimensions(rows.getAxes()), over = parseDimensions(rows.getOver());
   if (!input || !axes || !over || axes->size() != static_cast<size_t>(input.getRank()))
     return failure();
-  std::vector<std::string> overAxes; // "jy jx" and "(jy jx)" say the same
+  std::vector<std::string> overAxes; // "jy jx" and "(jy jx)" mean the same
   for (const Dimension &dimension : *over)
     overAxes.insert(overAxes.end(), dimension.axes.begin(), dimension.axes.end());
   auto found = llvm::find_if(*axes, [&](const Dimension &dimension) { return dimension.axes == overAxes; });

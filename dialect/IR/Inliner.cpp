@@ -8,5 +8,5 @@ bool Inliner::isLegalToInline(Operation *op, Region *, bool, IRMapping &) const 
   return indicesOf(op).empty() && !isa<IndexOp>(op);
 }
 
-// Nothing in the region of an attention is a call.
+// The region of an attention contains no calls.
 bool Inliner::isLegalToInline(Region *, Region *, bool, IRMapping &) const { return false; }

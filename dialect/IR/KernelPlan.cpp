@@ -1,4 +1,4 @@
-// The kernel plan as the attribute #attn.plan of the module.
+// Writes the kernel plan as the module's attribute #attn.plan, and reads it back.
 #include "dialect/IR/KernelPlan.h"
 #include "dialect/IR/Attn.h"
 #include "dialect/IR/RangeEnds.h"
@@ -162,7 +162,7 @@ LogicalResult skewer::attachPlan(ModuleOp module, const KernelPlan &plan) {
                                               writer.size(plan.sharedBytes), plan.localBytes, plan.preparedBytes);
   if (attribute)
     module->setAttr(attn::kPlan, attribute);
-  NamedAttrList ends; // of ranges that depend on lengths, by the names of their operands
+  NamedAttrList ends; // ends that depend on lengths, by operand name
   for (const TensorArgument &input : plan.inputs)
     if (input.range && !input.range->ends.empty())
       ends.append(input.name, writer.builder.getArrayAttr(writer.extents(input.range->ends)));

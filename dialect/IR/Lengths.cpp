@@ -1,4 +1,4 @@
-// Run-time sizes with a bound: what operations and arguments say of their extents.
+// Run-time sizes with a bound: reads the extents that operations and arguments declare.
 #include "dialect/IR/Attn.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
@@ -8,7 +8,7 @@ using namespace skewer::subscript;
 
 Expr skewer::attn::readOfLength(const std::string &name) { return Expr::read(name, {Expr(0)}); }
 
-/// "2*N - 1" with the lengths' elements in the place of their names.
+/// Parses "2*N - 1" and replaces the names of lengths by reads of their elements.
 static Expr extentFrom(StringRef text) {
   auto parsed = parse(std::string_view(text));
   if (!parsed)

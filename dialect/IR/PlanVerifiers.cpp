@@ -1,4 +1,4 @@
-// Verifiers of #attn.plan and of what it is made of: whoever reads a plan may rely on these.
+// Verifiers of #attn.plan and its parts. Every reader of a plan may rely on these checks.
 #include "dialect/IR/KernelPlan.h"
 #include "dialect/IR/RangeEnds.h"
 #include "dialect/IR/Verification.h"
@@ -11,11 +11,11 @@ using namespace skewer::attn;
 namespace {
 using EmitError = function_ref<InFlightDiagnostic()>;
 
-// Workspaces begin at, and grow by, whole lines of cache.
+// Workspaces begin at whole cache lines, and their sizes are whole cache lines.
 constexpr int64_t kWorkspaceUnit = 64;
 constexpr int64_t kOriginWords = 3; // q0, k0, head0
 
-/// The run-time sizes on which a plan's numbers depend, each declared.
+/// Checks that every run-time size on which a plan's numbers depend is declared.
 LogicalResult verifyDeclared(EmitError emitError, ArrayRef<StringAttr> names, const llvm::StringSet<> &sizes,
                              StringRef where) {
   for (StringAttr name : names) {
@@ -139,8 +139,8 @@ LogicalResult PlanAttr::verify(EmitError emitError, StringRef name, ArrayRef<Arg
   return verifyWorkspace(emitError, "local_bytes", localBytes);
 }
 
-/// Checks the attribute of a lowered module that holds the ends of ranges which depend on lengths. Its keys are the names
-/// of the plan's inputs.
+/// Checks `attn.range_ends` of a lowered module: the ends of ranges that depend on lengths. Its keys are the names of
+/// the plan's inputs.
 static LogicalResult verifyRangeEnds(Operation *op, Attribute attribute) {
   auto plan = op->getAttrOfType<PlanAttr>(kPlan);
   auto all = dyn_cast<DictionaryAttr>(attribute);

@@ -1,4 +1,4 @@
-// Verifiers of #attn.program and its launches: whoever launches a program may rely on these.
+// Verifiers of #attn.program and its launches. Every launcher of a program may rely on these checks.
 #include "dialect/IR/KernelPlan.h"
 #include "dialect/IR/Verification.h"
 #include "mlir/IR/SymbolTable.h"
@@ -8,7 +8,7 @@ using namespace skewer::attn;
 
 using EmitError = function_ref<InFlightDiagnostic()>;
 
-// CUDA's: threads of a warp, and of a block at most (CUDA C++ Programming Guide, table of compute capabilities).
+// CUDA: the threads of a warp, and the maximum of a block (CUDA C++ Programming Guide, table of compute capabilities).
 static constexpr int64_t kWarp = 32, kMostThreads = 1024;
 // Vectors in shared memory begin at multiples of 16 bytes.
 static constexpr int64_t kSharedUnit = 16;
@@ -36,7 +36,7 @@ LogicalResult ProgramAttr::verify(EmitError emitError, StringRef name, SizeAttr 
   return success();
 }
 
-/// The run-time sizes on which a program's numbers depend are those of the plan.
+/// Checks that the plan declares the run-time sizes on which a program's numbers depend.
 static LogicalResult verifyDeclared(Operation *op, SizeAttr size, PlanAttr plan, const Twine &what) {
   auto isDeclared = [&](const std::string &name) {
     return llvm::any_of(plan.getSizes(), [&](StringAttr size) { return size.getValue() == name; });
@@ -51,7 +51,7 @@ static LogicalResult verifyDeclared(Operation *op, SizeAttr size, PlanAttr plan,
 
 LogicalResult skewer::attn::verifyProgram(Operation *op, Attribute attribute) {
   auto program = dyn_cast<ProgramAttr>(attribute);
-  // By its name: the dialect does not depend on that of GPUs.
+  // Compares the name, because the dialect does not depend on the GPU dialect.
   if (!program || op->getName().getStringRef() != "gpu.module")
     return op->emitOpError() << "has " << kProgram << ", expected a gpu.module with an #attn.program (program_c6)";
   Operation *parent = op->getParentOp();

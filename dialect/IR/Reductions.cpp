@@ -1,4 +1,4 @@
-// attn.extremum: its verifier, and what its text says.
+// attn.extremum: its verifier, and the resolution of its text.
 #include "dialect/IR/Reductions.h"
 #include "dialect/IR/Verification.h"
 

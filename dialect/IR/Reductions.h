@@ -1,4 +1,4 @@
-// Reductions that are no sums: include this to use attn.extremum.
+// Reductions other than sums: include this to use attn.extremum.
 #pragma once
 #include "dialect/IR/Attn.h"
 
@@ -6,6 +6,6 @@
 #include "dialect/IR/Reductions.h.inc"
 
 namespace skewer::attn {
-/// The text of an extremum with its operand's shape.
+/// Resolves the text of an extremum with its operand's shape.
 ResolvedEinsum resolve(ExtremumOp);
 } // namespace skewer::attn

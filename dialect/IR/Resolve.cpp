@@ -1,4 +1,4 @@
-// From the text that operations carry to subscripts with sizes.
+// Resolves the texts of operations: from text to subscripts with sizes.
 #include "dialect/IR/Term.h"
 #include "mlir/IR/Builders.h"
 #include <algorithm>
@@ -85,7 +85,7 @@ std::optional<RowReduction> skewer::attn::rowReductionOf(Operation *op) {
   return std::nullopt;
 }
 
-// 0 where a size is not known at compile time, which the verifier of attentions refuses.
+// Returns 0 if a size is not known at compile time; the verifier of attentions refuses that.
 static int64_t productOf(const std::vector<std::string> &axes, const AxisSizes &sizes) {
   int64_t product = 1;
   for (const std::string &axis : axes) {
@@ -104,7 +104,7 @@ ScoreSpace skewer::attn::scoreSpace(AttentionOp op) {
   auto spec = parseEinsum(std::string_view(op.getValueSpec()));
   if (!dimensions || dimensions->size() < 2 || !spec || spec->operands.size() != 1 || !spec->result)
     return space;
-  // The result's type tells the sizes of the query axes, as the values' type tells those of the keys.
+  // The result's type gives the sizes of the query axes; the values' type gives the sizes of the key axes.
   Einsum both;
   both.operands = {spec->operands[0], *spec->result};
   auto sizes = resolveSizes(both, {shapeOf(op.getValue()), shapeOf(op.getResult())}, sizesFrom(op.getSizesAttr()));
@@ -151,7 +151,7 @@ ResolvedEinsum skewer::attn::resolve(TermOp op, const ScoreSpace &space) {
   auto resolved = resolve(op.getSubscripts(), op.getInputs(), sizesTo(op.getContext(), known), op.getGuard());
   if (!resolved)
     return {};
-  // Without an arrow everything but the axes of the score, or of the values, is contracted.
+  // Without an arrow, all axes except those of the score, or of the values, are contracted.
   resolved->contracted.clear();
   for (const std::string &axis : resolved->spec.axes())
     if (!axes.count(axis))

@@ -1,4 +1,4 @@
-// Verifiers of schedules: what can be said of one by itself, and of one beside the layer that has it.
+// Verifiers of schedules: first of a schedule alone, then of a schedule together with the layer that has it.
 #include "dialect/IR/StrategyNames.h"
 #include "dialect/IR/Verification.h"
 #include "llvm/ADT/StringExtras.h"
@@ -10,8 +10,8 @@ using namespace skewer::attn;
 namespace {
 constexpr llvm::StringLiteral kStridedAdd = "strided_add";
 
-// Of the score: matrix products; terms read by whole offsets, by offsets of an axis, by rows that positions pick;
-// numbers. Then those of the values.
+// Strategies for the score: matrix products; terms read by whole offsets, by offsets of an axis, by rows that positions
+// pick; numbers. Then strategies for the values.
 constexpr llvm::StringLiteral kCpuStrategies[] = {
     "matmul",          "key_dots",      kStridedAdd,     "band",
     "axis_logits",     "offset_lines",  "axis_lines",    "gathered_rows",
@@ -22,7 +22,7 @@ constexpr llvm::StringLiteral kCpuStrategies[] = {
 constexpr llvm::StringLiteral kGpuStrategies[] = {"matmul", "band",       "key_band",  "lookup",
                                                   "line",   "gated_line", "per_score", "nothing"};
 
-// A tile is straight-line code of tile_rows × tile_vectors products a step.
+// A tile is straight-line code of tile_rows × tile_vectors products in each step.
 constexpr int64_t kMostTileRows = 16, kMostTileVectors = 8;
 
 using EmitError = function_ref<InFlightDiagnostic()>;
@@ -80,7 +80,7 @@ bool CpuScheduleAttr::addsStrided() const {
 }
 
 LogicalResult CpuScheduleAttr::verifyFor(Operation *attention, int64_t queries, int64_t keys) const {
-  // Rows that follow each other in an item: all of them, or those of a phase.
+  // The consecutive rows of an item: all rows, or the rows of a phase.
   bool strided = addsStrided();
   int64_t rows = strided ? llvm::divideCeil(queries, getLanes()) : queries;
   std::string rowsText = std::to_string(queries) + " queries";

@@ -1,4 +1,4 @@
-// Masks and guards, followed back to the tensors whose elements they hide.
+// Follows masks and guards back to the tensors whose elements they hide.
 #include "dialect/IR/SeenElements.h"
 #include "dialect/Subscript/Project.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -8,7 +8,7 @@ using namespace skewer::attn;
 using namespace skewer::subscript;
 
 namespace {
-constexpr size_t kLargestPredicate = 400; // nodes; what is seen under more than that counts as seen everywhere
+constexpr size_t kLargestPredicate = 400; // nodes; a larger predicate counts as "used everywhere"
 
 std::string indexOf(size_t dimension) { return "d" + std::to_string(dimension); }
 Expr indexSymbol(size_t dimension) { return Expr::symbol(indexOf(dimension)); }
@@ -21,7 +21,7 @@ Domain domainOfIndices(ArrayRef<int64_t> shape) {
   return domain;
 }
 
-/// The axes of a dimension's product, as functions of the dimension's index.
+/// Computes the axes of a dimension's product as functions of the dimension's index.
 void unflatten(const Dimension &dimension, const AxisSizes &sizes, const Expr &flat, Substitution &axes) {
   int64_t stride = 1;
   for (size_t k = dimension.axes.size(); k-- > 0;) {
@@ -82,7 +82,8 @@ std::optional<Expr> SeenElements::throughRows(OpOperand &use, const RowReduction
   return substitute(*mask, axes);
 }
 
-/// An element is seen if some of the result's that are made from it are, at which the guard holds.
+/// Finds the used elements of an operand: an element is used if the guard holds at some used element of the result that
+/// is made from it.
 std::optional<Expr> SeenElements::throughAxes(Operation *op, const ResolvedEinsum &einsum, unsigned operand) {
   if (!einsum.spec.result || operand >= einsum.spec.operands.size())
     return std::nullopt; // an index operand
@@ -106,7 +107,7 @@ std::optional<Expr> SeenElements::throughAxes(Operation *op, const ResolvedEinsu
   return substitute(projectOut(seen, others, domain), toOperand);
 }
 
-/// Index maps that take each element to one place at most.
+/// Handles index maps that take each element to one place at most.
 std::optional<Expr> SeenElements::throughMap(OpOperand &use) {
   Operation *op = use.getOwner();
   Predicate above = of(op->getResult(0));
@@ -125,7 +126,7 @@ std::optional<Expr> SeenElements::throughMap(OpOperand &use) {
     std::vector<int64_t> taken = shapeOf(slice.getResult());
     for (size_t d = 0; d < shape.size(); ++d) {
       if (taken[d] == kRuntime)
-        continue; // whole
+        continue; // a run-time dimension is taken whole
       Expr from = indexSymbol(d) - Expr(slice.getOffsets()[d]), stride = slice.getStrides()[d];
       inside = logicalAnd(inside, lessEqual(0, from));
       inside = logicalAnd(inside, lessEqual(from, Expr(slice.getStrides()[d] * (taken[d] - 1))));

@@ -1,16 +1,16 @@
-// Which elements of a tensor anybody sees: the others may be anything.
+// Finds which elements of a tensor are used. The other elements may have any value.
 #pragma once
 #include "dialect/IR/Attn.h"
 
 namespace skewer::attn {
 
-/// Follows tensors to the softmaxes and guards behind which their elements disappear. One object serves one function,
-/// as long as nothing in it changes.
+/// Follows tensors to the softmaxes and guards that drop some of their elements. One object serves one function while
+/// nothing in the function changes.
 class SeenElements {
 public:
-  /// A predicate of the tensor's indices d0, d1, … that holds wherever some use sees the element (and perhaps
-  /// elsewhere); nothing where that may be everywhere. Where a tensor is repeated, along the heads of a score or
-  /// between the queries of a row, what the mask says of the repetitions is left out.
+  /// Returns a predicate of the tensor's indices d0, d1, … that holds wherever some use reads the element (and perhaps
+  /// elsewhere); nothing if every element may be used. If a tensor is repeated, along the heads of a score or between
+  /// the queries of a row, the predicate leaves out the mask's conditions on the repetitions.
   std::optional<subscript::Expr> of(mlir::Value);
 
 private:
@@ -23,7 +23,7 @@ private:
   llvm::DenseMap<mlir::Value, Predicate> known;
 };
 
-/// Where the element d0, d1, … of a tensor stands after it was reshaped: its indices there, as functions of those.
+/// Returns the indices that the element d0, d1, … of a tensor has after a reshape, as functions of d0, d1, ….
 std::vector<subscript::Expr> reshapedIndices(llvm::ArrayRef<int64_t> from, llvm::ArrayRef<int64_t> to);
 
 } // namespace skewer::attn

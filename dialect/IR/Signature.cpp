@@ -1,4 +1,4 @@
-// The signature that a function of level 1 to 3 states by its type and the attributes of its arguments.
+// Reads the signature of a function of level 1 to 3 from its type and the attributes of its arguments.
 #include "dialect/IR/Attn.h"
 #include "dialect/IR/KernelPlan.h"
 #include "dialect/IR/RangeEnds.h"
@@ -28,7 +28,7 @@ std::vector<Extent> skewer::extentsOf(ArrayRef<Attribute> attributes) {
   return result;
 }
 
-/// The stated shape, or the type's with its run-time dimensions named after the tensor.
+/// Returns the stated shape, or the type's shape with its run-time dimensions named after the tensor.
 static std::vector<Extent> shapeOf(ArrayAttr stated, Type type, const std::string &name) {
   if (stated)
     return extentsOf(stated.getValue());
@@ -40,7 +40,7 @@ static std::vector<Extent> shapeOf(ArrayAttr stated, Type type, const std::strin
   return result;
 }
 
-/// An input of a function: what its attributes say, as far as they do.
+/// Returns an input of a function from its type and attributes; absent attributes leave the defaults.
 static TensorArgument inputOf(func::FuncOp function, unsigned index) {
   TensorArgument argument;
   Type type = function.getArgumentTypes()[index];
@@ -70,7 +70,7 @@ static TensorArgument inputOf(func::FuncOp function, unsigned index) {
   return argument;
 }
 
-/// A result; without a stated shape a run-time dimension is the same one of the first input that has it.
+/// Returns a result. Without a stated shape, a run-time dimension is the same dimension of the first input that has it.
 static TensorArgument outputOf(func::FuncOp function, unsigned index, ArrayRef<TensorArgument> inputs) {
   TensorArgument output;
   Type type = function.getResultTypes()[index];
@@ -101,7 +101,7 @@ KernelPlan skewer::signatureOf(func::FuncOp function) {
     for (Attribute size : sizes)
       if (auto name = dyn_cast<StringAttr>(size))
         plan.sizes.push_back(name.str());
-  // A hand-written function may leave the list out: then the sizes in order of appearance.
+  // A hand-written function may omit the list. Then the sizes are in order of appearance.
   for (const std::vector<TensorArgument> *side : {&plan.inputs, &plan.outputs})
     for (const TensorArgument &argument : *side)
       for (const Extent &extent : argument.shape)

@@ -1,4 +1,4 @@
-// Names of strategies that plugins have brought: a schedule may name them beside the built-in ones.
+// The names of strategies that plugins provide. A schedule may name them as well as the built-in ones.
 #pragma once
 #include "dialect/IR/Attn.h"
 #include "mlir/IR/DialectInterface.h"
@@ -9,7 +9,7 @@ namespace skewer::attn {
 class StrategyNames : public mlir::DialectInterface::Base<StrategyNames> {
 public:
   explicit StrategyNames(mlir::Dialect *dialect) : Base(dialect) {}
-  /// The dialect's; made where there are none yet. Only while the dialect is loaded.
+  /// Returns the dialect's names; makes them if there are none yet. Call it only while the dialect is being loaded.
   static StrategyNames &of(AttnDialect *);
   void add(llvm::StringRef name) { names.insert(name); }
   bool has(llvm::StringRef name) const { return names.contains(name); }
@@ -18,7 +18,7 @@ private:
   llvm::StringSet<> names;
 };
 
-/// Whether a plugin has brought a strategy of this name to the context.
+/// Returns whether a plugin has provided a strategy of this name to the context.
 bool isPluginStrategy(mlir::MLIRContext *, llvm::StringRef name);
 
 } // namespace skewer::attn

@@ -66,7 +66,7 @@ static std::shared_ptr<const AttentionView> read(AttentionOp op) {
   if (auto value = resolve(op.getValueSpec(), op.getValue(), sizesTo(op.getContext(), known), std::nullopt, nullptr,
                            kernelIndices(op)))
     view->value = std::move(*value);
-  for (TermOp term : termsOf(op)) // terms hold the address of the space: it is complete, and the view does not move
+  for (TermOp term : termsOf(op)) // terms hold the address of the space, which is complete and stays
     (term.isValueSide() ? view->values : view->score).push_back(read(term, view->space));
   return view;
 }
@@ -87,8 +87,8 @@ bool AttentionView::hasFunctions() const {
 
 //===- The views of a context ---===//
 
-/// Everything that a view is made from. Attributes and types are unique in their context, so their addresses say what
-/// they are; a value's address together with its type says where it is read.
+/// Returns everything that a view is made from. Attributes and types are unique in their context, so their addresses
+/// identify them. A value's address together with its type identifies the operand.
 static TermViews::State stateOf(AttentionOp op) {
   TermViews::State state;
   auto add = [&](const auto &unique) { state.push_back(reinterpret_cast<uintptr_t>(unique.getAsOpaquePointer())); };
@@ -126,7 +126,7 @@ std::shared_ptr<const AttentionView> TermViews::of(AttentionOp op) {
     if (known != entries.end() && known->second.state == state)
       return known->second.view;
   }
-  std::shared_ptr<const AttentionView> view = read(op); // may take long: others may ask meanwhile
+  std::shared_ptr<const AttentionView> view = read(op); // may take long: other threads may ask meanwhile
   std::lock_guard<std::mutex> lock(mutex);
   if (entries.size() >= kMostViews)
     entries.clear();

@@ -1,4 +1,4 @@
-// The views of a context's attentions, held by its attn dialect. Only Term.cpp asks.
+// The views of a context's attentions, held by its attn dialect. Only Term.cpp uses it.
 #pragma once
 #include "dialect/IR/Term.h"
 #include "mlir/IR/DialectInterface.h"
@@ -10,13 +10,14 @@ namespace skewer::attn {
 class TermViews : public mlir::DialectInterface::Base<TermViews> {
 public:
   explicit TermViews(mlir::Dialect *dialect) : Base(dialect) {}
-  /// What a view is made from: equal states, equal views.
+  /// Everything that a view is made from. Equal states give equal views.
   using State = llvm::SmallVector<uintptr_t, 32>;
 
   std::shared_ptr<const AttentionView> of(AttentionOp);
 
 private:
-  // A module has some tens of attentions; entries of operations that are gone leave with all others.
+  // A module has some tens of attentions. When this many views are held, all are dropped, also those of erased
+  // operations.
   static constexpr size_t kMostViews = 256;
 
   struct Entry {

@@ -1,4 +1,4 @@
-// What the verifiers of several operations share: shapes, sizes, and the texts that operations carry.
+// Checks that the verifiers of several operations share: shapes, sizes, and the texts in operations.
 #include "dialect/IR/Verification.h"
 #include "dialect/Subscript/Arithmetic.h"
 #include "dialect/Subscript/Checks.h"
@@ -8,7 +8,7 @@ using namespace mlir;
 using namespace skewer::attn;
 using namespace skewer::subscript;
 
-// Room for byte offsets of 8-byte elements, with a bit to spare for sums of two.
+// The limit leaves room for byte offsets of 8-byte elements, with one bit to spare for the sum of two.
 static constexpr int64_t kMostElements = int64_t(1) << 58;
 
 std::string skewer::attn::printShape(ArrayRef<int64_t> shape) {
@@ -85,7 +85,7 @@ LogicalResult skewer::attn::verifySizes(Operation *op, DictionaryAttr sizes) {
 }
 
 namespace {
-/// Visits every node once, shared ones too: composed expressions are graphs.
+/// Visits every node once, also if it is shared, because composed expressions are graphs.
 void visit(const Expr &e, llvm::DenseSet<const void *> &seen, llvm::function_ref<void(const Expr &)> action) {
   if (!seen.insert(e.identity()).second)
     return;

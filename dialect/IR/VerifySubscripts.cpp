@@ -1,5 +1,5 @@
-// What the verifiers of several operations share: operands and results against their subscripts, and the proof that
-// reads stay inside.
+// Checks that the verifiers of several operations share: operands and results against their subscripts, and the proof
+// that reads stay inside.
 #include "dialect/IR/Verification.h"
 #include "dialect/Subscript/Arithmetic.h"
 
@@ -11,8 +11,8 @@ static std::string describeRows(int64_t size) {
   return size == 1 ? "index 0 only" : "indices 0.." + std::to_string(size - 1);
 }
 
-/// The length of a product: kRuntime where its first axis is of run-time size, nothing where another is, or on
-/// overflow.
+/// Returns the length of a product: kRuntime if its first axis has a run-time size; nothing if another axis has one, or
+/// on overflow.
 static std::optional<int64_t> lengthOf(const Dimension &dimension, const AxisSizes &sizes) {
   int64_t product = 1;
   bool runtime = false;
@@ -37,7 +37,7 @@ static std::optional<int64_t> lengthOf(const Dimension &dimension, const AxisSiz
 static LogicalResult verifyLength(Operation *op, const Twine &which, const Dimension &dimension, int64_t size,
                                   const AxisSizes &sizes, StringRef constraint) {
   if (!dimension.isProduct() && !dimension.index.isConstant(0))
-    return success(); // an index expression: verifyReads
+    return success(); // verifyReads checks index expressions
   auto length = lengthOf(dimension, sizes);
   if (!length)
     return op->emitOpError() << which << " is '" << print(Dimensions{dimension})
@@ -85,13 +85,13 @@ LogicalResult skewer::attn::verifyReads(Operation *op, const Einsum &spec,
                                         const std::vector<std::vector<int64_t>> &shapes, const AxisSizes &sizes,
                                         const std::optional<Expr> &guard, const SubscriptConstraints &constraints) {
   Domain domain = domainOf(sizes);
-  IndexOperands indices = kernelIndices(op); // the mask of an attention may read others than the term
+  IndexOperands indices = kernelIndices(op); // an attention's mask may read other operands than the term
   addRanges(domain, indices);
   for (size_t k = 0; k < spec.operands.size(); ++k)
     for (size_t d = 0; d < spec.operands[k].size(); ++d) {
       const Dimension &dimension = spec.operands[k][d];
       if (dimension.isProduct() || dimension.index.isConstant(0))
-        continue; // verifyLength
+        continue; // verifyLength checks products
       const Expr &index = dimension.index;
       std::string role = "subscript " + std::to_string(d) + " of operand #" + std::to_string(k);
       if (failed(verifyEvaluates(op, role, index, domain, guard)))

@@ -1,4 +1,4 @@
-// What can be proven about index expressions over boxes of positions: simplification, bounds, affine forms.
+// Proofs about index expressions over boxes of positions: simplification, bounds, affine forms.
 #pragma once
 #include "dialect/Subscript/Expr.h"
 
@@ -9,35 +9,35 @@ struct Range {
   int64_t low = 0, high = -1;
   bool operator==(const Range &o) const { return low == o.low && high == o.high; }
 };
-/// The range of each symbol, and under `elementsOf(operand)` that of every element of a run-time operand. What has no
-/// entry is unbounded.
+/// The range of each symbol, and under `elementsOf(operand)` the range of every element of a run-time operand. A name
+/// without an entry is unbounded.
 using Domain = std::map<std::string, Range>;
 
-/// The key of a domain that holds the range of a run-time operand's elements: what `Expr::read(operand, …)` may be.
+/// Returns the domain's key for the elements of a run-time operand: the range of `Expr::read(operand, …)`.
 std::string elementsOf(const std::string &operand);
-/// The run-time operands that the expression reads.
+/// Returns the run-time operands that the expression reads.
 std::set<std::string> readsOf(const Expr &);
-/// Its Read nodes, outer ones before those in their subscripts.
+/// Returns the Read nodes of an expression, outer ones before those in their subscripts.
 std::vector<Expr> readNodes(const Expr &);
-/// The symbols on which the expression depends otherwise than by where it reads run-time operands.
+/// Returns the symbols on which the expression depends, except those that only subscript run-time operands.
 std::set<std::string> symbolsOutsideReads(const Expr &);
 
-/// An equal expression in canonical form: affine parts are sums `c1*s1 + c2*s2 + … + c` with symbols and other atoms in
-/// a fixed order; floordiv and mod are eliminated where the domain (and `guard`, if given: a predicate that may be
-/// assumed) proves them away, using `(a*n + b) floordiv n = a`, `mod n = b` if 0 <= b < n, shifting a*n + b to (a-1)*n
-/// + (b+n) and (a+1)*n + (b-n) as needed; min, max, abs, clamp, comparisons and selects that the domain decides are
-/// decided. Equal expressions of one origin (a composed skew, a hand-written index) come out structurally equal.
+/// Returns an equal expression in canonical form. Affine parts are sums `c1*s1 + c2*s2 + … + c` with symbols and other
+/// atoms in a fixed order. floordiv and mod are eliminated where the domain (and `guard`, if given: a predicate that
+/// may be assumed) proves them away, using `(a*n + b) floordiv n = a`, `mod n = b` if 0 <= b < n; a*n + b is shifted to
+/// (a-1)*n + (b+n) or (a+1)*n + (b-n) as needed. min, max, abs, clamp, comparisons and selects that the domain decides
+/// are decided. Equal expressions of one origin (a composed skew, a hand-written index) become structurally equal.
 Expr simplify(const Expr &, const Domain & = {}, const std::optional<Expr> &guard = std::nullopt);
 
 struct Bounds {
   Range range;
   bool exact = false; // both ends are attained (under the guard)
 };
-/// Bounds of the expression over the domain's points at which `guard` is not 0. Elements of run-time operands count as
-/// symbols, each of any value in the range that the domain gives them. Intervals first; where they are not
-/// exact, or a guard is given, and the box of the symbols involved has at most `enumerationLimit` points, by
-/// enumeration. Nothing where a symbol is unbounded and matters, or no point satisfies the guard (then `emptyDomain` is
-/// set).
+/// Returns bounds of the expression over the domain's points at which `guard` is not 0. Elements of run-time operands
+/// count as symbols; each may have any value in the range that the domain gives them. The function uses intervals
+/// first. If they are not exact, or a guard is given, it enumerates the box of the symbols involved, provided that the
+/// box has at most `enumerationLimit` points. Returns nothing if a symbol that matters is unbounded, or if no point
+/// satisfies the guard (then sets `emptyDomain`).
 std::optional<Bounds> bound(const Expr &, const Domain &, const std::optional<Expr> &guard = std::nullopt,
                             int64_t enumerationLimit = 1 << 22, bool *emptyDomain = nullptr);
 
@@ -50,19 +50,21 @@ struct Proof {
 };
 Proof proveWithin(const Expr &, Range, const Domain &, const std::optional<Expr> &guard = std::nullopt);
 
-/// c1*s1 + … + constant over plain symbols; nothing if the expression (after simplify) is not of that form.
+/// c1*s1 + … + constant over plain symbols.
 struct Affine {
   std::map<std::string, int64_t> coefficients; // no zero entries
   int64_t constant = 0;
 };
+/// Returns the affine form of the expression (after simplify); nothing if it has none.
 std::optional<Affine> asAffine(const Expr &, const Domain & = {});
 
-/// The predicate as an interval of the difference `key - query` of two symbols: `j <= i` is (-inf, 0],
-/// `abs(i - j) <= 4` is [-4, 4]. Exact or nothing. Open ends are INT64_MIN and INT64_MAX.
+/// Returns the predicate as an interval of the difference `key - query` of two symbols: `j <= i` is (-inf, 0],
+/// `abs(i - j) <= 4` is [-4, 4]. The interval is exact; nothing if there is none. Open ends are INT64_MIN and
+/// INT64_MAX.
 std::optional<Range> asOffsetInterval(const Expr &predicate, const std::string &query, const std::string &key,
                                       const Domain & = {});
-/// The same of `key - query + shift`, where the predicate depends on that difference alone; `shift` is a sum of uniform
-/// reads, 0 where there are none.
+/// An interval of `key - query + shift`, for a predicate that depends on that difference alone. `shift` is a sum of
+/// uniform reads, 0 if there are none.
 struct ShiftedInterval {
   Range range;
   Expr shift;
@@ -70,9 +72,9 @@ struct ShiftedInterval {
 std::optional<ShiftedInterval> asShiftedInterval(const Expr &predicate, const std::string &query,
                                                  const std::string &key, const Domain & = {});
 
-/// The parts of a conjunction, of conjunctions within it too; the predicate itself where it is none.
+/// Returns the parts of a conjunction and of the conjunctions within it; the predicate itself if it is no conjunction.
 std::vector<Expr> conjunctsOf(const Expr &predicate);
-/// The parts of a disjunction likewise.
+/// Returns the parts of a disjunction in the same way.
 std::vector<Expr> disjunctsOf(const Expr &predicate);
 
 /// How an expression depends on two groups of symbols.
@@ -81,17 +83,17 @@ struct Dependence {
 };
 Dependence dependence(const Expr &, const std::set<std::string> &queryAxes, const std::set<std::string> &keyAxes);
 
-/// Whether the node is an element of a run-time operand that is the same at all positions: read at constants.
+/// Returns whether the node reads a run-time operand at constants, so that the element is the same at all positions.
 bool isUniformRead(const Expr &);
-/// The expression with 0 in the place of such elements.
+/// Returns the expression with 0 in the place of uniform reads.
 Expr withoutUniformReads(const Expr &);
 
-/// `expression == sign*(key - query) + constant + shift` for one axis of each group: an offset.
+/// An offset: `expression == sign*(key - query) + constant + shift` for one axis of each group.
 struct Offset {
   std::string query, key; // the two axes
   int64_t sign = 1;       // +1: key - query; -1: query - key
   int64_t constant = 0;
-  Expr shift; // a sum of uniform reads: where a part begins
+  Expr shift; // a sum of uniform reads: the origin of a part
 };
 std::optional<Offset> asOffset(const Expr &, const std::set<std::string> &queryAxes,
                                const std::set<std::string> &keyAxes, const Domain & = {});

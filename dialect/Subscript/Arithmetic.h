@@ -1,5 +1,5 @@
-// Checked 64-bit integer arithmetic with the rounding of Presburger arithmetic: one definition for folding and
-// evaluation.
+// Checked 64-bit integer arithmetic with the rounding of Presburger arithmetic. Folding and evaluation share this one
+// definition.
 #pragma once
 #include "dialect/Subscript/Expr.h"
 
@@ -26,7 +26,7 @@ inline std::optional<int64_t> checkedMultiply(int64_t a, int64_t b) {
   return __builtin_mul_overflow(a, b, &r) ? std::nullopt : std::optional<int64_t>(r);
 }
 
-/// A one- or two-operand kind on values that are both known; nothing on overflow or a divisor that is not positive.
+/// Applies a one- or two-operand kind to known values; nothing on overflow or if a divisor is not positive.
 inline std::optional<int64_t> apply(Kind kind, int64_t a, int64_t b = 0) {
   switch (kind) {
   case Kind::Add:

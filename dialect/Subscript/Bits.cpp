@@ -1,4 +1,4 @@
-// Shifts are divisions and products by a power of two, which code for processors makes shifts of again.
+// Shifts are divisions and products by a power of two. Code for processors turns them back into shifts.
 #include "dialect/Subscript/Bits.h"
 
 namespace skewer::subscript {
@@ -38,7 +38,7 @@ std::optional<Expr> bitAnd(const Expr &a, int64_t mask) {
     while (mask >> high & 1)
       ++high;
     Expr field = low ? shiftRight(a, low) : a;
-    if (high == 63) // no power of two that fits 64 bits is above it
+    if (high == 63) // no power of two above it fits 64 bits
       return std::nullopt;
     field = mod(field, int64_t(1) << (high - low));
     sum = sum + (low ? shiftLeft(field, low) : field);

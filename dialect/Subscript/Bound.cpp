@@ -24,7 +24,7 @@ std::optional<Bounds> bound(const Expr &given, const Domain &positions, const st
     return empty();
   Interval range = simplifier.boundsOf(simplifier.linear(e));
   Surveyor surveyor(simplifier, e, domain, guard);
-  // Bounds that a few points attain are exact, however large the box.
+  // Bounds that a few points attain are exact, whatever the size of the box.
   Survey survey = surveyor.candidates();
   if (survey.complete && !survey.any && !survey.uncertain)
     return empty();
@@ -51,7 +51,7 @@ static Proof prove(const Expr &given, Range wanted, const Domain &positions, con
   Proof proof;
   Simplifier simplifier(domain, guard);
   if (simplifier.contradictory()) {
-    proof.outcome = Proof::Proven; // of nothing
+    proof.outcome = Proof::Proven; // no point satisfies the guard
     return proof;
   }
   Interval range = simplifier.boundsOf(simplifier.linear(e));
@@ -61,7 +61,7 @@ static Proof prove(const Expr &given, Range wanted, const Domain &positions, con
     proof.outcome = Proof::Proven;
     return proof;
   }
-  // The point that strays furthest says most.
+  // The point that is furthest outside is the best counterexample.
   auto refute = [&](const Survey &survey) {
     if (!survey.any)
       return false;
@@ -85,10 +85,10 @@ static Proof prove(const Expr &given, Range wanted, const Domain &positions, con
   if (refuted && survey.range.low == range.low && survey.range.high == range.high)
     return proof;
   constexpr int64_t kLimit = 1 << 22;
-  // A refutation in hand is only worth a small search for the range that the message names.
+  // After a refutation, only a small search is made: for the range that the message names.
   Survey every = surveyor.all(refuted ? 1 << 16 : kLimit);
   if (!every.complete) {
-    // Too many points. What of the guard speaks of the expression's own symbols may be enough, and has fewer.
+    // Too many points. The guard's conditions on the expression's own symbols may suffice, and have fewer points.
     if (refuted || !guard)
       return proof;
     std::set<std::string> beside = symbolsOf(*guard), own = symbolsOf(e);
@@ -109,7 +109,7 @@ static Proof prove(const Expr &given, Range wanted, const Domain &positions, con
     return proof;
   }
   if (every.relaxed && !every.range.within(wanted.low, wanted.high)) {
-    refute(every); // only where the point satisfies the whole guard
+    refute(every); // only if the point satisfies the whole guard
     return proof;
   }
   proof.range = Range{every.range.low, every.range.high};

@@ -1,4 +1,4 @@
-// Characters of UTF-8: their bytes, their names where nothing is seen, and what to write in their place.
+// UTF-8 characters: their bytes, the names of invisible ones, and their ASCII replacements.
 #include "dialect/Subscript/Characters.h"
 #include <cstdint>
 
@@ -9,7 +9,8 @@ struct Range {
   uint32_t first, last;
   std::string_view name;
 };
-// From the Unicode character database, version 15: what is drawn as a space, and what is not drawn.
+// From the Unicode character database, version 15: characters that are drawn as a space, and characters that are
+// invisible.
 constexpr Range kSpaces[] = {{0xA0, 0xA0, "no-break space"},       {0x1680, 0x1680, "ogham space"},
                              {0x2000, 0x200A, "typeset space"},    {0x2028, 0x2028, "line separator"},
                              {0x2029, 0x2029, "new paragraph"},    {0x202F, 0x202F, "narrow no-break space"},
@@ -44,7 +45,8 @@ constexpr Spelling kSpellings[] = {
 
 uint8_t byteAt(std::string_view text, size_t at) { return static_cast<uint8_t>(text[at]); }
 
-/// The character's number and bytes (RFC 3629, section 4); 0 bytes where there is no well-formed one.
+/// Returns the number of bytes of the character and sets its number (RFC 3629, section 4); 0 bytes if it is not well
+/// formed.
 size_t decode(std::string_view text, size_t at, uint32_t &number) {
   uint8_t lead = byteAt(text, at);
   size_t length = lead < 0x80 ? 1 : lead < 0xC2 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : lead < 0xF5 ? 4 : 0;

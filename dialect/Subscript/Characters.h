@@ -1,4 +1,5 @@
-// Characters of UTF-8 in messages: texts come from papers, web pages and word processors, and bring what ASCII lacks.
+// UTF-8 characters in error messages. Texts come from papers, web pages and word processors, and contain characters
+// outside ASCII.
 #pragma once
 #include <string>
 #include <string_view>
@@ -6,17 +7,18 @@
 namespace skewer::subscript {
 
 struct Character {
-  size_t length = 1;      // its bytes
-  bool isText = true;     // false: a control character, or a byte that is part of no character
-  std::string shown;      // for a message: "'×'" in quotes, "U+200B (zero-width space)" where nothing would be seen
-  std::string_view plain; // what it stands for in ASCII: "*" for "×", " " for a wide space; empty where for nothing
-  bool seen = true;       // false: a text looks the same without it
+  size_t length = 1;  // its bytes
+  bool isText = true; // false: a control character, or a byte that is part of no character
+  // Its form in a message: "'×'" in quotes, or "U+200B (zero-width space)" if it is invisible.
+  std::string shown;
+  std::string_view plain; // its ASCII equivalent: "*" for "×", " " for a wide space; empty: none
+  bool seen = true;       // false: the text looks the same without it
 };
 
-/// The character that begins at text[at], which there is.
+/// Returns the character that begins at text[at], which must exist.
 Character characterAt(std::string_view text, size_t at);
 
-/// What to do about it, behind an error: "; write '*'", "; delete it"; empty where nothing is known.
+/// Returns advice to append to an error: "; write '*'", "; delete it"; empty if there is none.
 std::string adviceOn(const Character &character);
 
 } // namespace skewer::subscript

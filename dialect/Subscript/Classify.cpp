@@ -1,4 +1,4 @@
-// What an expression is as a function of query and key positions: affine, an offset, dependent on either.
+// Classifies an expression as a function of query and key positions: affine, an offset, dependent on queries or keys.
 #include "dialect/Subscript/Simplifier.h"
 
 namespace skewer::subscript {
@@ -87,7 +87,7 @@ std::optional<ShiftedInterval> asShiftedInterval(const Expr &predicate, const st
     if (!known)
       uniform.push_back(read);
   }
-  // Each of them is added, taken away, or neither: few, so all ways are tried.
+  // Each uniform read is added, subtracted, or unused. There are few of them, so all combinations are tried.
   constexpr size_t kMost = 3;
   if (uniform.empty() || uniform.size() > kMost)
     return std::nullopt;

@@ -1,8 +1,8 @@
-// floordiv and mod: the rule by which reshapes, pads and slices of an index fold.
+// floordiv and mod: the rules that fold the indices of reshapes, pads and slices.
 //
 // (a*n + b) floordiv n = a and mod n = b where 0 <= b < n. The coefficients of a numerator can be split in several
-// ways, 27 = 28*0 + 27 = 28*1 - 1; each is tried, and the remainder's bounds under the assumptions say which multiple
-// of n moves from b to a.
+// ways, 27 = 28*0 + 27 = 28*1 - 1. Each way is tried, and the remainder's bounds under the assumptions give the
+// multiple of n that moves from b to a.
 #include "dialect/Subscript/Simplifier.h"
 #include <algorithm>
 #include <numeric>
@@ -12,10 +12,10 @@ namespace skewer::subscript {
 
 namespace {
 constexpr size_t kMaximumSplitTerms = 6; // 64 ways to split
-constexpr size_t kMaximumDivisions = 24; // each is tried with each
+constexpr size_t kMaximumDivisions = 24; // each pair is tried
 
 int64_t magnitude(int64_t v) { return v < 0 ? -v : v; }
-/// By a positive constant: other divisions have no value and are left alone.
+/// Returns whether the expression divides by a positive constant. Other divisions have no value and stay as they are.
 bool isDivision(const Expr &e, Kind kind) {
   return e.kind() == kind && e.operands()[1].isConstant() && e.operands()[1].value() > 0;
 }
@@ -39,14 +39,14 @@ Linear Simplifier::divide(const Expr &e, const Linear &numerator, const Linear &
   return leave(e, {toExpr(numerator), toExpr(divisor)});
 }
 
-/// For a divisor known at run time only: i*n + j with 0 <= j < n.
+/// Splits the numerator into i*n + j with 0 <= j < n, for a divisor that is known at run time only.
 std::optional<Simplifier::Split> Simplifier::splitBySymbol(const Linear &numerator, const Expr &divisor) {
   Split split;
   for (const Term &t : numerator.terms) {
     std::vector<Expr> rest;
     bool divides = false;
     Expr e = t.atom;
-    for (; e.kind() == Kind::Mul; e = e.operands()[0]) { // monomials lean to the left
+    for (; e.kind() == Kind::Mul; e = e.operands()[0]) { // products associate to the left
       bool here = !divides && e.operands()[1] == divisor;
       divides |= here;
       if (!here)
@@ -70,7 +70,7 @@ std::optional<Simplifier::Split> Simplifier::splitBySymbol(const Linear &numerat
   }
   split.remainder.constant = numerator.constant;
   if (split.remainder == Linear(0))
-    return split; // wherever there is a value at all, the divisor is positive
+    return split; // wherever there is a value, the divisor is positive
   auto excess = combine(split.remainder, Linear::of(divisor), -1);
   if (excess && boundsOf(split.remainder).low >= 0 && boundsOf(*excess).high < 0)
     return split;
@@ -134,8 +134,8 @@ std::optional<Simplifier::Split> Simplifier::resolve(const Linear &numerator, in
   return nearest != natural ? attempt(nearest, true) : std::nullopt;
 }
 
-/// The numerator as g*coarse + fine with 0 <= fine < g, where g divides n: what is fine says nothing of the quotient,
-/// (48*y + x) floordiv 192 = y floordiv 4 for x below 48, and all of what is below g in the remainder.
+/// Returns the numerator as g*coarse + fine with 0 <= fine < g, where g divides n. `fine` does not affect the quotient:
+/// (48*y + x) floordiv 192 = y floordiv 4 for x below 48. In the remainder it is the part below g.
 std::optional<Simplifier::Coarse> Simplifier::coarsen(const Linear &numerator, int64_t n) {
   std::set<int64_t> tried;
   for (const Term &some : numerator.terms) {
@@ -163,7 +163,7 @@ Linear Simplifier::quotient(const Linear &numerator, int64_t n) {
     return numerator;
   if (auto split = resolve(numerator, n))
     return split->quotient;
-  // Whole multiples of n come out, with the sign of their coefficients, so that bounds stay tight.
+  // Extract whole multiples of n, with the sign of their coefficients, so that bounds stay tight.
   Linear whole, rest;
   whole.constant = floorDivide(numerator.constant, n);
   rest.constant = floorModulo(numerator.constant, n);
@@ -251,8 +251,8 @@ Linear Simplifier::remainder(const Linear &numerator, int64_t n) {
   return Linear::of(mod(toExpr(*rest), Expr(n)));
 }
 
-/// As `recombine`, where multiples of n do not count: -5*(x floordiv 6) + x mod 6 is x modulo 11. Nothing where that
-/// leaves as many divisions.
+/// As `recombine`, but modulo n: -5*(x floordiv 6) + x mod 6 is x modulo 11. Nothing if the number of divisions does
+/// not decrease.
 std::optional<Linear> Simplifier::recombineModulo(const Linear &numerator, int64_t n) {
   size_t divisions = countDivisions(numerator);
   if (divisions < 2 || divisions > kMaximumDivisions)
@@ -279,7 +279,7 @@ std::optional<Linear> Simplifier::recombineModulo(const Linear &numerator, int64
   return std::nullopt;
 }
 
-/// Puts quotient and remainder of one number together again: (x floordiv n)*n + x mod n = x and its relatives.
+/// Merges the quotient and the remainder of one number, (x floordiv n)*n + x mod n = x, and similar forms.
 Linear Simplifier::recombine(Linear l) {
   while (size_t divisions = countDivisions(l)) {
     if (divisions > kMaximumDivisions)

@@ -11,7 +11,7 @@ bool isSpace(char c) { return std::isspace(static_cast<unsigned char>(c)); }
 bool isWordStart(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_' || c == '\''; }
 bool isWord(char c) { return isWordStart(c) || std::isdigit(static_cast<unsigned char>(c)); }
 
-/// Whether a word could be axes of one letter each: "bhij".
+/// Returns whether a word could be axes of one letter each: "bhij".
 bool isWordOfLetters(const std::string &word) {
   return std::all_of(word.begin(), word.end(), [](char c) { return c >= 'a' && c <= 'z'; });
 }
@@ -127,7 +127,7 @@ private:
     }
   }
 
-  /// "(iy ix)" is a product of axes; whatever holds more than names is an index expression. "()" has size 1.
+  /// "(iy ix)" is a product of axes. Parentheses that contain more than names are an index expression. "()" has size 1.
   bool parenthesised(Dimension &dimension, size_t begin, size_t end) {
     bool names = true;
     std::vector<std::string> axes;
@@ -160,7 +160,8 @@ private:
     return true;
   }
 
-  /// "bhid,bhjd->bhij": letters are axes if every operand and the result are one word, and one has several letters.
+  /// "bhid,bhjd->bhij": letters are axes if every operand and the result are one word, and at least one of them has
+  /// several letters.
   static void splitCompactWords(Einsum &spec) {
     std::vector<Dimensions *> lists;
     for (Dimensions &operand : spec.operands)
@@ -201,7 +202,7 @@ void addNew(std::vector<std::string> &axes, const std::string &axis) {
   if (std::find(axes.begin(), axes.end(), axis) == axes.end())
     axes.push_back(axis);
 }
-/// Symbols from left to right, unlike `symbolsOf`.
+/// Adds the symbols from left to right, unlike `symbolsOf`.
 void addSymbols(std::vector<std::string> &axes, const Expr &e) {
   if (e.isSymbol())
     addNew(axes, e.name());
@@ -274,7 +275,7 @@ std::string print(const Dimensions &dimensions) {
   return text;
 }
 
-/// Whether the text would be read as axes of one letter each, where it means words: "iy".
+/// Returns whether the parser would split the printed text into axes of one letter each although it means words: "iy".
 static bool wouldSplit(const Einsum &spec) {
   bool several = false;
   auto isWord = [&](const Dimensions &list) {
@@ -291,7 +292,7 @@ static bool wouldSplit(const Einsum &spec) {
 
 std::string print(const Einsum &spec) {
   if (wouldSplit(spec)) {
-    // "(iy)" is one axis, however the rest is written.
+    // "(iy)" is one axis, whatever the form of the rest.
     std::string text;
     for (size_t k = 0; k < spec.operands.size(); ++k)
       text += (k ? ", " : "") + (spec.operands[k].empty() ? "" : "(" + print(spec.operands[k]) + ")");

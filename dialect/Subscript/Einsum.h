@@ -12,7 +12,7 @@ namespace skewer::subscript {
 struct Dimension {
   std::vector<std::string> axes;
   Expr index;                // meaningful where `axes` is empty
-  size_t begin = 0, end = 0; // bytes of the text that said it
+  size_t begin = 0, end = 0; // byte range in the text
   bool isAxis() const { return axes.size() == 1; }
   bool isProduct() const { return !axes.empty(); }
 };
@@ -21,18 +21,18 @@ using Dimensions = std::vector<Dimension>;
 struct Einsum {
   std::vector<Dimensions> operands;
   std::optional<Dimensions> result; // absent: "q, k" without an arrow
-  /// Every axis named, in order of first appearance.
+  /// Returns every axis named, in order of first appearance.
   std::vector<std::string> axes() const;
-  /// Axes of the operands that the result lacks, in order of first appearance.
+  /// Returns the axes of the operands that the result lacks, in order of first appearance.
   std::vector<std::string> contracted() const;
 };
 
-/// Dimensions separated by spaces; "bhij" (one word of several letters, all lower case, none of them a declared name)
-/// is split into letters if every operand and the result are written so ("bhid,bhjd->bhij").
+/// Parses an einsum. Spaces separate dimensions. "bhij" (one word of several letters, all lower case, none of them a
+/// declared name) is split into letters if every operand and the result have this form ("bhid,bhjd->bhij").
 std::optional<Einsum> parseEinsum(std::string_view text, ParseError *error = nullptr);
 std::optional<Dimensions> parseDimensions(std::string_view text, ParseError *error = nullptr);
 std::string print(const Dimensions &);
-/// The axes that its products name; those in index expressions are not among them.
+/// Returns the axes that the products name, without the axes in index expressions.
 std::set<std::string> axesOf(const Dimensions &);
 std::string print(const Einsum &);
 
@@ -40,15 +40,15 @@ std::string print(const Einsum &);
 constexpr int64_t kRuntime = INT64_MIN;
 using AxisSizes = std::map<std::string, int64_t>;
 
-/// Finds each axis's size from the operands' shapes (a lone axis is that dimension; one unknown factor of a product is
-/// found by division) and `given`. Errors: an axis with two sizes, a product that does not divide, an axis without a
-/// size. Positions in the error are bytes of the einsum's text.
+/// Finds each axis's size from the operands' shapes and `given`. A lone axis has the size of its dimension; one unknown
+/// factor of a product is found by division. Errors: an axis with two sizes, a product that does not divide, an axis
+/// without a size. Positions in the error are bytes of the einsum's text.
 std::optional<AxisSizes> resolveSizes(const Einsum &, const std::vector<std::vector<int64_t>> &shapes,
                                       const AxisSizes &given, ParseError *error = nullptr);
 
-/// The index that a dimension stands for: the expression, or the row-major flattening of its axes.
+/// Returns the index that a dimension stands for: the expression, or the row-major flattening of its axes.
 Expr flatIndex(const Dimension &, const AxisSizes &);
-/// 0 .. size-1 for every axis whose size is known at compile time.
+/// Returns the domain 0 .. size-1 for every axis whose size is known at compile time.
 Domain domainOf(const AxisSizes &);
 
 } // namespace skewer::subscript

@@ -1,9 +1,9 @@
-// Elements of run-time operands: as symbols, and which of them an expression reads.
+// Elements of run-time operands: replaces them by symbols, and finds which of them an expression reads.
 #include "dialect/Subscript/Elements.h"
 
 namespace skewer::subscript {
 
-std::string elementsOf(const std::string &operand) { return operand + "[]"; } // no parsed symbol is named so
+std::string elementsOf(const std::string &operand) { return operand + "[]"; } // no parsed symbol has this name
 
 static void collect(const Expr &e, std::set<const void *> &seen, const std::function<bool(const Expr &)> &enter) {
   if (e.operands().empty() || !seen.insert(e.identity()).second || !enter(e))

@@ -122,7 +122,7 @@ void collect(const Expr &e, std::set<std::string> &names, std::set<const void *>
 } // namespace
 
 std::optional<int64_t> evaluate(const Expr &e, const Assignment &assignment, const ReadFunction &read) {
-  // A map costs more than walking a small tree again.
+  // For a small tree a map costs more than a second visit.
   return Evaluator(assignment, read, sizeOf(e) > 1000)(e);
 }
 

@@ -51,7 +51,7 @@ Expr Expr::symbol(std::string name) {
   return Expr(std::shared_ptr<const Node>(std::move(n)));
 }
 
-/// What makes an operation vanish: constant operands, x + 0, x * 1, x * 0, select on a constant.
+/// Simplifies an operation away: constant operands, x + 0, x * 1, x * 0, select on a constant. Nothing if none applies.
 static std::optional<Expr> fold(Kind kind, const std::vector<Expr> &o) {
   if (o.size() == 3 && kind == Kind::Select && o[0].isConstant())
     return o[0].value() ? o[1] : o[2];
@@ -163,7 +163,7 @@ bool Expr::operator<(const Expr &other) const {
 
 Expr operator+(const Expr &a, const Expr &b) { return Expr::make(Kind::Add, {a, b}); }
 Expr operator-(const Expr &a) {
-  // -(3*x) is -3*x, so that text and builders agree on the sign of a coefficient.
+  // -(3*x) is -3*x, so that parsed and built expressions have the same sign of a coefficient.
   if (a.kind() == Kind::Mul && a.operands()[0].isConstant())
     if (auto negated = checkedSubtract(0, a.operands()[0].value()))
       return Expr(*negated) * a.operands()[1];

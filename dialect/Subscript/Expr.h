@@ -1,8 +1,8 @@
-// An index expression: how a table's row, or any operand's element, is reached from loop positions.
+// An index expression: the row of a table, or the element of any operand, as a function of loop positions.
 //
-// Immutable, shared, plain C++ (neither MLIR nor LLVM). Built by the functions below, which fold constants and nothing
-// more; `simplify` (Analysis.h) does the algebra. Values are 64-bit integers; a comparison is 1 or 0. `floordiv` rounds
-// towards minus infinity and `mod` has the sign of its (positive) divisor, as in Presburger arithmetic.
+// Expressions are immutable, shared and plain C++ (neither MLIR nor LLVM). The functions below build them and only fold
+// constants; `simplify` (Analysis.h) does the algebra. Values are 64-bit integers; a comparison is 1 or 0. `floordiv`
+// rounds towards minus infinity and `mod` has the sign of its (positive) divisor, as in Presburger arithmetic.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -34,7 +34,7 @@ enum class Kind {
   Abs,
   Not,    // one operand
   Select, // condition, value if non-zero, value if zero
-  Table,  // table(): a constant integer table; one operand, its 0-based row (outside: evaluation fails)
+  Table,  // table(): a constant integer table; one operand, its 0-based row (evaluation fails outside)
   Read    // name(): a run-time integer tensor operand; operands() are its subscripts
 };
 
@@ -63,7 +63,7 @@ public:
   bool operator<(const Expr &other) const; // a total order, for canonical forms
   size_t hash() const;                     // structural, cached
   size_t depth() const;                    // nodes on the longest path downwards, cached
-  const void *identity() const;            // the same for copies of one expression: a key for memoisation
+  const void *identity() const;            // equal for copies of one expression: a key for memoisation
 
 private:
   friend size_t sizeOf(const Expr &);
@@ -96,34 +96,34 @@ using Substitution = std::map<std::string, Expr>;
 using ReadFunction =
     std::function<std::optional<int64_t>(const std::string &operand, const std::vector<int64_t> &subscripts)>;
 
-/// The value under `assignment`; nothing where a symbol has no value, a divisor is not positive, a table is read
-/// outside its rows, arithmetic overflows 64 bits, or a Read occurs and `read` is absent or declines. What does not
+/// Returns the value under `assignment`. Nothing if a symbol has no value, a divisor is not positive, a table is read
+/// outside its rows, arithmetic overflows 64 bits, or a Read occurs and `read` is absent or declines. Parts that do not
 /// matter may fail: the branch that a select does not take, and the other operand of an `and` with 0 or an `or` with 1.
 std::optional<int64_t> evaluate(const Expr &, const Assignment &, const ReadFunction &read = {});
 
-/// Composition: every symbol that `substitution` names replaced at once (not repeatedly).
+/// Replaces every symbol that `substitution` names, all at once (not repeatedly).
 Expr substitute(const Expr &, const Substitution &);
 
-/// The names of all symbols in the expression.
+/// Returns the names of all symbols in the expression.
 std::set<std::string> symbolsOf(const Expr &);
-/// Number of nodes, shared ones counted once per use.
+/// Returns the number of nodes; a shared node counts once for each use.
 size_t sizeOf(const Expr &);
 
-/// `j - i + 13`, `clamp(j - i, -64, 8) + 64`, `i floordiv 14`, `j <= i`, `abs(i - j) <= 4 and seg[i] == seg[j]`:
-/// minimal parentheses; parse(print(e)) simplifies to the same expression.
+/// Prints an expression with minimal parentheses: `j - i + 13`, `clamp(j - i, -64, 8) + 64`, `i floordiv 14`, `j <= i`,
+/// `abs(i - j) <= 4 and seg[i] == seg[j]`. parse(print(e)) simplifies to the same expression.
 std::string print(const Expr &);
-/// Printed text for people: of a constant table of more than four runs only the first and the last are shown,
-/// `[15 x 69, …, 31 x 69][j - i + 159]`.
+/// Shortens a printed text for people: shows only the first and the last run of a constant table of more than four
+/// runs, `[15 x 69, …, 31 x 69][j - i + 159]`.
 std::string abbreviateTables(std::string_view text);
 
 struct ParseError {
   size_t position = 0; // byte offset in the text
   std::string message; // lowercase, without a full stop
 };
-/// Grammar: `+ - *`, `floordiv` (also `//` and `/` on integers), `mod` (also `%`), comparisons `< <= > >= == !=`,
-/// `and or not` (also `&& || !`), `abs min max clamp select`, names, integers, `name[expr, …]` for a Read,
-/// `[5 x 64, 4, 3..0][expr]` for a Table (64 times 5, then 4, then down from 3), parentheses.
-/// Nesting deeper than 200 is an error, never a crash.
+/// Parses an expression. Grammar: `+ - *`, `floordiv` (also `//` and `/` on integers), `mod` (also `%`), comparisons
+/// `< <= > >= == !=`, `and or not` (also `&& || !`), `abs min max clamp select`, names, integers, `name[expr, …]` for a
+/// Read, `[5 x 64, 4, 3..0][expr]` for a Table (64 times 5, then 4, then down from 3), parentheses. Nesting deeper than
+/// 200 is an error, never a crash.
 std::optional<Expr> parse(std::string_view text, ParseError *error = nullptr);
 
 } // namespace skewer::subscript

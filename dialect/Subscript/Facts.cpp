@@ -1,4 +1,4 @@
-// What the domain and the assumptions say about atoms and affine forms.
+// Facts about atoms and affine forms that follow from the domain and the assumptions.
 #include "dialect/Subscript/Program.h"
 #include "dialect/Subscript/Simplifier.h"
 #include <algorithm>
@@ -7,12 +7,13 @@
 namespace skewer::subscript {
 
 namespace {
-constexpr int kFactDepth = 2; // assumptions added up for one bound
+constexpr int kFactDepth = 2; // number of assumptions added for one bound
 constexpr size_t kMaximumFacts = 24;
-constexpr int kPartsDepth = 8; // products, extrema and remainders replaced one after another for one bound
+constexpr int kPartsDepth = 8; // replacements of products, extrema and remainders, one after another, for one bound
 constexpr int64_t kEnumerationPoints = 2048; // for one question
 
-/// Products of two numbers that are not known, and divisions by one: positions of a map whose sizes are lengths.
+/// Returns whether the expression is a product of two unknown numbers or a division by one. Positions in maps whose
+/// sizes are lengths have this form.
 bool isOfOpenSizes(const Expr &e) {
   const auto &o = e.operands();
   bool isDivision = e.kind() == Kind::FloorDiv || e.kind() == Kind::Mod;
@@ -74,7 +75,7 @@ void Simplifier::assume(const Expr &predicate) {
   ranges.clear();
 }
 
-/// Also what follows for the operands of extrema and absolute values: max(a, b) <= c bounds a and b.
+/// Adds also the facts about the operands of extrema and absolute values: max(a, b) <= c bounds a and b.
 void Simplifier::addFact(const Linear &atMostZero, int depth) {
   if (facts.size() >= kMaximumFacts)
     return;
@@ -104,8 +105,8 @@ void Simplifier::addFact(const Linear &atMostZero, int depth) {
   }
 }
 
-/// x <= a*b - 1 is x floordiv a <= b - 1, and the same with a and b in each other's place: rows of a map whose sizes are
-/// known at run time.
+/// x <= a*b - 1 means x floordiv a <= b - 1, and also with a and b exchanged. Rows of a map whose sizes are known at
+/// run time need this.
 void Simplifier::addQuotients(const Linear &afterLast, const Expr &product, int depth) {
   auto last = combine(afterLast, Linear(1), -1);
   for (size_t k = 0; last && k < 2; ++k) {
@@ -118,7 +119,7 @@ void Simplifier::addQuotients(const Linear &afterLast, const Expr &product, int 
   }
 }
 
-/// Narrows the ranges of atoms by each fact, a few times over.
+/// Narrows the ranges of atoms by each fact, in a few rounds.
 void Simplifier::propagate() {
   for (int round = 0; round < 3; ++round) {
     bool changed = false;
@@ -163,7 +164,7 @@ Interval Simplifier::rangeOf(const Expr &atom) {
     return found->second;
   auto narrower = refined.find(atom);
   Interval assumed = narrower == refined.end() ? Interval() : narrower->second;
-  // A fact may speak of this very atom: whoever asks on the way gets what is certain so far.
+  // A fact may concern this atom itself. Nested calls get the range that is certain so far.
   ranges.emplace(atom, assumed);
   Interval range = computeRange(atom).intersect(assumed);
   ranges[atom] = range;
@@ -188,7 +189,7 @@ Interval Simplifier::computeRange(const Expr &e) {
     return operand(0) * operand(1);
   }
   case Kind::FloorDiv: {
-    Interval x = operand(0), n = operand(1).intersect({1, INT64_MAX}); // there is no value elsewhere
+    Interval x = operand(0), n = operand(1).intersect({1, INT64_MAX}); // elsewhere there is no value
     if (n.empty())
       return {};
     auto divided = [](int64_t v, int64_t by) { return v == INT64_MIN || v == INT64_MAX ? v : floorDivide(v, by); };
@@ -256,7 +257,8 @@ Interval Simplifier::boundsOf(const Linear &l) {
   return {opposite == INT64_MAX || opposite == INT64_MIN ? INT64_MIN : -opposite, high};
 }
 
-/// The least upper bound found by adding multiples of facts that cancel an atom: with fact f <= 0, l <= l - k*f.
+/// Returns the least upper bound found by adding multiples of facts that cancel an atom: with fact f <= 0, l <= l -
+/// k*f.
 int64_t Simplifier::upper(const Linear &l, int depth) {
   Interval sum{l.constant, l.constant};
   for (const Term &t : l.terms)
@@ -290,7 +292,8 @@ int64_t Simplifier::upper(const Linear &l, int depth) {
   return best;
 }
 
-/// What `factor` is multiplied with: 2*(h*w) - h has 2*w - 1 of h; nothing where no product has it.
+/// Returns the factor of `factor` in the form: in 2*(h*w) - h, h has the factor 2*w - 1. Nothing if no product contains
+/// it.
 static std::optional<Linear> factorOf(const Linear &l, const Expr &factor, Linear &rest) {
   std::optional<Linear> others = Linear();
   bool any = false;
@@ -309,7 +312,8 @@ static std::optional<Linear> factorOf(const Linear &l, const Expr &factor, Linea
   return any ? others : std::nullopt;
 }
 
-/// Upper bounds of what is no sum of multiples of single atoms: products of two, extrema, absolute values, remainders.
+/// Returns an upper bound for forms that are not sums of multiples of single atoms: products of two, extrema, absolute
+/// values, remainders.
 int64_t Simplifier::upperByParts(const Linear &l, int depth) {
   int64_t best = INT64_MAX;
   auto improve = [&](const std::optional<Linear> &larger, int left) {
@@ -319,7 +323,7 @@ int64_t Simplifier::upperByParts(const Linear &l, int depth) {
   auto times = [&](const Linear &a, const Linear &b) { return linear(toExpr(a) * toExpr(b)); };
   for (const Term &t : l.terms) {
     const auto &o = t.atom.operands();
-    // A remainder is at most its divisor less one.
+    // A remainder is at most its divisor minus one.
     if (t.coefficient > 0 && t.atom.kind() == Kind::Mod && !o[1].isConstant())
       if (auto rest = combine(without(l, t.atom), linear(o[1]), t.coefficient))
         improve(combine(*rest, Linear(-t.coefficient)), depth - 1);
@@ -329,7 +333,7 @@ int64_t Simplifier::upperByParts(const Linear &l, int depth) {
       auto one = combine(without(l, t.atom), linear(o[0]), t.coefficient);
       auto other = isAbs ? (negated ? combine(without(l, t.atom), *negated, t.coefficient) : std::nullopt)
                          : combine(without(l, t.atom), linear(o[1]), t.coefficient);
-      bool isEither = (isMin && t.coefficient > 0) || (isMax && t.coefficient < 0); // bounds it, whichever it is
+      bool isEither = (isMin && t.coefficient > 0) || (isMax && t.coefficient < 0); // either operand bounds it
       if (one && other && isEither)
         best = std::min({best, upper(*one, depth), upper(*other, depth)});
       else if (one && other)
@@ -376,7 +380,7 @@ Interval Simplifier::tightBoundsOf(const Linear &l) {
 }
 
 std::optional<Interval> Simplifier::enumerate(const Linear &l) {
-  // Only the assumptions over the form's own symbols: leaving the others out is sound.
+  // Use only the assumptions over the form's own symbols: it is sound to leave the others out.
   std::set<std::string> names;
   for (const Term &t : l.terms)
     for (const std::string &name : symbolsOf(t.atom))
@@ -420,7 +424,7 @@ std::optional<Interval> Simplifier::enumerate(const Linear &l) {
     if (holds) {
       auto v = program.value(value);
       if (!v)
-        return std::nullopt; // an index operand, or nothing to say about a failing point
+        return std::nullopt; // an index operand, or a point where evaluation fails
       found = {std::min(found.low, *v), std::max(found.high, *v)};
     }
     size_t k = 0;

@@ -7,13 +7,13 @@ namespace skewer::subscript {
 
 namespace {
 using Wide = __int128;
-constexpr Wide kOpen = static_cast<Wide>(1) << 100; // what stands for an open end in wide arithmetic
+constexpr Wide kOpen = static_cast<Wide>(1) << 100; // represents an open end in wide arithmetic
 
-// A low end is open at INT64_MIN only, a high end at INT64_MAX only; at the other it is that number.
+// A low end is open only at INT64_MIN, a high end only at INT64_MAX; otherwise INT64_MIN and INT64_MAX are numbers.
 Wide lowEnd(int64_t v) { return v == INT64_MIN ? -kOpen : static_cast<Wide>(v); }
 Wide highEnd(int64_t v) { return v == INT64_MAX ? kOpen : static_cast<Wide>(v); }
 int64_t narrow(Wide v) { return v >= INT64_MAX ? INT64_MAX : v <= INT64_MIN ? INT64_MIN : static_cast<int64_t>(v); }
-// An open end times 0 is 0: the factor is exactly 0 whatever the other is.
+// An open end times 0 is 0, because the factor is exactly 0.
 Wide multiply(Wide a, Wide b) {
   if (a == 0 || b == 0)
     return 0;
@@ -32,7 +32,7 @@ Interval Interval::operator*(const Interval &o) const {
   return {narrow(*std::min_element(ends, ends + 4)), narrow(*std::max_element(ends, ends + 4))};
 }
 Interval Interval::operator*(int64_t factor) const {
-  // The factor is a number even at the ends of 64 bits.
+  // The factor is a number even at INT64_MIN and INT64_MAX.
   Wide ends[] = {multiply(lowEnd(low), factor), multiply(highEnd(high), factor)};
   return {narrow(std::min(ends[0], ends[1])), narrow(std::max(ends[0], ends[1]))};
 }

@@ -1,4 +1,4 @@
-// Affine forms over atoms (symbols and everything that is not a sum), and integer intervals with open ends.
+// Affine forms over atoms (symbols and every expression that is not a sum), and integer intervals with open ends.
 #pragma once
 #include "dialect/Subscript/Analysis.h"
 #include "dialect/Subscript/Arithmetic.h"
@@ -36,25 +36,26 @@ struct Linear {
     return l;
   }
   bool isConstant() const { return terms.empty(); }
-  /// The atom, if the form is nothing but that.
+  /// Returns the atom if the form is exactly one atom; else null.
   const Expr *soleAtom() const { return constant == 0 ? atomAndConstant() : nullptr; }
-  /// The atom, if the form is that plus a constant.
+  /// Returns the atom if the form is one atom plus a constant; else null.
   const Expr *atomAndConstant() const {
     return terms.size() == 1 && terms[0].coefficient == 1 ? &terms[0].atom : nullptr;
   }
   int64_t coefficientOf(const Expr &atom) const;
-  int64_t contentOfCoefficients() const; // their greatest common divisor, 0 without terms
+  int64_t contentOfCoefficients() const; // greatest common divisor of the coefficients, 0 without terms
   bool operator==(const Linear &o) const;
 };
 
-/// a + scale * b; nothing if a coefficient overflows.
+/// Returns a + scale * b; nothing if a coefficient overflows.
 std::optional<Linear> combine(const Linear &a, const Linear &b, int64_t scale = 1);
-/// The form less its term of this atom.
+/// Returns the form without its term of this atom.
 Linear without(const Linear &, const Expr &atom);
 std::optional<Linear> scaled(const Linear &, int64_t factor);
-/// Positive terms first, larger coefficients first, then by atom; the constant last: `14*iy + ix`, `j - i + 13`.
+/// Builds the sum: positive terms first, larger coefficients first, then by atom; the constant last: `14*iy + ix`,
+/// `j - i + 13`.
 Expr toExpr(const Linear &);
-/// The terms and the constant with which a sum is written, without building it: toExpr of positive and negated parts.
+/// Splits the form's terms into the positive ones and the negated negative ones. Both lack the constant.
 std::pair<Linear, Linear> splitSigns(const Linear &);
 
 } // namespace skewer::subscript

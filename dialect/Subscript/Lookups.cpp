@@ -24,8 +24,8 @@ public:
       return;
     case Kind::And:
     case Kind::Or: {
-      // Either operand decides alone where it can be computed without looking anything up. What has been walked may
-      // be relied on: the first operand for the second.
+      // Either operand decides alone if it can be computed without a lookup. The second operand may rely on the first,
+      // which has been walked.
       bool conjunction = e.kind() == Kind::And;
       walk(o[0], both(where, undecided(o[1], conjunction)));
       walk(o[1], both(where, conjunction ? o[0] : logicalNot(o[0])));
@@ -50,7 +50,7 @@ private:
     return lookups[e.identity()] = any;
   }
 
-  /// The parts of an operand that look nothing up, as what holds where they do not decide.
+  /// Returns the condition that the lookup-free parts of an operand do not decide the connective.
   Condition undecided(const Expr &e, bool conjunction) {
     if (e.kind() == (conjunction ? Kind::And : Kind::Or))
       return both(undecided(e.operands()[0], conjunction), undecided(e.operands()[1], conjunction));

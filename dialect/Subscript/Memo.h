@@ -1,5 +1,5 @@
-// What has been asked is not worked out again: a verifier asks after each pass what it asked before, and layers of
-// run-time length are verified at several lengths. Internal to this library.
+// Remembers answers so that they are not computed again. A verifier asks the same questions after each pass, and layers
+// of run-time length are verified at several lengths. Internal to this library.
 #pragma once
 #include "dialect/Subscript/Analysis.h"
 #include <functional>
@@ -7,7 +7,7 @@
 
 namespace skewer::subscript {
 
-/// Answers of a function that depends on nothing but the question. Those of one thread.
+/// Answers of a function that depends on nothing but the question. Each thread has its own.
 template <typename Answer> class Memo {
 public:
   struct Question {
@@ -21,12 +21,12 @@ public:
   };
 
   template <typename Compute> Answer answer(Question question, Compute compute) {
-    if (sizeOf(question.e) > kMostNodes) // graphs that share much are not compared
+    if (sizeOf(question.e) > kMostNodes) // large shared graphs are not compared
       return compute();
     auto known = answers.find(question);
     if (known != answers.end())
       return known->second;
-    Answer answer = compute(); // which may ask too
+    Answer answer = compute(); // may call answer() too
     if (answers.size() >= kMost)
       answers.clear();
     answers.emplace(std::move(question), answer);
@@ -34,7 +34,7 @@ public:
   }
 
 private:
-  // Of a layer there are some hundreds; a language server sees layer after layer.
+  // A layer asks some hundreds of questions; a language server sees layer after layer.
   static constexpr size_t kMost = 2048;
   static constexpr size_t kMostNodes = 50000;
 

@@ -7,7 +7,7 @@ namespace skewer::subscript {
 namespace {
 constexpr int64_t kMaximumOffsets = 1 << 18;
 
-/// {offsets: coefficient*(key - query) + constant <= 0}, if the form is of that kind.
+/// Returns the offsets with coefficient*(key - query) + constant <= 0, if the form is of that kind.
 std::optional<Interval> halfLine(const Linear &l, const std::string &query, const std::string &key) {
   int64_t c = l.coefficientOf(Expr::symbol(key));
   if (l.terms.size() != 2 || c == 0 || c == INT64_MIN || l.coefficientOf(Expr::symbol(query)) != -c)
@@ -67,7 +67,7 @@ private:
     }
   }
 
-  /// Also through max, min and abs: abs(x) + c <= 0 is x + c <= 0 and -x + c <= 0.
+  /// Also handles max, min and abs: abs(x) + c <= 0 is x + c <= 0 and -x + c <= 0.
   std::optional<Interval> atMostZero(const Linear &l) {
     for (const Term &t : l.terms) {
       Kind kind = t.atom.kind();
@@ -103,7 +103,8 @@ private:
   Simplifier simplifier;
 };
 
-/// For a predicate that depends on the offset alone but is not made of half lines: asks every offset of the box.
+/// Handles a predicate that depends on the offset alone but is not made of half lines: evaluates it at every offset of
+/// the box.
 std::optional<Interval> byOffset(const Expr &predicate, const std::string &query, const std::string &key,
                                  const Domain &domain) {
   auto queries = domain.find(query), keys = domain.find(key);
@@ -138,7 +139,7 @@ std::optional<Interval> byOffset(const Expr &predicate, const std::string &query
 
 std::optional<Range> asOffsetInterval(const Expr &predicate, const std::string &query, const std::string &key,
                                       const Domain &domain) {
-  // Without the domain first: `j <= i + 100` keeps its bound even where the box never reaches it.
+  // Try without the domain first, so that `j <= i + 100` keeps its bound even if the box never reaches it.
   auto interval = OffsetReader(query, key, {}).read(predicate);
   if (!interval)
     interval = OffsetReader(query, key, domain).read(predicate);

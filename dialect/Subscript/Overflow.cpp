@@ -1,4 +1,4 @@
-// Whether whole-number arithmetic stays within 64 bits: intervals, in 128 bits.
+// Checks that whole-number arithmetic stays within 64 bits, by intervals in 128 bits.
 #include "dialect/Subscript/Checks.h"
 #include <algorithm>
 #include <unordered_map>
@@ -31,7 +31,7 @@ public:
     if (range.low < INT64_MIN || range.high > INT64_MAX) {
       if (!found)
         found = e;
-      range = {INT64_MIN, INT64_MAX}; // said once; 128 bits are enough for what is built on it
+      range = {INT64_MIN, INT64_MAX}; // reported once; 128 bits suffice for expressions over it
     }
     return ranges[e.identity()] = range;
   }

@@ -1,4 +1,4 @@
-// Text to index expressions: a precedence-climbing parser.
+// Parses text into index expressions by precedence climbing.
 #include "dialect/Subscript/Arithmetic.h"
 #include "dialect/Subscript/Bits.h"
 #include "dialect/Subscript/Characters.h"
@@ -8,7 +8,8 @@ namespace skewer::subscript {
 
 namespace {
 constexpr int kMaximumNesting = 200;
-// A chain a + b + c + … nests its nodes without nesting parentheses; deeper trees would exhaust recursive visitors.
+// A chain a + b + c + … nests nodes without nested parentheses. Deeper trees would exhaust the stack of recursive
+// visitors.
 constexpr size_t kMaximumDepth = 1000;
 
 enum Precedence { kOr = 1, kAnd, kNot, kComparison, kBits, kShift, kSum, kProduct };
@@ -34,7 +35,7 @@ private:
     return std::nullopt;
   }
 
-  /// About the character that stands here.
+  /// Reports the character at the cursor.
   std::nullopt_t unexpected(const std::string &before, const std::string &after) {
     Character found = characterAt(text, at);
     return fail(at, before + found.shown + after + adviceOn(found));
@@ -65,10 +66,10 @@ private:
   struct Operator {
     const char *spelling;
     Precedence precedence;
-    Kind kind; // of the shifts and the mask, that of what they are made of
+    Kind kind; // for the shifts and the mask, the kind of their expansion
     bool negate = false, swap = false;
   };
-  /// The operator at the cursor (longest spelling first), which is not consumed.
+  /// Returns the operator at the cursor (longest spelling first) without consuming it.
   const Operator *peekOperator() {
     static const Operator symbols[] = {
         {"&&", kAnd, Kind::And},
@@ -109,7 +110,7 @@ private:
     return e;
   }
 
-  /// Operators of at least `lowest` precedence; all associate to the left.
+  /// Parses operators of at least `lowest` precedence; all associate to the left.
   std::optional<Expr> expression(int lowest) {
     auto left = unary();
     if (!left)
@@ -188,7 +189,7 @@ private:
     return Expr(value);
   }
 
-  /// `expression, expression …` up to `close`.
+  /// Parses `expression, expression …` up to `close`.
   std::optional<std::vector<Expr>> arguments(char close, size_t open) {
     std::vector<Expr> list;
     while (true) {
@@ -249,7 +250,7 @@ private:
     return value;
   }
 
-  /// A constant table and its row, after the bracket: 5 x 64, 4, 3..0][row].
+  /// Parses a constant table and its row, after the bracket: 5 x 64, 4, 3..0][row].
   std::optional<Expr> table(size_t begin) {
     constexpr int64_t kMaximumRows = 1 << 24;
     auto values = std::make_shared<std::vector<int64_t>>();

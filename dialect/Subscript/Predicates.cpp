@@ -12,7 +12,7 @@ constexpr size_t kMaximumConjuncts = 12; // each is tried under the others
 /// Rounds towards plus infinity; n > 0.
 int64_t ceilDivide(int64_t a, int64_t n) { return a / n + (a % n > 0); }
 
-/// The negative part on the other side: `j <= i + 4`; never without anything on the left.
+/// Writes the negative part on the other side: `j <= i + 4`. The left side is never empty.
 Expr relation(Kind kind, const Linear &l) {
   auto [left, right] = splitSigns(l);
   if (auto opposite = checkedSubtract(0, l.constant); opposite && !left.isConstant())
@@ -66,7 +66,7 @@ std::optional<Simplifier> Simplifier::assuming(const Expr &predicate) const {
   return inner;
 }
 
-/// A predicate that is assumed, or whose opposite is, has its value.
+/// Returns the value of a predicate if it, or its opposite, is assumed.
 Linear Simplifier::known(Expr predicate) {
   if (predicate.isConstant())
     return Linear(predicate.value());
@@ -77,7 +77,7 @@ Linear Simplifier::known(Expr predicate) {
   return Linear::of(std::move(predicate));
 }
 
-/// 1 where the form is not 0.
+/// Returns 1 where the form is not 0, else 0.
 Linear Simplifier::truth(const Linear &l) {
   const Expr *atom = l.soleAtom();
   if (l.isConstant())
@@ -101,7 +101,7 @@ Linear Simplifier::comparison(Kind kind, const Linear &a, const Linear &b) {
   if (!inequality && range.low == 0 && range.high == 0)
     return Linear(kind == Kind::Equal);
 
-  // A comparison of a predicate with a constant is the predicate, or its opposite.
+  // A comparison of a predicate with a constant is the predicate or its opposite.
   if (l.terms.size() == 1 && isPredicate(l.terms[0].atom)) {
     auto holds = [&](int64_t value) {
       __int128 v = static_cast<__int128>(l.terms[0].coefficient) * value + l.constant;
@@ -120,7 +120,7 @@ Linear Simplifier::comparison(Kind kind, const Linear &a, const Linear &b) {
       t.coefficient /= g;
     l.constant = ceilDivide(l.constant, g); // exact for equalities
   }
-  for (const Term &t : l.terms) // what splitSigns cannot negate
+  for (const Term &t : l.terms) // splitSigns cannot negate this
     if (t.coefficient == INT64_MIN)
       return known(Expr::make(kind, {toExpr(a), toExpr(b)}));
   if (!inequality) {
@@ -161,7 +161,7 @@ Linear Simplifier::negation(const Linear &l) {
   }
 }
 
-/// Whether nothing in the expression divides by what may be no positive number, or leaves a table.
+/// Returns whether the expression has a value everywhere: no divisor may be less than 1, and no index leaves a table.
 bool Simplifier::hasValueEverywhere(const Expr &e) {
   const auto &o = e.operands();
   bool divides = e.kind() == Kind::FloorDiv || e.kind() == Kind::Mod;
@@ -172,7 +172,8 @@ bool Simplifier::hasValueEverywhere(const Expr &e) {
   return std::all_of(o.begin(), o.end(), [this](const Expr &operand) { return hasValueEverywhere(operand); });
 }
 
-/// Of a conjunction's parts all that `isTaken` says but part `k`; of a disjunction their opposites.
+/// Returns the conjunction of the parts that `isTaken` selects, without part `k`; for a disjunction, of their
+/// opposites.
 static std::optional<Expr> otherParts(const std::vector<Expr> &parts, size_t k, bool conjunction,
                                       const std::vector<bool> &isTaken) {
   std::optional<Expr> others;
@@ -184,14 +185,15 @@ static std::optional<Expr> otherParts(const std::vector<Expr> &parts, size_t k, 
   return others;
 }
 
-/// Whether the others decide that part `k` adds nothing. Where one of those has no value, part `k` may decide alone.
+/// Returns whether part `k` adds nothing to the other parts. If another part has no value somewhere, part `k` may
+/// decide alone.
 bool Simplifier::isImplied(const std::vector<Expr> &parts, size_t k, bool conjunction) {
   std::vector<bool> areCertain;
   for (const Expr &part : parts)
     areCertain.push_back(hasValueEverywhere(part));
   areCertain[k] = true;
   if (std::find(areCertain.begin(), areCertain.end(), false) == areCertain.end())
-    return true; // all of them do, as the caller has found
+    return true; // all have values: the caller has found that they imply part `k`
   auto others = otherParts(parts, k, conjunction, areCertain);
   auto inner = others ? assuming(*others) : std::nullopt;
   if (!inner || inner->contradictory())
@@ -200,7 +202,7 @@ bool Simplifier::isImplied(const std::vector<Expr> &parts, size_t k, bool conjun
   return value.isConstant() && (value.constant != 0) == conjunction;
 }
 
-/// `and` and `or`: sorted, without repetitions and without what the others imply.
+/// Simplifies `and` and `or`: sorts the parts, and removes repetitions and parts that the others imply.
 Linear Simplifier::connective(const Expr &e) {
   Kind kind = e.kind();
   bool conjunction = kind == Kind::And;
@@ -208,7 +210,7 @@ Linear Simplifier::connective(const Expr &e) {
   for (const Expr &part : partsOf(kind, e)) {
     Linear t = truth(linear(part));
     if (t.isConstant() && (t.constant != 0) != conjunction)
-      return t; // a 0 in a conjunction, a 1 in a disjunction
+      return t; // 0 in a conjunction, 1 in a disjunction
     if (!t.isConstant())
       flatten(kind, toExpr(t), parts);
   }
@@ -262,7 +264,7 @@ Linear Simplifier::choice(const Expr &e) {
   if (predicate.kind() == Kind::LessEqual || predicate.kind() == Kind::Less) {
     auto less = combine(linear(predicate.operands()[0]), linear(predicate.operands()[1]), -1); // <= 0 or < 0
     auto ascending = combine(plainTrue, plainFalse, -1), descending = combine(plainFalse, plainTrue, -1);
-    // At a difference of 0 both values are the same, so `<` and `<=` agree; they may differ by one from each other.
+    // At a difference of 0 both values are equal, so `<` and `<=` agree. Their forms may differ by one.
     auto matches = [&](const std::optional<Linear> &difference) {
       if (!less || !difference)
         return false;

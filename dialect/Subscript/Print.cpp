@@ -1,4 +1,4 @@
-// Index expressions to text, with no more parentheses than the parser needs.
+// Prints index expressions with no more parentheses than the parser needs.
 #include "dialect/Subscript/Expr.h"
 #include <algorithm>
 
@@ -7,7 +7,8 @@ namespace skewer::subscript {
 namespace {
 enum Precedence { kLowest, kOr, kAnd, kNot, kComparison, kSum, kProduct, kUnary, kPrimary };
 
-/// Splits c*x with a negative constant c (not the lowest integer, which has no opposite): `a + -3*x` reads `a - 3*x`.
+/// Recognises c*x with a negative constant c (except the lowest integer, which has no opposite): `a + -3*x` is printed
+/// as `a - 3*x`.
 bool isNegated(const Expr &e) {
   const Expr *c = e.isConstant() ? &e : e.kind() == Kind::Mul ? &e.operands()[0] : nullptr;
   return c && c->isConstant() && c->value() < 0 && c->value() != INT64_MIN;
@@ -17,7 +18,7 @@ class Printer {
 public:
   std::string text;
 
-  /// Prints `e`, in parentheses if it binds weaker than `context`.
+  /// Prints `e`, in parentheses if it binds more weakly than `context`.
   void print(const Expr &e, int context) {
     const auto &o = e.operands();
     switch (e.kind()) {
@@ -93,8 +94,8 @@ public:
   }
 
 private:
-  /// [5 x 64, 4, 3..0]: values that repeat and values that count up or down by one, so that a long table is a short
-  /// text.
+  /// Prints repeated values and values that count up or down by one as runs, [5 x 64, 4, 3..0], so that the text of a
+  /// long table is short.
   static std::string runs(const std::vector<int64_t> &values) {
     std::string text;
     for (size_t k = 0; k < values.size();) {

@@ -18,7 +18,7 @@ size_t Program::add(const Expr &e) {
     instruction.operand[0] = std::find(symbols.begin(), symbols.end(), e.name()) - symbols.begin();
     break;
   case Kind::Read:
-    break; // never has a value here
+    break; // a read never has a value here
   default:
     for (size_t k = 0; k < e.operands().size() && k < 3; ++k)
       instruction.operand[k] = add(e.operands()[k]);

@@ -1,4 +1,4 @@
-// An index expression as a list of instructions over registers: evaluation at millions of points without walking a
+// An index expression as a list of instructions over registers. It is evaluated at millions of points without walking a
 // tree.
 #pragma once
 #include "dialect/Subscript/Expr.h"
@@ -8,13 +8,13 @@ namespace skewer::subscript {
 
 class Program {
 public:
-  /// Equal subexpressions are evaluated once; `symbols` fixes the order of the values given to `run`.
+  /// Equal subexpressions are evaluated once; `symbols` fixes the order of the values for `run`.
   explicit Program(std::vector<std::string> symbols) : symbols(std::move(symbols)) {}
-  /// Adds an expression; the result is the register that holds its value.
+  /// Adds an expression and returns the register that holds its value.
   size_t add(const Expr &);
   /// Evaluates everything for one point; `values[k]` belongs to `symbols[k]`.
   void run(const std::vector<int64_t> &values);
-  /// The value of a register after `run`; nothing where evaluation fails (as `evaluate`).
+  /// Returns the value of a register after `run`; nothing if evaluation fails (as in `evaluate`).
   std::optional<int64_t> value(size_t reg) const {
     return valid[reg] ? std::optional<int64_t>(registers[reg]) : std::nullopt;
   }
@@ -22,7 +22,7 @@ public:
 private:
   struct Instruction {
     Kind kind;
-    size_t operand[3]; // registers; of a symbol: its place in `symbols`
+    size_t operand[3]; // registers; for a symbol its index in `symbols`
     int64_t constant;
     const std::vector<int64_t> *table;
   };

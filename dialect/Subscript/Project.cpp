@@ -1,4 +1,4 @@
-// Projecting symbols out of predicates, term by term: sound, not always tight.
+// Projects symbols out of predicates, term by term: sound, not always tight.
 #include "dialect/Subscript/Project.h"
 #include "dialect/Subscript/Simplifier.h"
 #include <algorithm>
@@ -11,7 +11,7 @@ public:
   Projection(const std::set<std::string> &symbols, const Domain &domain)
       : symbols(symbols), simplifier(domain, std::nullopt) {}
 
-  /// `holds` is false for the opposite of `e`: negations are moved inwards, where the two connectives change places.
+  /// `holds` is false for the opposite of `e`. Negations are moved inwards; there `and` becomes `or` and vice versa.
   Expr of(const Expr &e, bool holds = true) {
     const auto &o = e.operands();
     if (!isPredicate(e) || e.isConstant())
@@ -20,7 +20,7 @@ public:
     case Kind::Not:
       return of(o[0], !holds);
     case Kind::And:
-    case Kind::Or: // for some value of one or for some of the other: exact; both of one value: each of some
+    case Kind::Or: // exact for a disjunction; in a conjunction each part may take other values
       return (e.kind() == Kind::And) == holds ? logicalAnd(of(o[0], holds), of(o[1], holds))
                                               : logicalOr(of(o[0], holds), of(o[1], holds));
     default:
@@ -49,7 +49,7 @@ private:
     return std::any_of(own.begin(), own.end(), [&](const std::string &name) { return symbols.count(name) != 0; });
   }
 
-  /// a + apart <= b, with what is projected out at its least.
+  /// Returns a + apart <= b with the projected symbols at the values that make the left side least.
   Expr atMost(const Expr &a, const Expr &b, int64_t apart) {
     auto difference = combine(simplifier.linear(a), simplifier.linear(b), -1);
     auto whole = difference ? combine(*difference, Linear(apart)) : std::nullopt;
@@ -64,7 +64,7 @@ private:
         left.terms.push_back(t);
         continue;
       }
-      // |x| <= c bounds x on both sides, and what is kept of x may have bounds of its own.
+      // x| <= c bounds x on both sides, and the kept part of x may have bounds of its own.
       const auto &o = t.atom.operands();
       if (t.atom.kind() == Kind::Abs && t.coefficient > 0 && t.coefficient != INT64_MAX)
         if (auto above = combine(without(l, t.atom), simplifier.linear(o[0]), t.coefficient))

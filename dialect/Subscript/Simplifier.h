@@ -1,37 +1,37 @@
-// What is known about a box of positions, and the rewriting of expressions under it. Internal to this library.
+// Facts about a box of positions, and the rewriting of expressions under them. Internal to this library.
 #pragma once
 #include "dialect/Subscript/Linear.h"
 #include <unordered_map>
 
 namespace skewer::subscript {
 
-/// One domain, one set of assumed predicates. Results are memoised, so one object should serve many expressions of one
-/// domain; it is not shared between threads.
+/// Rewrites expressions under one domain and one set of assumed predicates. Results are memoised, so one object should
+/// serve many expressions of one domain. Threads do not share it.
 class Simplifier {
 public:
   Simplifier(const Domain &domain, const std::optional<Expr> &guard);
 
   Expr simplify(const Expr &e) { return toExpr(linear(e)); }
-  /// The canonical affine form over atoms that are canonical themselves.
+  /// Returns the canonical affine form over canonical atoms.
   Linear linear(const Expr &);
 
   /// Assumes a predicate from now on.
   void assume(const Expr &predicate);
-  /// The assumptions exclude each other: no point is left.
+  /// Returns whether the assumptions exclude each other, so that no point is left.
   bool contradictory() const { return contradiction; }
 
-  /// From now on quotients and remainders say nothing of what does not matter to them: where x is below 48,
-  /// (48*y + x) floordiv 192 is y floordiv 4, so that symbols stand apart. What is composed further keeps the number
-  /// whole: a later step may know what puts its parts together again.
+  /// From now on, drops from the numerators of quotients and remainders the parts that do not change the result: where
+  /// x is below 48, (48*y + x) floordiv 192 becomes y floordiv 4, so that symbols are separated. By default the number
+  /// stays whole, because a later step may know how to merge its parts again.
   void separate() { separating = true; }
 
-  /// The affine assumptions, each <= 0.
+  /// Returns the affine assumptions: each form is <= 0.
   const std::vector<Linear> &affineFacts() const { return facts; }
 
-  /// What an atom, or a form, can be at most; sound, not always tight.
+  /// Returns the range of an atom, or of a form; sound, not always tight.
   Interval rangeOf(const Expr &atom);
   Interval boundsOf(const Linear &);
-  /// As `boundsOf`, by enumeration where atoms share symbols and the box is small.
+  /// As `boundsOf`, but enumerates if atoms share symbols and the box is small.
   Interval tightBoundsOf(const Linear &);
 
 private:
@@ -51,7 +51,7 @@ private:
   Linear choice(const Expr &);
   Linear truth(const Linear &);
   Linear known(Expr predicate);
-  /// A copy with one more assumption; nothing where such copies nest too deeply to pay.
+  /// Returns a copy with one more assumption; nothing if such copies are nested too deeply.
   std::optional<Simplifier> assuming(const Expr &) const;
   // Division.cpp
   struct Split {
@@ -84,11 +84,11 @@ private:
   Domain domain;
   std::vector<Linear> facts;           // each is <= 0
   std::vector<Expr> assumptions;       // simplified conjuncts of the guard
-  std::vector<Expr> truths, falsities; // of them, those that are no affine facts
+  std::vector<Expr> truths, falsities; // assumptions that are no affine facts
   std::unordered_map<Expr, Interval, Hash> refined, ranges;
   std::unordered_map<Expr, Linear, Hash> results;
-  /// What may still be spent on enumeration and on nested contexts, all copies together: a simplification is asked for
-  /// often, and selects within selects would otherwise double the work at each level.
+  /// The remaining budget for enumeration and nested contexts, shared by all copies. Simplification is called often,
+  /// and without a limit selects within selects would double the work at each level.
   struct Budget {
     int64_t points = 1 << 15;
     int contexts = 64;

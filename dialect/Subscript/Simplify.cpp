@@ -7,13 +7,13 @@
 namespace skewer::subscript {
 
 namespace {
-// Beyond these an expression is left as it is: it was not written by hand, and rewriting would take too long.
+// Larger expressions stay as they are: they were not written by hand, and rewriting would take too long.
 constexpr size_t kMaximumSize = 50000, kMaximumDepth = 1500;
 constexpr size_t kMaximumProductTerms = 16, kMaximumExtremumOperands = 16;
 } // namespace
 
-/// In another order a sum may pass through numbers beyond 64 bits where the given one does not. Of symbols without a
-/// range any sum may, and nothing is made of that.
+/// Returns whether the simplified sum may pass through numbers beyond 64 bits, because its order differs from the given
+/// one. Only if all symbols have a range: without a range any sum may do so, which says nothing.
 static bool mayLeave64Bits(const Expr &simplified, const Domain &domain) {
   if (!findOverflow(simplified, domain))
     return false;
@@ -33,7 +33,7 @@ Expr simplify(const Expr &e, const Domain &domain, const std::optional<Expr> &gu
     return canonical(e, domain, guard);
   static thread_local Memo<Expr> known;
   Expr simplified = known.answer({e, guard, domain, {}}, [&] { return canonical(e, domain, guard); });
-  return simplified == e ? e : simplified; // an expression that stays is the one that was given
+  return simplified == e ? e : simplified; // an unchanged expression keeps its identity
 }
 
 Linear Simplifier::linear(const Expr &e) {
@@ -119,7 +119,7 @@ Linear Simplifier::product(const Expr &e, const Linear &a, const Linear &b) {
       return recombine(std::move(*p));
   if (a.isConstant() || b.isConstant() || (a.terms.size() + 1) * (b.terms.size() + 1) > kMaximumProductTerms)
     return leave(e, {toExpr(a), toExpr(b)});
-  // Multiplied out, so that (i + 1)*N and i*N + N meet.
+  // Multiply out, so that (i + 1)*N and i*N + N become equal.
   std::optional<Linear> sum = Linear(0);
   auto addTo = [&](const Linear &part, int64_t factor) { sum = sum ? combine(*sum, part, factor) : std::nullopt; };
   for (const Term &x : a.terms)
@@ -139,7 +139,7 @@ Linear Simplifier::product(const Expr &e, const Linear &a, const Linear &b) {
   Linear aTerms = a, bTerms = b;
   aTerms.constant = 0;
   addTo(aTerms, b.constant);
-  addTo(bTerms, a.constant); // with the product of the constants
+  addTo(bTerms, a.constant); // includes the product of the constants
   return sum ? recombine(std::move(*sum)) : leave(e, {toExpr(a), toExpr(b)});
 }
 
@@ -165,14 +165,14 @@ Linear Simplifier::extremum(Kind kind, std::vector<Linear> given) {
       operands.push_back(std::move(l));
   }
   if (!pending.empty() || operands.size() > kMaximumExtremumOperands)
-    operands = std::move(given); // too many to compare each with each
-  // Operands that never decide go.
+    operands = std::move(given); // too many to compare each pair
+  // Remove operands that never decide.
   for (size_t k = 0; k < operands.size(); ++k)
     for (size_t m = 0; m < operands.size(); ++m) {
       if (m == k)
         continue;
       auto difference = isMin ? combine(operands[m], operands[k], -1) : combine(operands[k], operands[m], -1);
-      if (difference && tightBoundsOf(*difference).high <= 0) { // operand m is never the worse
+      if (difference && tightBoundsOf(*difference).high <= 0) { // operand m is always at least as good
         operands.erase(operands.begin() + k);
         --k;
         break;
@@ -180,7 +180,7 @@ Linear Simplifier::extremum(Kind kind, std::vector<Linear> given) {
     }
   if (operands.size() == 1)
     return operands[0];
-  // max(min(v, high), low) is written min(max(v, low), high), where the two are the same.
+  // max(min(v, high), low) is written min(max(v, low), high) if the two are equal.
   if (!isMin && operands.size() == 2) {
     size_t constant = operands[0].isConstant() ? 0 : 1;
     const Linear &other = operands[1 - constant];
@@ -193,7 +193,7 @@ Linear Simplifier::extremum(Kind kind, std::vector<Linear> given) {
         return extremum(Kind::Min, {extremum(Kind::Max, {*value, operands[constant]}), Linear(*high)});
     }
   }
-  // min(j - i + 64, 72) is min(j - i, 8) + 64: the first operand carries no constant.
+  // min(j - i + 64, 72) is min(j - i, 8) + 64: the first operand has no constant.
   std::vector<std::pair<Expr, Linear>> order;
   for (Linear &l : operands) {
     Linear bare = l;
@@ -230,7 +230,7 @@ Linear Simplifier::absolute(const Linear &l) {
     return *negated;
   if (l.isConstant() || !negated)
     return Linear::of(abs(toExpr(l)));
-  // abs(i - j) and abs(j - i) are one.
+  // abs(i - j) and abs(j - i) become equal.
   return Linear::of(abs(toExpr(l.terms[0].coefficient > 0 ? l : *negated)));
 }
 
@@ -242,7 +242,7 @@ Linear Simplifier::lookUp(const Expr &e) {
     return leave(e, {toExpr(row)});
   if (range.low == range.high)
     return Linear(values[range.low]);
-  // A table that counts up or down over the rows in use is arithmetic: composed gathers vanish here.
+  // A table that counts up or down over the rows in use is arithmetic. This removes composed gathers.
   auto slope = checkedSubtract(values[range.low + 1], values[range.low]);
   for (int64_t r = range.low + 1; slope && r < range.high; ++r)
     if (checkedSubtract(values[r + 1], values[r]) != slope)

@@ -1,4 +1,4 @@
-// The sizes of an einsum's axes, and what its dimensions stand for.
+// The sizes of an einsum's axes, and the index of each dimension.
 #include "dialect/Subscript/Arithmetic.h"
 #include "dialect/Subscript/Einsum.h"
 
@@ -21,8 +21,8 @@ public:
         return fail(spec.operands[k].empty() ? 0 : spec.operands[k][0].begin,
                     "operand " + std::to_string(k + 1) + " has " + std::to_string(shapes[k].size()) +
                         " dimensions, the einsum gives it " + std::to_string(spec.operands[k].size()));
-    // Lone axes first, then products, again and again while a division finds a new axis. Run-time dimensions go last: a
-    // known size is more than a run-time one.
+    // Lone axes first, then products, repeated while a division finds a new axis. Run-time dimensions go last, because
+    // a known size says more than a run-time one.
     for (bool runtime : {false, true})
       for (bool changed = true; changed;) {
         changed = false;
@@ -46,7 +46,7 @@ private:
     if (!dimension.isProduct()) {
       if (dimension.index.isConstant(0) && size != kRuntime && size < 1)
         return fail(dimension.begin, "a dimension of size " + std::to_string(size) + " cannot be read at 0");
-      return true; // what an index expression may read is proven elsewhere, over the axes' domain
+      return true; // other code proves over the axes' domain what an index expression may read
     }
     const std::string *unknown = nullptr;
     int64_t product = 1;
@@ -55,7 +55,7 @@ private:
       auto found = sizes.find(axis);
       if (found == sizes.end()) {
         if (unknown)
-          return true; // another operand may tell
+          return true; // another operand may give the size
         unknown = &axis;
       } else if (found->second == kRuntime) {
         runtimeFactor = true;
@@ -80,7 +80,7 @@ private:
     if (size == kRuntime)
       return true;
     if (runtimeFactor) {
-      // A dimension that is known at compile time fixes an axis that another operand left to run time.
+      // A dimension known at compile time sets an axis that another operand left to run time.
       if (dimension.isAxis()) {
         sizes[dimension.axes[0]] = size;
         changed = true;

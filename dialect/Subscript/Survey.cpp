@@ -7,7 +7,7 @@ namespace skewer::subscript {
 
 namespace {
 constexpr size_t kMaximumCornerSymbols = 8; // 256 corners
-constexpr int64_t kSmallBox = 4096;         // points that cost less than looking for a shorter way
+constexpr int64_t kSmallBox = 4096;         // below this, visiting all points is cheaper than a shorter way
 
 /// Advances the last coordinate fastest; false after the last point.
 bool next(std::vector<int64_t> &at, const std::vector<Interval> &box) {
@@ -35,7 +35,7 @@ Surveyor::Surveyor(Simplifier &simplifier, const Expr &given, const Domain &doma
     Interval range = simplifier.rangeOf(Expr::symbol(name));
     defaults[name] = range.low != INT64_MIN ? range.low : range.high != INT64_MAX ? range.high : 0;
   }
-  // Grow the expression's part, then those of the remaining conjuncts, until no conjunct ties in another symbol.
+  // Grow the expression's part, then the parts of the remaining conjuncts, until no conjunct adds another symbol.
   auto isBounded = [&](const std::string &name) { return simplifier.rangeOf(Expr::symbol(name)).bounded(); };
   auto grow = [&](std::set<std::string> names) {
     Part part;
@@ -71,7 +71,7 @@ Surveyor::Surveyor(Simplifier &simplifier, const Expr &given, const Domain &doma
   std::set<std::string> own = symbolsOf(expression);
   main = grow(own);
   if (!main.bounded && std::all_of(own.begin(), own.end(), isBounded)) {
-    // `j < lengths[b]`, where lengths have no range: j is as free without it.
+    // `j < lengths[b]`, where lengths have no range: without the conjunct, j is just as free.
     conjuncts.clear();
     for (const Expr &conjunct : all) {
       std::set<std::string> names = symbolsOf(conjunct);
@@ -102,7 +102,7 @@ bool Surveyor::visit(Survey &survey, const Part &part, Program &program, size_t 
     survey.uncertain = true;
     if (!v)
       return false;
-    // The guard may hold here: the value counts for the range, the point proves nothing.
+    // The guard may hold here: the value counts for the range, but the point proves nothing.
     survey.range = survey.range.unite({*v, *v});
     return false;
   }
@@ -149,7 +149,7 @@ Survey Surveyor::candidates() {
   }
   for (const std::vector<int64_t> &at : corners)
     visit(survey, main, program, value, conditions, at);
-  // From each corner along one axis to where an assumption is tight: abs(i - j) <= 4 is met at (0, 4).
+  // Move from each corner along one axis to where an assumption is tight: abs(i - j) <= 4 is reached at (0, 4).
   for (const Linear &fact : simplifier.affineFacts()) {
     Program sum(main.symbols);
     size_t total = sum.add(toExpr(fact));
@@ -162,7 +162,7 @@ Survey Surveyor::candidates() {
         int64_t c = fact.coefficientOf(Expr::symbol(main.symbols[k]));
         if (c == 0 || c == INT64_MIN)
           continue;
-        // from[k] + step with excess + c*step <= 0, as tight as integers allow
+        // Take the step for which excess + c*step <= 0 is as tight as integers allow.
         int64_t step =
             c > 0 ? -floorDivide(*excess, c) - (*excess % c != 0) : floorDivide(*excess, -c) + (*excess % c != 0);
         auto moved = checkedAdd(from[k], step);
@@ -232,7 +232,7 @@ std::optional<Survey> Surveyor::byDifference(int64_t limit) {
   }
   if (!alone)
     return std::nullopt;
-  // Every difference of the two ranges is one of some point.
+  // Every difference of the two ranges occurs at some point.
   Program program(line.symbols);
   size_t result = program.add(value);
   std::vector<size_t> conditions;
@@ -287,7 +287,7 @@ void Surveyor::settle(Survey &survey, const Part &part, int64_t limit) {
     return;
   }
   if (!uncertain && part.bounded && part.points <= limit) {
-    // No point at all satisfies this part of the guard.
+    // No point satisfies this part of the guard.
     survey.any = survey.uncertain = false;
     survey.range = {INT64_MAX, INT64_MIN};
     survey.complete = true;
