@@ -1,4 +1,4 @@
-// Whether the processor that runs a kernel has what its code was made for.
+// Checks that the processor that runs a kernel has the features that the kernel's code needs.
 #pragma once
 #include "passes/Schedule/Target.h"
 #include "llvm/ADT/StringRef.h"
@@ -6,11 +6,12 @@
 
 namespace skewer {
 
-/// Adds `i1 NAME.cpu()`: cpuid and xgetbv on the first call, then a byte that remembers the answer (cpuid takes many
-/// microseconds in a virtual machine). Null where the target asks for nothing beyond x86-64 that the check knows of.
+/// Adds `i1 NAME.cpu()`. The first call runs cpuid and xgetbv; later calls read a byte with the answer, because cpuid
+/// takes many microseconds in a virtual machine. Null if the target needs no feature beyond x86-64 that the check
+/// knows.
 llvm::Function *addCpuCheck(llvm::Module &, llvm::StringRef name, const Target &);
 
-/// Functions that run before the check are made for any x86-64.
+/// Compiles the function for any x86-64, because it runs before the check.
 void makeBaseline(llvm::Function &);
 bool isBaseline(const llvm::Function &);
 

@@ -1,5 +1,5 @@
-// One kernel for several processors: the entries of docs/abi.md that choose, at run time, among those of objects that
-// were made for one processor each.
+// One kernel for several processors: the entries of docs/abi.md that choose at run time among objects, each of which is
+// made for one processor.
 #pragma once
 #include "dialect/IR/KernelPlan.h"
 #include "passes/Schedule/Target.h"
@@ -15,30 +15,30 @@
 namespace skewer {
 struct CudaImage;
 
-/// What one of the objects is called and holds.
+/// One of the objects: its names and its contents.
 struct TargetVariant {
   Target target;
-  std::string symbol;  // of its entry, "botnet_x86_64_v4"; the others are called after it
+  std::string symbol;  // of its entry, "botnet_x86_64_v4"; prefix of the other entries
   std::string object;  // the file, "botnet.x86-64-v4.o"
   KernelPlan plan;     // `plan.name` is `symbol`
   std::string details; // for the manifest: JSON
 };
 
-/// "x86_64_v4": a processor's name as part of a symbol.
+/// Returns a processor's name as part of a symbol: "x86_64_v4".
 std::string symbolSuffix(llvm::StringRef target);
-/// The order in which processors are asked for: wider vectors first, then as given.
+/// Returns the order in which processors are tried: wider vectors first, then as given.
 std::vector<Target> inOrderOfChoice(llvm::ArrayRef<Target>);
 
-/// NAME, NAME_raw, NAME_phases, NAME_items, NAME_workspace_bytes and NAME_info, which call those of the first variant
-/// whose processor this one can stand for; of the last one where there is none, which then says SKEWER_UNSUPPORTED_CPU.
-/// Runs on every x86-64 processor.
+/// Returns a module with NAME, NAME_raw, NAME_phases, NAME_items, NAME_workspace_bytes and NAME_info. They call the
+/// entries of the first variant whose code the running processor supports. If there is none, they call the last
+/// variant, which then returns SKEWER_UNSUPPORTED_CPU. The module itself runs on every x86-64 processor.
 llvm::Expected<std::unique_ptr<llvm::Module>> dispatcherModule(llvm::StringRef name,
                                                                llvm::ArrayRef<TargetVariant> variants,
                                                                llvm::StringRef info, llvm::LLVMContext &);
-/// The processor that the dispatcher itself is made for.
+/// Returns the processor that the dispatcher itself is compiled for.
 Target dispatcherTarget();
 
-/// The header and the manifest of all of them.
+/// Return the header and the manifest for all variants.
 std::string headerText(llvm::StringRef name, llvm::ArrayRef<TargetVariant> variants, llvm::StringRef specHash,
                        llvm::ArrayRef<CudaImage> = {});
 std::string manifestText(llvm::StringRef name, llvm::ArrayRef<TargetVariant> variants, llvm::StringRef specHash);

@@ -1,4 +1,4 @@
-// Builds a kernel's C entries, function by function: what they share.
+// The common part of the builder of a kernel's C entries, which builds them function by function.
 #pragma once
 #include "codegen/ABI/CpuCheck.h"
 #include "codegen/ABI/Emit.h"
@@ -48,14 +48,14 @@ private:
     Function *function = Function::Create(FunctionType::get(result, parameters, false),
                                           isInternal ? GlobalValue::InternalLinkage : GlobalValue::ExternalLinkage,
                                           plan.name + suffix, module);
-    makeBaseline(*function); // it runs before, or is, the check of the processor
+    makeBaseline(*function); // it runs before the check of the processor, or is the check
     return function;
   }
   void begin(Function *function) { b.SetInsertPoint(BasicBlock::Create(context, "", function)); }
   BasicBlock *newBlock() { return BasicBlock::Create(context, "", b.GetInsertBlock()->getParent()); }
   Value *code(Status status) { return b.getInt32(int32_t(status)); }
 
-  /// Goes on where `good` holds, and returns `otherwise` where it does not.
+  /// Continues if `good` holds; else the function returns `otherwise`.
   void require(Value *good, Value *otherwise) {
     BasicBlock *next = newBlock(), *bad = newBlock();
     b.CreateCondBr(good, next, bad);
@@ -93,7 +93,7 @@ private:
   }
 
   // Sizes ------------------------------------------------------------------------------------------------------------
-  /// x op y; where it leaves the signed 64-bit numbers, `overflow` becomes true.
+  /// Returns x op y. Sets `overflow` to true if the result does not fit signed 64-bit numbers.
   Value *checked(Intrinsic::ID op, Value *x, Value *y, Value *&overflow) {
     Value *pair = b.CreateBinaryIntrinsic(op, x, y);
     overflow = b.CreateOr(overflow, b.CreateExtractValue(pair, 1));
@@ -107,7 +107,7 @@ private:
       result = checked(Intrinsic::smul_with_overflow, result, extentOf(arguments, factor), overflow);
     return checked(Intrinsic::sadd_with_overflow, result, b.getInt64(size.fixed), overflow);
   }
-  /// Without the check: only behind `checkSizes`.
+  /// Evaluates without the overflow check: only after `checkSizes`.
   Value *evaluate(const SizeExpression &size, Value *arguments) {
     Value *overflow = b.getFalse();
     return evaluate(size, arguments, overflow);
@@ -132,7 +132,7 @@ private:
     return result;
   }
   int64_t localBytes() { return llvm::alignTo(plan.localBytes, 64); }
-  /// The shared workspace, rounded up so that what follows stays aligned.
+  /// Returns the size of the shared workspace, rounded up so that the memory behind it stays aligned.
   Value *sharedBytes(Value *arguments, Value *&overflow) {
     Value *bytes = evaluate(plan.sharedBytes, arguments, overflow);
     bytes = checked(Intrinsic::sadd_with_overflow, bytes, b.getInt64(63), overflow);
@@ -153,7 +153,7 @@ private:
   Function *buildBody(size_t index);
   void callPhase(Function *phase, ArrayRef<Value *> values);
 
-  /// All phases, those that prepare, or the others.
+  /// Which phases to call: all, those that prepare, or the others.
   enum class Phases { All, Preparing, Others };
   void buildCall(const Twine &suffix, Phases which);
   void callInTurn(Phases which, Value *arguments, Value *how, Value *state);
@@ -161,7 +161,8 @@ private:
   void buildRaw();
   void buildWorkspaceBytes();
 
-  // What is made before a call (EntryPrepared.cpp) -------------------------------------------------------------------
+  // Prepared memory (EntryPrepared.cpp)
+  // ----------------------------------------------------------------------------------
   void buildPrepared();
   void checkPrepared(Value *arguments, Value *how, Value *prepared, bool constAlone);
 };

@@ -1,4 +1,4 @@
-// What the entries find where: fields of the structures that they read and keep.
+// The fields of the structures that the entries read and keep.
 #pragma once
 
 namespace skewer {
@@ -23,8 +23,8 @@ enum FrameField {
   FrameDone,
   FrameWorkers,
   FrameStatus,
-  FrameOrigins, // as the phases read them: i32
-  FramePrepared // of a kernel that prepares something
+  FrameOrigins, // as i32, the type that the phases read
+  FramePrepared // only in a kernel that prepares something
 };
 
 } // namespace skewer

@@ -1,13 +1,13 @@
-// The part of a kernel's header that says which argument a status is about.
+// Writes the part of a kernel's header that names the argument that a status concerns.
 #pragma once
 #include "codegen/ABI/Layout.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace skewer {
 
-/// Returns the text that the NAME_explain() functions of all kernels have in common.
+/// Writes the text that the NAME_explain() functions of all kernels share.
 void writeExplainShared(llvm::raw_ostream &);
-/// NAME_explain(args, exec, status, buffer, bytes): inline, so that it costs the object nothing.
+/// Writes NAME_explain(args, exec, status, buffer, bytes). It is inline, so that it adds nothing to the object.
 void writeExplain(llvm::raw_ostream &, const KernelPlan &, const ArgumentLayout &);
 
 } // namespace skewer

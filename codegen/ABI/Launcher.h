@@ -1,4 +1,4 @@
-// The launcher of GPU kernels (codegen/Runtime) for code that is linked in memory.
+// Makes the launcher of GPU kernels (codegen/Runtime) available to code that is linked in memory.
 #pragma once
 #include "llvm/Support/Error.h"
 
@@ -8,7 +8,8 @@ class LLJIT;
 
 namespace skewer {
 
-/// Defines what entries for GPUs call, as this process has it: such code says by itself that there is no driver, or no GPU.
+/// Defines the functions that GPU entries call as this process's own functions. These report a missing driver or GPU
+/// themselves.
 llvm::Error addLauncher(llvm::orc::LLJIT &);
 
 } // namespace skewer

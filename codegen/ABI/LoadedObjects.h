@@ -1,4 +1,4 @@
-// Object files in this process: the way from the bytes that compile has written to a function pointer.
+// Loads object files into this process: from the bytes that compile has written to a function pointer.
 #pragma once
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
@@ -10,12 +10,12 @@ namespace skewer {
 
 class LoadedObjects {
 public:
-  /// Links the objects of one kernel with each other and with this process's libc and libm. Errors: bytes that are no
-  /// object of this machine, a symbol that is nowhere, no kernel of that name.
+  /// Links the objects of one kernel with each other and with this process's libc and libm. Errors: the bytes are no
+  /// object of this machine, a symbol is not defined anywhere, there is no kernel of that name.
   static llvm::Expected<std::unique_ptr<LoadedObjects>> load(llvm::ArrayRef<llvm::StringRef> objects,
                                                              const std::string &kernel);
   ~LoadedObjects();
-  /// The address of a symbol; null where there is none. Any number of threads may ask.
+  /// Returns the address of a symbol; null if there is none. Any number of threads may call it.
   void *symbol(const std::string &name) const;
 
 private:

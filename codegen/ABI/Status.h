@@ -1,4 +1,4 @@
-// The statuses a kernel's entry returns, each once: the generated code, the header and the driver read this list.
+// The statuses that a kernel's entry returns. The generated code, the header and the driver all read this one list.
 #pragma once
 #include <cstdint>
 
@@ -32,19 +32,19 @@ namespace skewer {
   X(UNSUPPORTED_CPU, UnsupportedCpu, "this processor lacks instructions that the kernel was compiled for")             \
   X(BAD_INDEX, BadIndex, "an element of an index operand is outside the range that the kernel declares for it")
 
-// The same of entries that take prepared memory, from kFirstPreparedStatus on: behind the index operands'.
+// Statuses of entries that take prepared memory, from kFirstPreparedStatus on, after the statuses of index operands.
 #define SKEWER_PREPARED_STATUSES(X)                                                                                    \
   X(NULL_PREPARED, NullPrepared, "prepared memory is null, and the kernel needs some; ask its _prepared_bytes()")      \
   X(MISALIGNED_PREPARED, MisalignedPrepared, "prepared memory is not a multiple of 64")
 
-// The same of all entries, from kFirstLayerStatus on.
+// More statuses of all entries, from kFirstLayerStatus on.
 #define SKEWER_LAYER_STATUSES(X)                                                                                       \
   X(BAD_ARGS_LAYER, BadArgsLayer,                                                                                      \
     "args is of another layer than the object's: header and object come from different specs, parameters or "     \
     "versions of skewer; compile both together, and give layers of one program different names")
 
-// The same of the entries for NVIDIA GPUs, from kFirstCudaStatus on. skewer_cuda_error() of a kernel's header says
-// more.
+// Statuses of the entries for NVIDIA GPUs, from kFirstCudaStatus on. skewer_cuda_error() of a kernel's header gives
+// details.
 #define SKEWER_CUDA_STATUSES(X)                                                                                        \
   X(CUDA_NO_DRIVER, CudaNoDriver, "no driver: libcuda.so.1 cannot be loaded; install NVIDIA's driver")                 \
   X(CUDA_NO_GPU, CudaNoGpu, "NVIDIA's driver finds no GPU")                                                            \
@@ -60,7 +60,7 @@ namespace skewer {
   X(CUDA_FAILED, CudaFailed, "a call of CUDA's driver failed; skewer_cuda_error() names it and its error")             \
   X(CUDA_OTHER_DEVICE, CudaOtherDevice, "a tensor or the workspace is memory of another GPU than the context's")
 
-/// BadIndex + k is the k-th index operand with a range: this many of them at most.
+/// BadIndex + k concerns the k-th index operand with a range. This is the maximum number of such operands.
 constexpr unsigned kMaximumBadIndices = 32;
 constexpr int32_t kFirstPreparedStatus = 52;
 constexpr int32_t kFirstLayerStatus = 54;

@@ -1,4 +1,4 @@
-// Which names a kernel, and a field of its argument struct, cannot have.
+// Names that a kernel, or a field of its argument struct, must not have.
 #pragma once
 #include "llvm/ADT/StringRef.h"
 #include <string>
@@ -6,15 +6,15 @@
 
 namespace skewer {
 
-/// Whether a field of a struct cannot be called so in C99 or C++20: keywords, what belongs to the implementation, and
-/// macros and types of the headers that a kernel's header includes or is included beside.
+/// Returns whether a struct field must not have this name in C99 or C++20: keywords, names reserved for the
+/// implementation, and macros and types of headers that a kernel's header includes or may be included together with.
 bool isTakenField(llvm::StringRef name);
 
-/// Why a kernel cannot be called so: "the name …; choose another". Empty where it can.
+/// Returns why a kernel must not have this name: "the name …; choose another". Empty if it may.
 std::string whyNoKernel(llvm::StringRef name);
 
-/// The names that a kernel's header and object declare: its own, and that with each suffix of docs/abi.md. Two kernels of
-/// one program have none in common.
+/// Returns the names that a kernel's header and object declare: the kernel's name, alone and with each suffix of
+/// docs/abi.md. Two kernels of one program must not share any of them.
 std::vector<std::string> declaredNames(llvm::StringRef kernel);
 
 } // namespace skewer

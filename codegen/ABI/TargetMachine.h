@@ -6,10 +6,10 @@
 #include <memory>
 
 namespace skewer {
-/// The triple of this machine: kernels are made for its architecture and calling convention.
+/// Returns the triple of this machine. Kernels are made for its architecture and calling convention.
 llvm::Triple targetTriple();
 llvm::TargetOptions targetOptions();
-/// Registers LLVM's native back end; done once.
+/// Registers LLVM's native back end, once.
 void initializeBackEnd();
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>> createTargetMachine(const Target &);
 } // namespace skewer

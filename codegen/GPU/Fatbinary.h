@@ -1,13 +1,15 @@
-// Fat binaries: the cubins and the PTX of several GPUs in one file, by NVIDIA's own tool.
+// Fat binaries: one file with the cubins and the PTX for several GPUs, made by NVIDIA's own tool.
 #pragma once
 #include "codegen/GPU/Build.h"
 
 namespace skewer::gpu {
 
-/// The path of fatbinary: in `cudaPath`, else beside ptxas, else on PATH. The error says what to install.
+/// Returns the path of fatbinary: in `cudaPath`, else in the folder of ptxas, else on PATH. The error says what to
+/// install.
 llvm::Expected<std::string> findFatbinary(llvm::StringRef cudaPath);
 
-/// One kernel's code for all GPUs, as cuModuleLoadFatBinary takes it. The error holds what the tool said.
+/// Returns one kernel's code for all GPUs in the form that cuModuleLoadFatBinary takes. The error holds the tool's
+/// output.
 llvm::Expected<std::string> fatbinOf(llvm::ArrayRef<GpuCode>, llvm::StringRef fatbinary);
 
 } // namespace skewer::gpu

@@ -1,4 +1,4 @@
-// From a GPU module of the NVVM dialect to PTX text.
+// Compiles a GPU module of the NVVM dialect to PTX text.
 #pragma once
 #include "codegen/GPU/GpuTarget.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -10,15 +10,17 @@
 
 namespace skewer::gpu {
 
-/// Dialects and translations that the GPU target needs; to be appended to a context before it is used for one.
+/// Registers the dialects and translations that the GPU target needs. Append them to a context before its first use.
 void registerGpuTarget(mlir::DialectRegistry &);
 
-/// The PTX of the module's kernels by LLVM's code generator (`gpu-module-to-binary`, format isa). Neither CUDA nor a
-/// GPU is needed. The GPU module becomes a `gpu.binary`. `optimized` sees LLVM's IR before the code generator does.
+/// Returns the PTX of the module's kernels from LLVM's code generator (`gpu-module-to-binary`, format isa). Neither
+/// CUDA nor a GPU is needed. The GPU module becomes a `gpu.binary`. `optimized` is called with the LLVM IR before code
+/// generation.
 llvm::Expected<std::string> ptxOf(mlir::ModuleOp, const GpuTarget &,
                                   llvm::function_ref<void(llvm::Module &)> optimized = {});
 
-/// Whether a call is one of all lanes of a warp together, so that no pass may move it to where only some of them come.
+/// Returns whether all lanes of a warp must make the call together. No pass may move such a call to a place that only
+/// some lanes reach.
 bool needsWholeWarp(const llvm::CallBase &);
 
 } // namespace skewer::gpu

@@ -1,4 +1,5 @@
-// The instructions that a GPU runs: a cubin taken apart by cuobjdump, and what the main loop of a kernel is made of.
+// The instructions that a GPU runs: disassembles a cubin with cuobjdump, and counts the instructions of a kernel's main
+// loop.
 #pragma once
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
@@ -12,14 +13,14 @@ namespace skewer::gpu {
 
 enum class InstructionKind { Matrix, Exponential, Float, Shuffle, Shared, Global, Integer, Other };
 constexpr size_t kInstructionKinds = size_t(InstructionKind::Other) + 1;
-/// "mma", "exp2", "float", "shuffle", "shared", "global", "integer", "other".
+/// Returns "mma", "exp2", "float", "shuffle", "shared", "global", "integer" or "other".
 const char *nameOf(InstructionKind);
-/// By the opcode, "MUFU.EX2". Copies from global to shared memory (LDGSTS) are global.
+/// Returns the kind of an opcode such as "MUFU.EX2". Copies from global to shared memory (LDGSTS) count as global.
 InstructionKind kindOf(llvm::StringRef opcode);
 
-/// Instructions of a warp in one iteration of the loop that exponentiates, on the shortest way through it: that of a
-/// tile that no mask's edge crosses, and that is not skipped. Loops inside count at most once. Where one step has all
-/// keys there is no loop: then of the whole kernel.
+/// The instructions of a warp in one iteration of the loop that exponentiates, on the shortest way through it: the way
+/// of a tile that no mask's edge crosses and that is not skipped. Inner loops count at most once. If one step has all
+/// keys, there is no loop: then the instructions of the whole kernel.
 struct MainLoop {
   bool once = false; // there is no loop
   std::array<int64_t, kInstructionKinds> counts{};
@@ -27,18 +28,19 @@ struct MainLoop {
   int64_t of(InstructionKind kind) const { return counts[size_t(kind)]; }
 };
 
-/// `sass` is what `cuobjdump -sass` prints. Nothing where the kernel is not in it or exponentiates nothing.
+/// `sass` is the output of `cuobjdump -sass`. Nothing if it does not contain the kernel, or if the kernel does not
+/// exponentiate.
 std::optional<MainLoop> mainLoopOf(llvm::StringRef sass, llvm::StringRef kernel);
 
-/// Beside `ptxas`, in `cudaPath`, else on PATH; it needs nvdisasm in its folder or on PATH. The error says what to
-/// install.
+/// Returns the path of cuobjdump: in the folder of `ptxas`, in `cudaPath`, else on PATH. It needs nvdisasm in its
+/// folder or on PATH. The error says what to install.
 llvm::Expected<std::string> findCuobjdump(llvm::StringRef cudaPath, llvm::StringRef ptxas);
 llvm::Expected<std::string> disassemble(llvm::StringRef cubin, llvm::StringRef cuobjdump);
 
-/// Instructions of a whole warp (products, shuffles, ldmatrix, votes, barriers) that stand where its lanes may have
-/// parted, with their addresses: between a branch for single lanes and where they meet, under a predicate, or behind
-/// lanes that ended. A branch that lanes may take apart stands between BSSY and what it names; where ptxas leaves that
-/// out, it knows that all lanes do alike.
+/// Returns the instructions of a whole warp (products, shuffles, ldmatrix, votes, barriers) at places where the lanes
+/// may have diverged, with their addresses: between a divergent branch and the point where the lanes meet, under a
+/// predicate, or after some lanes have ended. ptxas puts a divergent branch between BSSY and the address that BSSY
+/// names. If ptxas omits BSSY, it knows that all lanes take the same way.
 std::vector<std::string> whereLanesParted(llvm::StringRef sass, llvm::StringRef kernel);
 
 } // namespace skewer::gpu

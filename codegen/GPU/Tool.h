@@ -1,4 +1,4 @@
-// Programs of a CUDA toolkit, run on files of their own in the system's temporary folder.
+// Runs programs of a CUDA toolkit on temporary files in the system's temporary folder.
 #pragma once
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallString.h"
@@ -9,17 +9,17 @@
 
 namespace skewer::gpu {
 
-/// An error that consists of a text.
+/// Returns an error with this text.
 llvm::Error problem(const llvm::Twine &text);
 
-/// A file with an ending of its own, removed with this.
+/// A file with the given ending. The destructor removes it.
 class TemporaryFile {
 public:
   static llvm::Expected<TemporaryFile> create(llvm::StringRef ending, llvm::StringRef contents = {});
   TemporaryFile(TemporaryFile &&);
   ~TemporaryFile();
   llvm::StringRef path() const { return name; }
-  /// Empty where it cannot be read.
+  /// Returns the contents; empty if the file cannot be read.
   std::string contents() const;
 
 private:
@@ -27,16 +27,16 @@ private:
   llvm::SmallString<128> name;
 };
 
-/// What it printed. Where it fails, an error with its name and what it printed; `environment`, if given, is all that it
-/// inherits.
+/// Returns the output. If the program fails, returns an error with its name and its output. If `environment` is given,
+/// the program inherits nothing else.
 llvm::Expected<std::string> runTool(llvm::StringRef path, llvm::ArrayRef<llvm::StringRef> arguments,
                                     std::optional<llvm::ArrayRef<llvm::StringRef>> environment = std::nullopt);
 
-/// The path of a program: in the toolkit's folder `cudaPath`, else beside ptxas (either may be ""), else `known`, else
-/// on PATH; "" where it is nowhere.
+/// Returns the path of a program: in the toolkit's folder `cudaPath`, else in the folder of ptxas (either may be ""),
+/// else `known`, else on PATH; "" if it is nowhere.
 std::string findTool(llvm::StringRef name, llvm::StringRef cudaPath, llvm::StringRef ptxas, llvm::StringRef known = "");
 
-/// "13.0.88", as `ptxas --version` says; "unknown" where it says nothing of the kind.
+/// Returns the version in the output of `ptxas --version`, "13.0.88"; "unknown" if there is none.
 std::string versionOfTool(llvm::StringRef path);
 
 } // namespace skewer::gpu

@@ -1,4 +1,4 @@
-// Operations that read their operands through the text of an einsum: contraction, rearrangement, positions, softmax.
+// Operations that read their operands through an einsum's text: contraction, rearrangement, positions, softmax.
 #pragma once
 #include "codegen/Reference/IndexText.h"
 #include "codegen/Reference/Node.h"
@@ -8,41 +8,41 @@ namespace skewer::reference {
 /// A subscript over the values of a spec's axes.
 struct Subscript {
   int64_t constant = 0;
-  std::vector<int64_t> coefficients; // where linear
-  Expression program;                // where not
+  std::vector<int64_t> coefficients; // if linear
+  Expression program;                // if not linear
   bool isLinear = true;
-  bool mayLeave = false; // an index expression, which may leave the operand
+  bool mayLeave = false; // an index expression whose value may be outside the operand
 
   bool evaluate(const int64_t *axes, int64_t &value) const;
 };
 
-/// A spec whose sizes are known: how axes follow from a result's index, and operands' indices from the axes.
+/// A spec with known sizes. It computes axes from a result's index, and operands' indices from axes.
 class Reading {
 public:
-  /// `guard` may be empty. False, with a reason, where the texts do not make sense.
+  /// Builds the reading; `guard` may be empty. Returns false with a reason if the texts are wrong.
   bool build(const Spec &, const std::map<std::string, int64_t> &sizes, const std::string &guard,
              const IndexSources &sources, std::string &error);
-  /// The axes of the result from an index into it; the other axes are not touched.
+  /// Computes the axes of the result from an index into it; does not touch the other axes.
   void axesOf(const int64_t *resultIndex, int64_t *axes) const;
-  /// The operand's index; false where an expression has no value.
+  /// Computes the operand's index. Returns false if an expression has no value.
   bool indexOf(size_t operand, const int64_t *axes, int64_t *index) const;
   std::vector<int64_t> resultShape() const;
   std::string printAxes(const int64_t *axes) const;
 
-  std::vector<std::string> names; // of the axes: those of the result, then the contracted ones
+  std::vector<std::string> names; // of the axes: the result's, then the contracted ones
   std::vector<int64_t> sizes;
-  size_t kept = 0;                         // how many axes the result has
-  std::vector<std::vector<size_t>> result; // places of the axes of each dimension
+  size_t kept = 0;                         // number of axes of the result
+  std::vector<std::vector<size_t>> result; // positions in `names` of the axes of each dimension
   std::vector<std::vector<Subscript>> operands;
   Expression guard;
 };
 
-/// Lines of an operand as contiguous copies, by where they begin. A sum over keys or channels reads the same line for
-/// every row of its result, so that a line is computed, and brought together from its stride, once.
+/// Lines of an operand as contiguous copies, by their start. A sum over keys or channels reads the same line for every
+/// row of its result. So each line is computed, and gathered from its stride, once.
 class PackedLines {
 public:
-  /// `length` elements from `start` on; each is `steps[d]` further in dimension d than the one before it. The pointer is valid
-  /// until the next call.
+  /// Returns `length` elements from `start` on. Each is `steps[d]` further in dimension d than the previous one. The
+  /// pointer is valid until the next call.
   const double *line(Node &operand, const int64_t *start, const std::vector<int64_t> &steps, int64_t length);
   void clear() { lines.clear(); }
 
@@ -50,7 +50,7 @@ private:
   std::unordered_map<int64_t, std::unique_ptr<double[]>> lines; // by the flat index of their first element
 };
 
-/// Σ over contracted axes of Π operands, where the guard holds. With `moves` the one operand's element itself.
+/// Σ over contracted axes of Π operands, where the guard holds. With `moves`, the element of the only operand itself.
 class EinsumNode : public Node {
 public:
   EinsumNode(Reading reading, std::vector<Node *> operands, bool moves, std::string title, Failure &failure);
@@ -67,20 +67,20 @@ private:
 
   Reading reading;
   std::vector<Node *> operands;
-  std::vector<size_t> order;         // operands whose elements may be absent first
-  /// How the last contracted axis goes through an operand.
+  std::vector<size_t> order; // operands whose elements may be absent come first
+  /// The steps of the last contracted axis through an operand.
   struct Inner {
-    std::vector<int64_t> steps; // in each of its dimensions
-    int64_t stride = 0;         // in memory, where the operand is read in place
-    bool isPacked = false;      // read from a copy of the line
+    std::vector<int64_t> steps; // in each dimension of the operand
+    int64_t stride = 0;         // in memory, if the operand is read in place
+    bool isPacked = false;      // the operand is read from a copy of the line
     PackedLines packed;
   };
   void planInner();
   const double *lineOf(size_t operand, const int64_t *start);
   std::vector<Inner> inners; // of each operand
   bool hasFast = false, moves;
-  bool guardIsOuter = false; // the guard does not ask for contracted axes
-  PartialSums partialSums;   // of the sum at hand, where it is to be rounded
+  bool guardIsOuter = false; // the guard does not depend on contracted axes
+  PartialSums partialSums;   // of the current sum, if it is to be rounded
   std::string title;
 };
 
@@ -101,7 +101,7 @@ private:
   std::string title;
 };
 
-/// An index expression as numbers.
+/// The values of an index expression as numbers.
 class PositionNode : public Node {
 public:
   PositionNode(std::vector<int64_t> shape, Reading reading, Expression expression, std::string title, Failure &failure)
@@ -117,10 +117,10 @@ private:
   std::string title;
 };
 
-/// Softmax along one dimension over what the mask leaves; the last few rows are kept.
+/// Softmax along one dimension over the elements that the mask keeps. The last few rows are cached.
 class SoftmaxNode : public Node {
 public:
-  /// `leavesOut`: keys at -inf are hidden, as those off the mask are; else they weigh 0.
+  /// `leavesOut`: keys at -inf are hidden, like keys that the mask hides; else their weight is 0.
   SoftmaxNode(Reading reading, Node *input, size_t dimension, bool leavesOut, std::string title, Failure &failure);
   void forget() override {
     Node::forget();
@@ -149,7 +149,7 @@ private:
   size_t next = 0, last = 0;
 };
 
-/// The logarithm of the sum of the exponentials along one dimension over what the mask leaves.
+/// The logarithm of the sum of the exponentials along one dimension, over the elements that the mask keeps.
 class LogSumExpNode : public Node {
 public:
   LogSumExpNode(std::vector<int64_t> shape, Reading reading, Node *input, size_t dimension, std::string title,

@@ -1,4 +1,4 @@
-// Operations on single elements: those that move them and those that compute with them.
+// Operations on single elements: some move elements, some compute with them.
 #pragma once
 #include "codegen/Reference/Node.h"
 #include "dialect/IR/ElementFunction.h"
@@ -29,7 +29,7 @@ private:
   Node *input;
 };
 
-/// Tensors one after another along a dimension.
+/// Concatenates tensors along a dimension.
 class ConcatNode : public Node {
 public:
   ConcatNode(std::vector<int64_t> shape, std::vector<Node *> inputs, size_t dimension, Failure &failure);
@@ -55,7 +55,7 @@ private:
   std::vector<int64_t> offsets, strides;
 };
 
-/// [l, 2l-1] to [l, l]: column j of row i is the one of offset j - i.
+/// Skews [l, 2l-1] to [l, l]: column j of row i is the element of offset j - i.
 class SkewNode : public Node {
 public:
   SkewNode(std::vector<int64_t> shape, Node *input, Failure &failure);
@@ -107,7 +107,7 @@ enum class Function {
   Power
 };
 
-/// One function of elements at the same index.
+/// Applies one function to the elements at the same index.
 class PointwiseNode : public Node {
 public:
   PointwiseNode(Function function, std::vector<Node *> inputs, Failure &failure);
@@ -120,7 +120,7 @@ private:
   std::vector<Node *> inputs;
 };
 
-/// A plugin's function of elements at the same index. What a mask took away counts as 0.
+/// Applies a plugin's function to the elements at the same index. An absent element counts as 0.
 class ApplyNode : public Node {
 public:
   ApplyNode(std::vector<int64_t> shape, const attn::ElementFunction &function, std::vector<Node *> inputs,

@@ -1,4 +1,4 @@
-// The judge's own reading of index expressions and einsum texts: nothing here is shared with the compiler. Plain C++.
+// The reference's own parser of index expressions and einsum texts. It shares nothing with the compiler. Plain C++.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -36,12 +36,13 @@ struct Expression {
     Or,
     Not,
     Select,
-    Read, // value: a place in `elements`
-    Table // operands[0]: the row; value: a place in `tables`
+    Read, // value: an index in `elements`
+    Table // operands[0]: the row; value: an index in `tables`
   };
   struct Node {
     Operation operation;
-    int64_t value = 0; // Constant: the value; Axis: a place in `names`, after `bind` in the array given to `evaluate`
+    // Constant: the value. Axis: an index in `names`; after `bind`, an index in the array given to `evaluate`.
+    int64_t value = 0;
     int operands[3] = {-1, -1, -1};
   };
   struct Element { // seg[b, i]
@@ -56,14 +57,15 @@ struct Expression {
   int root = -1;
 
   bool empty() const { return root < 0; }
-  /// Replaces places in `names` by places in `axes`. False if a name is not among them; `missing` is that name.
+  /// Replaces indices in `names` by indices in `axes`. Returns false if a name is not among them; `missing` is that
+  /// name.
   bool bind(const std::vector<std::string> &axes, std::string &missing);
-  /// Finds the operands that are read. False, with a reason, where there is none of that name and rank.
+  /// Finds the operands that are read. Returns false with a reason if there is no operand of that name and rank.
   bool bindReads(const IndexSources &, std::string &error);
-  /// False on a divisor that is not positive, on overflow or on a read outside an operand. What a select, an `and` or
-  /// an `or` does not need is not looked at.
+  /// Returns false on a divisor that is not positive, on overflow or on a read outside an operand. Parts that a select,
+  /// an `and` or an `or` does not need are not evaluated.
   bool evaluate(const int64_t *axes, int64_t &result) const { return evaluate(root, axes, result); }
-  /// constant + Σ coefficients[axis]·axis, of a bound expression. False if it is not of that form.
+  /// Reads a bound expression as constant + Σ coefficients[axis]·axis. Returns false if it is not of that form.
   bool linear(size_t axes, int64_t &constant, std::vector<int64_t> &coefficients) const {
     return linear(root, axes, constant, coefficients);
   }
@@ -73,23 +75,24 @@ private:
   bool linear(int node, size_t axes, int64_t &constant, std::vector<int64_t> &coefficients) const;
 };
 
-/// Reads an expression; false, with a reason, where the text is not one.
+/// Parses an expression. Returns false with a reason if the text is not one.
 bool parseExpression(std::string_view text, Expression &, std::string &error);
 
 /// A dimension of an operand: a row-major product of axes, or an index expression. The literal 1 is the constant 0.
 struct SpecDimension {
   std::vector<std::string> axes;
-  Expression index; // used where `axes` is empty
+  Expression index; // used if `axes` is empty
 };
 using SpecDimensions = std::vector<SpecDimension>;
 struct Spec {
   std::vector<SpecDimensions> operands;
   SpecDimensions result;
   bool hasResult = false;
-  /// All axes: those of the result first, then the others in order of appearance.
+  /// Returns all axes: first the result's, then the others in order of appearance.
   std::vector<std::string> axes() const;
 };
-/// `compact`: "bhid,bhjd->bhij" is letters; a plain list of dimensions is never read so.
+/// Parses a spec. `compact`: reads "bhid,bhjd->bhij" as single letters; a plain list of dimensions is never read like
+/// this.
 bool parseSpec(std::string_view text, Spec &, std::string &error, bool compact = true);
 
 /// Finds the axes' sizes from the operands' shapes and what `sizes` already holds.

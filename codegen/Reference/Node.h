@@ -1,4 +1,4 @@
-// A value of the interpreted function: its elements are computed when asked for.
+// A value of the interpreted function. Its elements are computed on demand.
 #pragma once
 #include "codegen/Reference/Rounding.h"
 #include <cstdint>
@@ -13,8 +13,9 @@ namespace skewer::reference {
 
 constexpr size_t kMaximumRank = 32;
 
-/// What a mask or a condition took away is not a number 0: it takes no part in products, whatever the other factor is,
-/// and is 0 in all else. It is a NaN with a payload that no arithmetic makes, and every operation looks for it where it may occur.
+/// An absent element: one that a mask or a condition removed. It is not the number 0. In products it takes no part,
+/// whatever the other factor is; in all other operations it is 0. It is a NaN with a payload that no arithmetic
+/// produces, and every operation checks for it where it may occur.
 inline double fromBits(uint64_t bits) {
   double value;
   std::memcpy(&value, &bits, sizeof value);
@@ -30,7 +31,7 @@ inline bool isAbsent(double value) { return bitsOf(value) == kAbsentBits; }
 inline double absent() { return fromBits(kAbsentBits); }
 inline double present(double value) { return isAbsent(value) ? 0.0 : value; }
 
-/// The first thing that went wrong in an evaluation.
+/// The first error of an evaluation.
 struct Failure {
   std::string message;
   void report(std::string text) {
@@ -40,7 +41,7 @@ struct Failure {
   bool any() const { return !message.empty(); }
 };
 
-/// "[1, 0, 5]".
+/// Returns "[1, 0, 5]".
 std::string printIndex(const int64_t *index, size_t rank);
 
 class Node {
@@ -48,12 +49,12 @@ public:
   Node(std::vector<int64_t> shape, Failure &failure);
   virtual ~Node() = default;
 
-  /// The element at an index inside the shape.
+  /// Returns the element at an index inside the shape.
   double at(const int64_t *index) { return remembers ? remembered(index) : computed(index); }
-  /// Where a line of elements along dimension `lineDimension()` lies in memory, element `index` being its first; null
+  /// Returns the memory of a line of elements along dimension `lineDimension()` that begins with element `index`; null
   /// if there is none. Consecutive elements are `lineStride(d)` apart in dimension d.
   virtual const double *line(const int64_t *index) { return nullptr; }
-  /// Distance in memory of neighbours along a dimension, 0 if they are not in one line.
+  /// Returns the distance in memory of neighbours along a dimension, 0 if they are not in one line.
   virtual int64_t lineStride(size_t dimension) const { return 0; }
   virtual bool hasLines() const { return false; }
   bool contains(const int64_t *index) const {
@@ -69,9 +70,9 @@ public:
     return position;
   }
   int64_t elements() const { return total; }
-  /// Keeps every element once computed, up to a bound on memory.
+  /// Keeps every computed element, up to a bound on memory.
   void remember() { remembers = true; }
-  /// Lets go of what it keeps.
+  /// Drops all kept elements.
   virtual void forget() {
     all.clear();
     rows.clear();
@@ -83,7 +84,7 @@ public:
   NodeRoundings roundings;
 
 protected:
-  bool roundsItself = false; // what it computes has been disturbed already
+  bool roundsItself = false; // the computed value already includes its roundings
   virtual double compute(const int64_t *index) = 0;
   Failure &failure;
 
@@ -117,7 +118,7 @@ private:
   std::vector<int64_t> strides;
 };
 
-/// One number everywhere.
+/// The same number at every index.
 class SplatNode : public Node {
 public:
   SplatNode(std::vector<int64_t> shape, double value, Failure &failure)

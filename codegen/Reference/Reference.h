@@ -1,5 +1,5 @@
-// The judge: a float64 interpreter of the einsum form (level 1) with an evaluator of subscripts of its own. It shares
-// no code with the passes and evaluates only what is asked for.
+// The reference: a float64 interpreter of the einsum form (level 1) with its own evaluator of subscripts. It shares no
+// code with the passes, and evaluates only the requested elements.
 #pragma once
 #include "codegen/Reference/Rounding.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -25,16 +25,17 @@ struct Tensor {
 
 class Interpreter {
 public:
-  /// `kernel`: a level 1 function. `inputs`: one for each of its arguments, in order, run-time sizes filled in.
+  /// `kernel` is a level 1 function. `inputs` has one tensor for each of its arguments, in order, with run-time sizes
+  /// filled in.
   Interpreter(mlir::func::FuncOp kernel, std::vector<Tensor> inputs);
   ~Interpreter();
-  /// From now on everything is disturbed as arithmetic in the types of the function would be (Rounding.h), or not.
+  /// From now on, disturbs all results like arithmetic in the types of the function would (Rounding.h), or no result.
   void disturb(std::optional<Roundings>);
-  /// The shape of a result (by its number) with run-time sizes filled in.
+  /// Returns the shape of a result (by its number) with run-time sizes filled in.
   std::vector<int64_t> resultShape(size_t result = 0) const;
-  /// One row of a result: the elements along its last dimension at the given leading indices; of a result without
-  /// dimensions its one element, at none. Nothing, with a reason
-  /// in `error`, where the function holds an operation the interpreter does not know or an index leaves its tensor.
+  /// Returns one row of a result: the elements along its last dimension at the given leading indices. A result without
+  /// dimensions has one row with its one element, at no indices. Nothing, with a reason in `error`, if the function
+  /// contains an operation that the interpreter does not know or an index leaves its tensor.
   std::optional<std::vector<double>> row(const std::vector<int64_t> &leading, std::string *error = nullptr,
                                          size_t result = 0);
 
@@ -43,8 +44,9 @@ private:
   std::unique_ptr<Implementation> implementation;
 };
 
-/// The rows to check: all of them if there are at most `limit`, else `limit` seeded ones that include the corners
-/// (first and last index of each leading dimension). Each entry holds the leading indices. No dimensions have one row.
+/// Returns the rows to check: all rows if there are at most `limit`, else `limit` seeded ones that include the corners
+/// (first and last index of each leading dimension). Each entry holds the leading indices. A result without dimensions
+/// has one row.
 std::vector<std::vector<int64_t>> sampleRows(const std::vector<int64_t> &shape, int64_t limit, uint64_t seed);
 
 } // namespace skewer::reference

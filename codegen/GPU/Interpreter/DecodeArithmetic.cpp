@@ -70,11 +70,10 @@ template <typename F> void signedIntegers(Decoder &decoder, Operation &op, Step 
     return uint64_t(f(extend((*x[0])[lane], bits), extend((*x[1])[lane], bits)));
   });
 }
-/// In double; for f32 operands the sum, product and quotient of two rounds to the same f32 as the operation itself
-/// does.
-/// An f32 as an instruction with .ftz reads and writes it.
+/// Returns an f32 as an instruction with .ftz reads and writes it.
 double flushed(double x) { return std::fabs(x) < 0x1p-126 ? std::copysign(0, x) : x; }
 
+/// Computes in double. For two f32 operands, the sum, product and quotient round to the same f32 as the operation itself.
 template <typename F> void floats(Decoder &decoder, Operation &op, Step &step, F f) {
   Format from = formatOf(op.getOperand(0).getType()), to = formatOf(op.getResult(0).getType());
   unsigned count = op.getNumOperands();

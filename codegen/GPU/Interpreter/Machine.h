@@ -1,5 +1,5 @@
-// What a launched kernel runs on: warps of 32 lanes with their registers, a block's shared memory, the device's memory.
-// Every access is checked, and what is wrong is noted in the report with the operation that did it.
+// The machine of a launched kernel: warps of 32 lanes with their registers, a block's shared memory, the device's
+// memory. Every access is checked, and each error is noted in the report with its operation.
 #pragma once
 #include "mlir/IR/Operation.h"
 #include <array>
@@ -11,16 +11,16 @@
 namespace skewer::gpu {
 
 constexpr unsigned kLanes = 32;
-/// One register of a warp. Narrower values stand in the low bits, the others are 0.
+/// One register of a warp. Narrower values are in the low bits; the other bits are 0.
 using Lanes = std::array<uint64_t, kLanes>;
-using Mask = uint32_t; // a bit for each lane
+using Mask = uint32_t; // one bit for each lane
 
 enum class FaultKind {
-  Race,          // two threads touch one place with no barrier between, and one of them writes
-  Uninitialised, // memory is read that nothing wrote
+  Race,          // two threads access one place without a barrier between, and one of them writes
+  Uninitialised, // a read of memory that nothing wrote
   OutOfBounds,
   Misaligned,
-  Divergence, // an instruction of the whole warp or block is not reached by all of it
+  Divergence, // not all of the warp or block reaches an instruction that needs all of it
   Unsupported // the interpreter does not know the operation
 };
 const char *nameOf(FaultKind);
@@ -31,7 +31,7 @@ struct Fault {
   mlir::Operation *operation = nullptr;
 };
 
-/// Shared memory accesses of one operation: `wavefronts` of `accesses` would each be one without bank conflicts.
+/// Shared memory accesses of one operation. Without bank conflicts, `wavefronts` would equal `accesses`.
 struct BankUse {
   int64_t accesses = 0, wavefronts = 0;
   bool hasConflicts() const { return wavefronts > accesses; }
@@ -43,18 +43,18 @@ struct Report {
   int64_t steps = 0; // operations executed by a warp
   int64_t matrixSteps = 0;
   void add(FaultKind, mlir::Operation *, std::string message);
-  /// One line a fault, with its operation and the line that it comes from.
+  /// Returns one line for each fault, with its operation and the line that it comes from.
   std::string text() const;
-  /// The same for each operation whose accesses of shared memory meet in banks.
+  /// Returns the same for each operation whose accesses to shared memory have bank conflicts.
   std::string conflicts() const;
-  /// Of all operations together.
+  /// Returns the use of all operations together.
   BankUse shared() const;
 };
 
-/// Who accesses memory.
+/// The thread and the operation that access memory.
 struct Access {
   unsigned block = 0, thread = 0;
-  uint32_t warpEpoch = 0; // barriers of the warp alone
+  uint32_t warpEpoch = 0; // number of barriers of the warp alone
   mlir::Operation *operation = nullptr;
 };
 
@@ -64,14 +64,14 @@ public:
   SharedMemory(size_t bytes, Report &report) : bytes(bytes), places((bytes + 1) / 2), report(report) {}
   void reset(); // before each block: its contents are undefined
   size_t size() const { return bytes.size(); }
-  /// Zero where the access is wrong.
+  /// Returns zero if the access is wrong.
   uint64_t load(uint64_t address, unsigned size, const Access &);
   void store(uint64_t address, unsigned size, uint64_t value, const Access &);
-  /// cp.async: from its issue to its wait nobody may touch the bytes.
+  /// cp.async: from issue to wait, nobody may access the bytes.
   void beginCopy(uint64_t address, unsigned size, const Access &);
   void finishCopy(uint64_t address, const std::vector<uint8_t> &data, const Access &);
   void barrier() { ++epoch; }
-  /// Counts the wavefronts of one access by a warp; `size` bytes a lane, lanes not in the mask take no part.
+  /// Counts the wavefronts of one access by a warp: `size` bytes for each lane in the mask.
   void countBanks(const Lanes &addresses, Mask, unsigned size, mlir::Operation *);
 
 private:
@@ -90,25 +90,25 @@ private:
   Report &report;
 };
 
-/// Buffers of the device. An address names its buffer, so that no offset, however wrong, reaches another one.
+/// Buffers of the device. An address names its buffer, so that a wrong offset never reaches another buffer.
 class DeviceMemory {
 public:
   explicit DeviceMemory(Report &report) : report(report) {}
-  /// Returns the address. Contents are copied; without them the buffer is not initialised.
+  /// Adds a buffer and returns its address. Contents are copied; without them the buffer is not initialised.
   uint64_t add(size_t size, const void *contents, bool writable, std::string name);
   uint64_t load(uint64_t address, unsigned size, const Access &);
   void store(uint64_t address, unsigned size, uint64_t value, const Access &);
-  /// What was written before is at hand for everybody.
+  /// Ends a kernel: its writes are now visible to all threads.
   void endKernel();
   const std::vector<uint8_t> &contents(uint64_t address) const { return buffers[(address >> kShift) - 1].bytes; }
 
 private:
   static constexpr unsigned kShift = 40;
-  static constexpr uint32_t kBefore = ~0u; // an earlier kernel wrote it
+  static constexpr uint32_t kBefore = ~0u; // written by an earlier kernel
   struct Buffer {
     std::string name;
     std::vector<uint8_t> bytes;
-    std::vector<uint32_t> writers; // of each two bytes: thread of the grid + 1, or kBefore
+    std::vector<uint32_t> writers; // for each two bytes: thread of the grid + 1, or kBefore
     bool writable = false, initialised = false;
   };
   Buffer *find(uint64_t address, unsigned size, const Access &, bool write);
@@ -116,7 +116,7 @@ private:
   Report &report;
 };
 
-/// A block's state that its warps share.
+/// The state of a block that its warps share.
 struct BlockState {
   unsigned index = 0, threads = 0, grid = 0;
   SharedMemory *shared = nullptr;
@@ -142,7 +142,7 @@ struct Warp {
 
   Access access(unsigned lane) const { return {block->index, index * kLanes + lane, epoch, operation}; }
   bool runs(unsigned lane) const { return mask >> lane & 1; }
-  /// Notes a fault where not all lanes run.
+  /// Notes a fault if not all lanes run.
   void needAllLanes(const char *what);
 };
 

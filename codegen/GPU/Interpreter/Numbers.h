@@ -1,4 +1,4 @@
-// Bits of the number formats that the tensor cores take, to and from f32. IEEE 754 round to nearest, ties to even.
+// Conversions between f32 and the number formats of the tensor cores. IEEE 754 round to nearest, ties to even.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -47,7 +47,7 @@ inline uint16_t toBrain(float x) {
   return uint16_t((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-/// What mma reads of an f32 register as tf32: the low 13 bits are ignored.
+/// Returns the value that mma reads from an f32 register as tf32: the low 13 bits are ignored.
 inline float fromTf32(uint32_t bits) { return floatOf(bits & 0xffffe000); }
 
 } // namespace skewer::gpu

@@ -1,4 +1,4 @@
-// A kernel of the LLVM and NVVM dialects, taken apart into steps that a warp runs.
+// A kernel of the LLVM and NVVM dialects, decoded into steps that a warp runs.
 #pragma once
 #include "codegen/GPU/Interpreter/Machine.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -11,7 +11,7 @@
 
 namespace skewer::gpu {
 
-/// Where a value stands: one register for each scalar in it.
+/// The registers of a value: one for each scalar in it.
 struct Slots {
   unsigned first = 0, count = 1;
   unsigned bits = 32; // of each scalar; pointers have 64
@@ -20,23 +20,23 @@ struct Slots {
 struct Step {
   std::function<void(Warp &)> run;
   mlir::Operation *operation = nullptr;
-  bool barrier = false; // of the block
+  bool barrier = false; // a barrier of the block
 };
 
-/// Values that an edge between blocks hands over, register by register.
+/// An edge between blocks, and the values that it passes, register by register.
 struct Edge {
   unsigned target = 0;
   std::vector<std::pair<unsigned, unsigned>> moves; // from, to
 };
 struct CodeBlock {
   std::vector<Step> steps;
-  std::vector<Edge> edges; // none: return; two: the first where `condition` is not 0
+  std::vector<Edge> edges; // none: return; two: the first one if `condition` is not 0
   unsigned condition = 0;
   mlir::Operation *end = nullptr;
 };
 
 class Decoder;
-/// One for each family of operations; false if the operation is of another.
+/// Decode one family of operations each; false if the operation belongs to another family.
 bool decodeArithmetic(Decoder &, mlir::Operation &, Step &);
 bool decodeMemory(Decoder &, mlir::Operation &, Step &);
 bool decodeWarp(Decoder &, mlir::Operation &, Step &);
@@ -46,10 +46,10 @@ struct Program {
   unsigned registers = 0;
   std::vector<Slots> arguments;
   std::vector<std::pair<unsigned, uint64_t>> constants; // register, value in all lanes
-  std::string unsupported;                              // first operation that no family knows
+  std::string unsupported;                              // first operation that belongs to no family
 };
 
-/// The bits of the element type of an access and how many elements it has.
+/// The bits of an access's element type, and the number of elements.
 struct ElementShape {
   unsigned bits = 32, count = 1;
 };

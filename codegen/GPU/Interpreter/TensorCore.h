@@ -1,18 +1,19 @@
-// How tensor cores add: exact products, aligned to the largest of them, cut off and not rounded. NVIDIA does not say;
-// it was measured by Fasi, Higham, Mikaitis and Pranesh 2021 (doi:10.7717/peerj-cs.330) on a V100, a T4 and an A100.
+// The addition of tensor cores: exact products, aligned to the largest of them and truncated, not rounded. NVIDIA does
+// not document it. Fasi, Higham, Mikaitis and Pranesh 2021 (doi:10.7717/peerj-cs.330) measured it on a V100, a T4 and
+// an A100.
 #pragma once
 #include <cstdint>
 
 namespace skewer::gpu {
 
-/// Bits behind the 23 of an f32's fraction that terms keep when they are aligned.
+/// The bits after the 23 of an f32's fraction that terms keep when they are aligned.
 constexpr int kGuardBits = 2;
-/// Products that are added to a sum at once, of f16 and bf16 (A100; later ones add 16); half as many are of tf32.
-/// A longer depth is a chain of such sums, each cut off.
+/// The number of products of f16 and bf16 that are added to a sum at once (A100; later GPUs add 16); half as many of
+/// tf32. A greater depth is a chain of such sums, each truncated.
 constexpr unsigned kProductsAtOnce = 8;
 
-/// A number that is multiplied or added, and the power of two that it is aligned by: of 0, and of what is no finite
-/// number, one that is never the largest.
+/// A factor or summand, and the power of two by which it is aligned. For 0, infinities and NaN this exponent is never
+/// the largest.
 struct Term {
   double number = 0;
   int exponent = kNone;
@@ -20,9 +21,9 @@ struct Term {
   static Term of(float);
 };
 
-/// sum + Σ row[k] × column[k × stride], k < depth, as a tensor core adds them: each term is cut off at the last guard
-/// bit of the one with the largest exponent (of a product: the sum of its factors'), and so is the result at its
-/// 24th. Infinities and NaN are those of IEEE 754, and so is a result that is too large.
+/// Returns sum + Σ row[k] × column[k × stride], k < depth, as a tensor core adds them. Each term is truncated at the
+/// last guard bit of the term with the largest exponent (for a product: the sum of its factors' exponents), and the
+/// result is truncated at its 24th bit. Infinities, NaN and overflow follow IEEE 754.
 float multiplyAdd(const Term *row, const Term *column, unsigned stride, unsigned depth, unsigned atOnce, float sum);
 
 } // namespace skewer::gpu
