@@ -1,5 +1,5 @@
-// cpuid's words against the features that LLVM's code generator was allowed to use. Leaves and bits: Intel 64 and IA-32
-// Architectures Software Developer's Manual, volume 2A, CPUID; AMD64 Architecture Programmer's Manual, volume 3,
+// Compares cpuid's words with the features that LLVM's code generator was allowed to use. Leaves and bits: Intel 64 and
+// IA-32 Architectures Software Developer's Manual, volume 2A, CPUID; AMD64 Architecture Programmer's Manual, volume 3,
 // appendix E.
 #include "codegen/ABI/CpuCheck.h"
 #include "llvm/ADT/StringExtras.h"
@@ -21,7 +21,7 @@ struct Place {
   unsigned bit;
 };
 
-/// What code generation may make use of on its own; features for which a program has to ask are left out.
+/// Features that code generation may use on its own. Features that a program must request are left out.
 const std::pair<StringRef, Place> kPlaces[] = {
     {"sse3", {1, 0, Ecx, 0}},
     {"pclmul", {1, 0, Ecx, 1}},
@@ -67,7 +67,7 @@ std::set<std::string> featuresOf(const Target &target) {
     X86::getFeaturesForCPU(target.cpu, ofCpu);
   for (StringRef feature : ofCpu)
     wanted.insert(feature.str());
-  // "+avx2,-avx512f": what a hypervisor hides is taken away again.
+  // "+avx2,-avx512f": removes the features that a hypervisor hides.
   StringRef(target.features).split(ofList, ',', -1, false);
   for (StringRef feature : ofList) {
     if (feature.consume_front("-"))
@@ -100,7 +100,7 @@ public:
   Function *check = nullptr;
 
 private:
-  /// eax, ebx, ecx, edx.
+  /// Returns eax, ebx, ecx, edx.
   SmallVector<Value *> cpuid(uint32_t leaf, uint32_t subleaf) {
     auto *type = FunctionType::get(StructType::get(context, {i32, i32, i32, i32}), {i32, i32}, false);
     auto *text = InlineAsm::get(type, "cpuid", "={ax},={bx},={cx},={dx},{ax},{cx},~{dirflag},~{fpsr},~{flags}", true);
@@ -112,7 +112,7 @@ private:
     return b.CreateICmpEQ(b.CreateAnd(word, b.getInt32(bits)), b.getInt32(bits));
   }
   BasicBlock *block() { return BasicBlock::Create(context, "", check); }
-  /// Goes on where `good` holds, else to `no`.
+  /// Continues if `good` holds, else branches to `no`.
   void require(Value *good) {
     BasicBlock *next = block();
     b.CreateCondBr(good, next, no);
@@ -151,7 +151,7 @@ private:
         require(hasBits(found[word], bits));
     }
     if (vectors) {
-      // The system saves the registers: OSXSAVE, then XCR0's bits for SSE and AVX, and the three of AVX-512.
+      // The system must save the registers: OSXSAVE, then XCR0's bits for SSE and AVX, and the three bits of AVX-512.
       require(hasBits(cpuid(1, 0)[Ecx], 1u << 27));
       auto *type = FunctionType::get(StructType::get(context, {i32, i32}), {i32}, false);
       auto *text = InlineAsm::get(type, "xgetbv", "={ax},={dx},{cx},~{dirflag},~{fpsr},~{flags}", true);

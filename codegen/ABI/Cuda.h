@@ -38,8 +38,7 @@ uint32_t firstDriverOf(llvm::StringRef ptx);
 llvm::Error addCudaEntries(llvm::Module &, const KernelPlan &, llvm::ArrayRef<CudaImage>, uint32_t argsVersion);
 /// Returns a module with only these entries and NAME_info, for any x86-64 processor.
 llvm::Expected<std::unique_ptr<llvm::Module>> cudaModule(const KernelPlan &, llvm::ArrayRef<CudaImage>,
-                                                         llvm::StringRef info, llvm::LLVMContext &,
-                                                         uint32_t argsVersion);
+                                                         llvm::StringRef info, llvm::LLVMContext &, uint32_t argsVersion);
 
 /// Returns the header of a kernel for GPUs alone.
 std::string cudaHeaderText(const KernelPlan &, llvm::StringRef specHash, llvm::ArrayRef<CudaImage>);

@@ -1,4 +1,4 @@
-// Builds the structs of codegen/Runtime/skewer_cuda.h as constants, and the entries that pass them on.
+// Builds the structs of codegen/Runtime/skewer_cuda.h as constants, and the entries that pass them to its functions.
 #include "codegen/ABI/Cuda.h"
 #include "codegen/ABI/Dispatch.h"
 #include "codegen/ABI/Emit.h"
@@ -13,7 +13,7 @@ using namespace llvm;
 
 namespace skewer {
 
-/// cuLaunchKernel passes 4096 bytes; skewer_cuda.c has room for as many.
+/// cuLaunchKernel passes 4096 bytes. skewer_cuda.c has room for as many.
 static constexpr size_t kMaximumArguments = 512;
 
 Capability capabilityOf(StringRef target) {
@@ -106,7 +106,7 @@ private:
     return made;
   }
   Constant *nothing() { return ConstantPointerNull::get(pointer); }
-  /// The bytes; null where there are none.
+  /// Returns the bytes as a constant; null if there are none.
   Constant *data(StringRef bytes, const Twine &name, bool isText) {
     return bytes.empty() ? nothing() : global(ConstantDataArray::getString(context, bytes, isText), name, 16);
   }
@@ -116,9 +116,9 @@ private:
   Constant *words(ArrayRef<uint32_t> values, const Twine &name) {
     return values.empty() ? nothing() : global(ConstantDataArray::get(context, values), name);
   }
-  /// A coefficient by the words that it multiplies.
+  /// The coefficient of each product of words.
   using Products = std::map<std::vector<uint32_t>, int64_t>;
-  /// Of an extent's name (dialect/IR/KernelPlan.h): sums and products.
+  /// Returns the products of an extent's name (dialect/IR/KernelPlan.h): sums and products.
   Products productsOf(const subscript::Expr &extent) {
     switch (extent.kind()) {
     case subscript::Kind::Constant:
@@ -143,7 +143,7 @@ private:
       }
     return result;
   }
-  /// An extent, or how many blocks one is: divided by a number, rounded down.
+  /// Returns an extent, or its number of blocks: the extent divided by a number, rounded down.
   Constant *factorOf(const subscript::Expr &extent) {
     bool isDivided = extent.kind() == subscript::Kind::FloorDiv;
     int64_t divisor = isDivided ? extent.operands()[1].value() : 1;
@@ -161,7 +161,7 @@ private:
     return ConstantStruct::get(count, {b.getInt64(size.fixed), b.getInt64(size.scaled),
                                        array(factor, factors, "factors"), b.getInt32(factors.size()), b.getInt32(0)});
   }
-  /// `kind`: 0 of an operand, 1 of a result, 2 of a `const` operand.
+  /// `kind` is 0 for an operand, 1 for a result, 2 for a `const` operand.
   Constant *tensorOf(const TensorArgument &argument, StringRef field, unsigned word, unsigned kind) {
     SizeExpression bytes{0, fixedBytes(argument), {}};
     for (const Extent &extent : argument.shape)
@@ -173,7 +173,7 @@ private:
   Constant *endOf(const Extent &end) {
     return countOf(end.name.empty() ? SizeExpression{end.fixed, 0, {}} : SizeExpression{0, 1, {end.name}});
   }
-  /// The ranges of index operands that lengths decide.
+  /// Returns the ranges of index operands that depend on lengths.
   SmallVector<Constant *> rangesOfLengths() {
     SmallVector<Constant *> ranges;
     for (auto [number, input] : enumerate(rangedInputs(plan)))

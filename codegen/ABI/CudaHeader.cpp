@@ -1,4 +1,4 @@
-// What a kernel's header says of its entries for NVIDIA GPUs.
+// Writes the part of a kernel's header about its entries for NVIDIA GPUs.
 #include "codegen/ABI/Cuda.h"
 #include "codegen/ABI/Emit.h"
 #include "llvm/ADT/StringExtras.h"
@@ -51,7 +51,7 @@ void writeCudaExample(raw_ostream &out, StringRef name) {
       << "_status_text(status), skewer_cuda_error()); */\n";
 }
 
-/// Of a kernel with `const` operands.
+/// Writes the additional entries of a kernel with `const` operands.
 static void writePreparedEntries(raw_ostream &out, const KernelPlan &plan) {
   const std::string &name = plan.name;
   std::string operands;

@@ -70,13 +70,13 @@ private:
   }
   void begin(Function *function) { b.SetInsertPoint(BasicBlock::Create(context, "", function)); }
 
-  /// i32 NAME.choice(): the number of the variant for this processor. Each check remembers its answer.
+  /// i32 NAME.choice(): returns the number of the variant for this processor. Each check remembers its answer.
   void buildChoice() {
     choice = declare(".choice", b.getInt32Ty(), {}, GlobalValue::InternalLinkage);
     begin(choice);
     for (size_t k = 0; k + 1 < variants.size(); ++k) {
       Function *check = addCpuCheck(module, variants[k].symbol, variants[k].target);
-      if (!check) { // runs everywhere
+      if (!check) { // this variant runs everywhere
         b.CreateRet(b.getInt32(k));
         return;
       }
@@ -137,7 +137,7 @@ Expected<std::unique_ptr<llvm::Module>> dispatcherModule(StringRef name, ArrayRe
   for (Function &function : *module) {
     if (function.isDeclaration())
       continue;
-    if (function.hasLocalLinkage()) // an exception of the caller's parallel_for passes through the others
+    if (function.hasLocalLinkage()) // exceptions of the caller's parallel_for pass through the other functions
       function.addFnAttr(Attribute::NoUnwind);
     function.addFnAttr("target-cpu", "x86-64");
     function.addFnAttr("target-features", "+sse2");
@@ -151,13 +151,13 @@ Expected<std::unique_ptr<llvm::Module>> dispatcherModule(StringRef name, ArrayRe
 }
 
 std::string manifestText(StringRef name, ArrayRef<TargetVariant> variants, StringRef specHash) {
-  // What depends on the processor moves into the list; the rest is the same for all.
+  // Entries that depend on the processor move into the list. The other entries are the same for all processors.
   constexpr StringLiteral kOwn[] = {"phases", "workspace", "details"};
   json::Object manifest;
   json::Array targets;
   for (const TargetVariant &variant : variants) {
     auto parsed = json::parse(manifestText(variant.plan, variant.target, specHash, variant.details));
-    if (!parsed) { // it has just been written
+    if (!parsed) { // cannot fail: the text has just been written
       consumeError(parsed.takeError());
       continue;
     }
@@ -179,7 +179,7 @@ std::string manifestText(StringRef name, ArrayRef<TargetVariant> variants, Strin
   manifest["targets"] = std::move(targets);
   std::string text;
   raw_string_ostream stream(text);
-  stream << formatv("{0:2}", json::Value(std::move(manifest))) << '\n'; // keys come out sorted
+  stream << formatv("{0:2}", json::Value(std::move(manifest))) << '\n'; // keys are sorted
   return text;
 }
 

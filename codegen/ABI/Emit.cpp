@@ -1,4 +1,4 @@
-// From the LLVM dialect to an LLVM module whose only visible symbols are the kernel's C entries.
+// Translates the LLVM dialect to an LLVM module whose only visible symbols are the kernel's C entries.
 #include "codegen/ABI/Emit.h"
 #include "codegen/ABI/CpuCheck.h"
 #include "codegen/ABI/Entry.h"
@@ -38,7 +38,8 @@ Expected<std::unique_ptr<llvm::Module>> translate(mlir::ModuleOp module, const K
   return result;
 }
 
-/// An object file may need libc and libm, and nothing else; and the kernel's own symbols must not stand for theirs.
+/// Checks that the object needs no symbols other than libc's and libm's, and that the kernel's symbols do not replace
+/// those.
 Error checkSymbols(const llvm::Module &module, const KernelPlan &plan) {
   if (Error error = checkName(plan))
     return error;
@@ -65,7 +66,7 @@ void setAttributes(llvm::Module &module, const Target &target) {
   for (Function &function : module) {
     if (function.isDeclaration())
       continue;
-    // An exception may leave the caller's parallel_for, and passes through what called that.
+    // An exception may leave the caller's parallel_for. It then passes through the function that called parallel_for.
     if (!callsPointer(function))
       function.addFnAttr(Attribute::NoUnwind);
     if (isBaseline(function)) {
@@ -82,7 +83,7 @@ void setAttributes(llvm::Module &module, const Target &target) {
   }
 }
 
-/// The entry has refused arguments that share memory with what is written, so the optimiser may rely on it.
+/// Tells the optimiser that outputs share memory with no other argument. The entry refuses such arguments.
 void addMemoryFacts(const KernelPlan &plan, Function &phase) {
   size_t tensors = plan.inputs.size() + plan.outputs.size(), shared = 5 * tensors + plan.sizes.size();
   std::vector<unsigned> descriptors;
@@ -94,7 +95,7 @@ void addMemoryFacts(const KernelPlan &plan, Function &phase) {
     descriptors.push_back(shared + 10);
   for (unsigned first : descriptors) {
     bool isInput = first < 5 * plan.inputs.size();
-    // Both pointers of a descriptor are the same, but only one may claim to be the only way to the memory.
+    // Both pointers of a descriptor are equal, but only one of them may be noalias.
     phase.getArg(first)->replaceAllUsesWith(phase.getArg(first + 1));
     phase.addParamAttr(first + 1, Attribute::NoAlias);
     if (isInput)
@@ -141,7 +142,7 @@ Expected<std::unique_ptr<llvm::Module>> toLlvmModule(mlir::ModuleOp source, cons
     if (value.isDeclaration())
       continue;
     value.setLinkage(GlobalValue::InternalLinkage);
-    value.setName(plan.name + "." + value.getName()); // leaves the entries' names free
+    value.setName(plan.name + "." + value.getName()); // keeps the entries' names free
   }
   for (Function *phase : phases)
     addMemoryFacts(plan, *phase);

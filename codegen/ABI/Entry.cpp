@@ -1,4 +1,4 @@
-// Builds a kernel's C entries: the walk over the phases, and what says how large its memory is.
+// Builds a kernel's C entries: the calls of the phases one after another, and the queries for the size of its memory.
 #include "codegen/ABI/Entry.h"
 #include "codegen/ABI/EntryBuilder.h"
 #include "llvm/IR/IntrinsicsX86.h"
@@ -37,7 +37,7 @@ void EntryBuilder::build(StringRef info, const Target &target) {
   b.CreateRet(b.CreateGlobalString(info, plan.name + ".info"));
 }
 
-/// Whether 0 <= begin <= end <= items and 0 <= worker < workers.
+/// Returns whether 0 <= begin <= end <= items and 0 <= worker < workers.
 Value *EntryBuilder::inRange(Value *first, Value *last, Value *items, Value *worker, Value *workers) {
   Value *range = b.CreateAnd(b.CreateICmpSGE(first, b.getInt64(0)), b.CreateICmpSLE(first, last));
   range = b.CreateAnd(range, b.CreateICmpSLE(last, items));
@@ -70,7 +70,7 @@ Function *EntryBuilder::buildBody(size_t index) {
   for (size_t k = 0; k < plan.inputs.size(); ++k)
     if (plan.inputs[k].origin)
       addMemref(origin(state, *plan.inputs[k].origin), b.getInt64(1));
-    else if (plan.inputs[k].isLength) // its low half: processors are little-endian
+    else if (plan.inputs[k].isLength) // the low half of the word: processors are little-endian
       addMemref(b.CreateConstInBoundsGEP1_32(i64, arguments, layout.inputWord(k)), b.getInt64(1));
     else
       addTensor(layout.inputWord(k), plan.inputs[k]);
@@ -92,12 +92,12 @@ Function *EntryBuilder::buildBody(size_t index) {
   return body;
 }
 
-/// A phase computes in a state of its own, and leaves the caller's as it was: to the nearest, denormal numbers are 0,
-/// nothing traps. So no result depends on what the caller's thread has set, and no layer slows down by weights that
-/// are almost nothing.
+/// Calls a phase in its own floating-point state: round to nearest, denormal numbers are 0, no traps. Then restores the
+/// caller's state. So no result depends on the settings of the caller's thread, and very small weights slow down no
+/// layer.
 void EntryBuilder::callPhase(Function *phase, ArrayRef<Value *> values) {
-  constexpr uint32_t kMasks = 0x1f80, kFlushToZero = 0x8000, kDenormalsAreZero = 0x40; // of MXCSR
-  phase->addFnAttr(Attribute::NoInline); // its arithmetic stays between the two
+  constexpr uint32_t kMasks = 0x1f80, kFlushToZero = 0x8000, kDenormalsAreZero = 0x40; // bits of MXCSR
+  phase->addFnAttr(Attribute::NoInline); // its arithmetic must stay between the two changes of MXCSR
   phase->addFnAttr("denormal-fp-math", "preserve-sign,preserve-sign");
   Function *body = b.GetInsertBlock()->getParent();
   IRBuilder<> entry(&body->getEntryBlock(), body->getEntryBlock().begin());
@@ -109,7 +109,7 @@ void EntryBuilder::callPhase(Function *phase, ArrayRef<Value *> values) {
   b.CreateIntrinsic(Intrinsic::x86_sse_ldmxcsr, {callers});
 }
 
-/// Phase after phase, each by the caller's parallel-for where it has one.
+/// Calls the phases one after another, each through the caller's parallel-for if there is one.
 void EntryBuilder::callInTurn(Phases which, Value *arguments, Value *how, Value *state) {
   Value *parallelFor = field(exec, how, ExecParallelFor), *callerContext = field(exec, how, ExecContext);
   Value *isSerial = b.CreateIsNull(parallelFor);
@@ -134,7 +134,7 @@ void EntryBuilder::callInTurn(Phases which, Value *arguments, Value *how, Value 
   }
 }
 
-/// status NAME(args, exec); of some phases status NAME`suffix`(args, exec, prepared).
+/// status NAME(args, exec). For only some of the phases: status NAME`suffix`(args, exec, prepared).
 void EntryBuilder::buildCall(const Twine &suffix, Phases which) {
   bool hasPrepared = which != Phases::All, constAlone = which == Phases::Preparing;
   SmallVector<Type *> parameters(hasPrepared ? 3 : 2, pointer);
@@ -152,7 +152,7 @@ void EntryBuilder::buildCall(const Twine &suffix, Phases which) {
   b.CreateRet(code(Status::Ok));
 }
 
-/// i64 NAME_items(args, phase): -1 where an argument is wrong.
+/// i64 NAME_items(args, phase): returns -1 if an argument is wrong.
 void EntryBuilder::buildItems() {
   Function *items = declare("_items", i64, {pointer, i32});
   begin(items);
@@ -193,7 +193,7 @@ void EntryBuilder::buildRaw() {
   b.CreateRet(code(Status::BadPhase));
 }
 
-/// size_t NAME_workspace_bytes(args, exec): SIZE_MAX where an argument is wrong.
+/// size_t NAME_workspace_bytes(args, exec): returns SIZE_MAX if an argument is wrong.
 void EntryBuilder::buildWorkspaceBytes() {
   Function *bytes = declare("_workspace_bytes", i64, {pointer, pointer});
   begin(bytes);

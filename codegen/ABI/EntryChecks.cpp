@@ -1,11 +1,12 @@
-// What an entry refuses: sizes, tensors, workspaces and the ranges of index operands, in the order of docs/abi.md.
+// Builds the checks of an entry: sizes, tensors, workspaces and the ranges of index operands, in the order of
+// docs/abi.md.
 #include "codegen/ABI/EntryBuilder.h"
 
 using namespace llvm;
 
 namespace skewer::entry {
 
-/// status NAME.sizes(args): the struct itself, run-time sizes and all products of them.
+/// status NAME.sizes(args): checks the struct itself, the run-time sizes and all their products.
 void EntryBuilder::buildCheckSizes() {
   checkSizes = declare(".sizes", i32, {pointer}, true);
   begin(checkSizes);
@@ -16,13 +17,13 @@ void EntryBuilder::buildCheckSizes() {
   Value *version = number(arguments, 1);
   require(b.CreateICmpEQ(b.CreateAnd(version, b.getInt32(~kLayerBits)), b.getInt32(kAbiVersion)),
           Status::BadArgsVersion);
-  if (argsVersion & kLayerBits) { // 0: the caller does not say which layer it means
+  if (argsVersion & kLayerBits) { // 0: the caller does not state a layer
     Value *layer = b.CreateAnd(version, b.getInt32(kLayerBits));
     require(b.CreateOr(b.CreateIsNull(layer), b.CreateICmpEQ(layer, b.getInt32(argsVersion & kLayerBits))),
             Status::BadArgsLayer);
   }
   for (const std::string &size : plan.sizes)
-    if (auto bound = plan.boundOf(size)) // unsigned: what is below 1 is above it
+    if (auto bound = plan.boundOf(size)) // unsigned: a size below 1 becomes larger than the bound
       require(b.CreateICmpULT(b.CreateSub(sizeOf(arguments, size), b.getInt64(1)), b.getInt64(*bound)),
               Status::BadSize);
     else
@@ -35,7 +36,7 @@ void EntryBuilder::buildCheckSizes() {
   sharedBytes(arguments, overflow);
   require(b.CreateNot(overflow), Status::BadSize);
   for (unsigned k = 0; k < std::size(kOrigins); ++k) {
-    int64_t last = 0; // unsigned: what is negative is above it
+    int64_t last = 0; // unsigned: a negative origin becomes larger than this
     for (const TensorArgument &input : plan.inputs)
       last = input.origin == k ? input.range->high : last;
     require(b.CreateICmpULE(word(arguments, layout.originWord() + k, i64), b.getInt64(last)), Status::BadOrigin);
@@ -43,7 +44,7 @@ void EntryBuilder::buildCheckSizes() {
   b.CreateRet(code(Status::Ok));
 }
 
-/// i64 NAME.needed(args, workers): bytes of workspace, -1 where they exceed 63 bits. Behind `checkSizes`.
+/// i64 NAME.needed(args, workers): returns the bytes of workspace, -1 if they exceed 63 bits. Only after `checkSizes`.
 void EntryBuilder::buildNeededBytes() {
   neededBytes = declare(".needed", i64, {pointer, i32}, true);
   begin(neededBytes);
@@ -57,19 +58,20 @@ void EntryBuilder::buildNeededBytes() {
   b.CreateRet(b.CreateSelect(overflow, b.getInt64(-1), bytes));
 }
 
-/// Whether [p, p+n) and [q, q+m) share a byte.
+/// Returns whether [p, p+n) and [q, q+m) share a byte.
 Value *EntryBuilder::overlaps(Value *p, Value *n, Value *q, Value *m) {
   return b.CreateAnd(b.CreateICmpULT(p, b.CreateAdd(q, m)), b.CreateICmpULT(q, b.CreateAdd(p, n)));
 }
 
-/// i1 NAME.within(data, elements, low, span): whether low <= data[k] <= low + span for all elements, which are i32.
+/// i1 NAME.within(data, elements, low, span): returns whether low <= data[k] <= low + span for all elements, which are
+/// i32.
 void EntryBuilder::buildInRange() {
   constexpr unsigned kLanes = 8;
   auto *lanes = FixedVectorType::get(i32, kLanes);
   within = declare(".within", b.getInt1Ty(), {pointer, i64, i32, i32}, true);
   begin(within);
   Value *data = within->getArg(0), *count = within->getArg(1);
-  // Unsigned: what is below `low` is above every span.
+  // Unsigned: a value below `low` becomes larger than every span.
   auto outside = [&](Value *elements, bool isVector) {
     Value *low = within->getArg(2), *span = within->getArg(3);
     if (isVector)
@@ -98,7 +100,7 @@ void EntryBuilder::buildInRange() {
   b.CreateRet(b.CreateIsNull(b.CreateOr(wide, rest)));
 }
 
-/// What the phases of a call find in its frame.
+/// Fills the frame that the phases of a call read.
 void EntryBuilder::fillFrame(Value *arguments, Value *how, Value *state) {
   Value *overflow = b.getFalse();
   Value *workspace = field(exec, how, ExecWorkspace), *workers = field(exec, how, ExecWorkers);
@@ -115,8 +117,8 @@ void EntryBuilder::fillFrame(Value *arguments, Value *how, Value *state) {
     b.CreateStore(b.CreateTrunc(word(arguments, layout.originWord() + k, i64), i32), origin(state, k));
 }
 
-/// status NAME`suffix`(args, exec, frame): everything that can be wrong with a call; fills the frame. The order is
-/// documented in docs/abi.md. `constAlone`: other tensors are not looked at.
+/// status NAME`suffix`(args, exec, frame): checks everything that can be wrong with a call, in the order of
+/// docs/abi.md, and fills the frame. `constAlone`: ignores tensors that are not const.
 Function *EntryBuilder::buildCheck(const Twine &suffix, bool constAlone) {
   Function *check = declare(suffix, i32, {pointer, pointer, pointer}, true);
   begin(check);
@@ -146,7 +148,7 @@ Function *EntryBuilder::buildCheck(const Twine &suffix, bool constAlone) {
     Value *start = word(arguments, index, i64), *bytes = evaluate(bytesOfTensor(*tensor), arguments);
     Value *withWorkspace = overlaps(start, bytes, address, needed);
     shared = b.CreateOr(shared, b.CreateAnd(b.CreateNot(isUnused), withWorkspace));
-    // What is written shares memory with nothing that stands before it.
+    // An output must not share memory with any tensor before it.
     for (size_t k = 0; k < plan.outputs.size() && !constAlone; ++k)
       if (index < layout.outputWord(k))
         shared = b.CreateOr(shared, overlaps(start, bytes, word(arguments, layout.outputWord(k), i64),
@@ -165,7 +167,7 @@ Function *EntryBuilder::buildCheck(const Twine &suffix, bool constAlone) {
         return end.name.empty() ? b.getInt64(end.fixed) : extentOf(arguments, end.name);
       };
       first = end(tensor.range->ends[0]), last = end(tensor.range->ends[1]);
-      hasValues = b.CreateICmpSLE(first, last); // at some lengths there may be none
+      hasValues = b.CreateICmpSLE(first, last); // at some lengths the range may be empty
     }
     Value *span = b.CreateTrunc(b.CreateSub(last, first), i32);
     Value *good = b.CreateCall(within, {word(arguments, layout.inputWord(input), pointer), elements,

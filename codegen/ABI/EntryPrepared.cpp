@@ -1,4 +1,5 @@
-// Entries of a kernel with `const` operands: what is made of those alone is made once, in memory of the caller's.
+// Builds the entries of a kernel with `const` operands. They compute once, into memory of the caller, the results that
+// depend on those operands alone.
 #include "codegen/ABI/EntryBuilder.h"
 
 using namespace llvm;

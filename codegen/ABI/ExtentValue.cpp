@@ -1,4 +1,4 @@
-// Names of extents are parsed as index expressions; LengthPolynomial writes none but sums and products.
+// Parses the names of extents as index expressions. LengthPolynomial writes only sums and products.
 #include "codegen/ABI/ExtentValue.h"
 #include "dialect/Subscript/Expr.h"
 

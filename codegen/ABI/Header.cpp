@@ -1,4 +1,4 @@
-// The C header of a kernel: stands alone, and beside the headers of other kernels.
+// Writes the C header of a kernel. It compiles alone, and together with the headers of other kernels.
 #include "codegen/ABI/Cuda.h"
 #include "codegen/ABI/Dispatch.h"
 #include "codegen/ABI/Emit.h"
@@ -21,7 +21,7 @@ const char *elementInC(ElementType type) {
                                     : "skewer_half";
 }
 
-/// ", elements 0..31"
+/// Returns ", every element within 0..31"; empty without a range.
 std::string rangeInWords(const TensorArgument &tensor) {
   return tensor.range ? ", every element within " + textOf(*tensor.range) : "";
 }
@@ -74,7 +74,7 @@ static inline const char *skewer_status_text(skewer_status status) {
 )";
 }
 
-/// What all kernels' headers of one ABI version have in common, word for word.
+/// Writes the part that is the same, word for word, in all kernels' headers of one ABI version.
 void writeShared(raw_ostream &out) {
   out << "#ifndef SKEWER_ABI_VERSION\n#define SKEWER_ABI_VERSION " << kAbiVersion << "\n"
       << R"(
@@ -160,7 +160,7 @@ void writeArguments(raw_ostream &out, const KernelPlan &plan, const ArgumentLayo
   out << "  args.q0 = 0;\n  args.k0 = 0;\n  args.head0 = 0;\n  return args;\n}\n";
 }
 
-/// Of a kernel with `const` operands.
+/// Writes the additional entries of a kernel with `const` operands.
 void writePreparedEntries(raw_ostream &out, const KernelPlan &plan, const ArgumentLayout &layout) {
   const std::string &name = plan.name;
   std::string operands;
@@ -202,7 +202,7 @@ void writeEntries(raw_ostream &out, const KernelPlan &plan, const ArgumentLayout
   if (!variants.empty())
     out << "\n   Phases, items and workspace are those of the processor that is chosen.";
   for (auto [index, phase] : enumerate(variants.empty() ? ArrayRef<Phase>(plan.phases) : ArrayRef<Phase>())) {
-    std::string title; // a comment must not end early
+    std::string title; // the title must not end the comment
     for (char c : phase.title)
       title += isPrint(c) && c != '*' && c != '/' ? c : ' ';
     out << "\n     phase " << index << ": " << title << ", " << textOf(phase.items) << " items";

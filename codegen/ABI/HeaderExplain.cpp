@@ -1,4 +1,5 @@
-// NAME_explain(): a status as a sentence with the argument, what was expected and what was found, in C99 and C++.
+// Writes NAME_explain(), which explains a status in a sentence: the argument, the expected and the found value. C99 and
+// C++.
 #include "codegen/ABI/HeaderExplain.h"
 #include "codegen/ABI/Emit.h"
 #include "llvm/ADT/StringExtras.h"
@@ -136,7 +137,7 @@ static inline void skewer_explain_exec(skewer_text *text, skewer_status status, 
 )";
 }
 
-/// An extent in C: "4", or an expression of sizes, "(2*args->N - 1)".
+/// Returns an extent in C: "4", or an expression of sizes, "(2*args->N - 1)".
 static std::string inC(const Extent &known, const KernelPlan &plan, const ArgumentLayout &layout) {
   if (known.name.empty())
     return std::to_string(known.fixed);
@@ -153,7 +154,7 @@ static std::string inC(const Extent &known, const KernelPlan &plan, const Argume
   return text + ")";
 }
 
-/// The tensor's bytes in C, where sizes are in order.
+/// Returns the tensor's bytes in C; correct if the sizes are valid.
 static std::string bytesInC(const TensorArgument &tensor, const KernelPlan &plan, const ArgumentLayout &layout) {
   std::string text = "SKEWER_CAST(uint64_t, " + std::to_string(fixedBytes(tensor));
   for (const Extent &extent : tensor.shape)

@@ -19,11 +19,11 @@ struct JitKernel::Implementation {
   std::vector<bool> isOrigin; // of each input
   int32_t (*entry)(const void *args, const void *exec) = nullptr;
   uint64_t (*workspaceBytes)(const void *args, const void *exec) = nullptr;
-  int32_t (*prepare)(const void *args, const void *exec, void *prepared) = nullptr; // where it has const operands
+  int32_t (*prepare)(const void *args, const void *exec, void *prepared) = nullptr; // with const operands only
   int32_t (*prepared)(const void *args, const void *exec, const void *prepared) = nullptr;
-  uint64_t (*cudaWorkspaceBytes)(const void *args) = nullptr; // where it is for GPUs
+  uint64_t (*cudaWorkspaceBytes)(const void *args) = nullptr; // for GPUs only
 
-  /// The argument struct: the two 32-bit fields in the first word, then a word each.
+  /// Returns the argument struct: the two 32-bit fields in the first word, then one word for each field.
   std::vector<uint64_t> arguments() const {
     std::vector<uint64_t> words(layout.words(), 0);
     words[0] = uint64_t(layout.bytes()) | uint64_t(kAbiVersion) << 32;
@@ -59,7 +59,7 @@ Error addLauncher(orc::LLJIT &jit) {
 Expected<std::unique_ptr<JitKernel>> JitKernel::create(std::unique_ptr<llvm::Module> module,
                                                        std::unique_ptr<LLVMContext> context, const KernelPlan &plan,
                                                        const Target &target) {
-  // Made here only for its checks: the same target, refused with the same words as for an object file.
+  // Made only for its checks: a target is refused here with the same message as for an object file.
   if (auto machine = createTargetMachine(target); !machine)
     return machine.takeError();
   return load(std::move(module), std::move(context), plan, target, "");

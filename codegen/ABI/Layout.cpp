@@ -1,4 +1,4 @@
-// Names, order and checks of a kernel's argument struct.
+// Computes names, order and checks of a kernel's argument struct.
 #include "codegen/ABI/Layout.h"
 #include "codegen/ABI/Status.h"
 #include "codegen/ABI/TakenNames.h"
@@ -21,7 +21,7 @@ Error problem(const KernelPlan &plan, const Twine &what) {
   return createStringError(inconvertibleErrorCode(), "kernel '" + Twine(plan.name) + "': " + what);
 }
 
-/// Names of operands stand in texts of the header and the manifest.
+/// Returns whether a name may be part of the texts of the header and the manifest, where operands' names appear.
 bool isText(StringRef name) {
   return json::isUTF8(name) &&
          none_of(name, [](unsigned char c) { return c < 32 || c == 127 || c == '"' || c == '\\'; });
@@ -69,7 +69,7 @@ ArgumentLayout layoutOf(const KernelPlan &plan) {
   StringSet<> used;
   for (const char *field : {"size", "version", "q0", "k0", "head0"})
     used.insert(field);
-  // A result without a name of its own is `out`, which no input may take from it.
+  // A result without a name is called `out`. No input may have this name then.
   auto isUnnamed = [](const TensorArgument &output) { return output.name.empty() || output.name == "output"; };
   if (any_of(plan.outputs, isUnnamed))
     used.insert("out");
@@ -80,7 +80,7 @@ ArgumentLayout layoutOf(const KernelPlan &plan) {
     if (result.empty() || isDigit(result.front()))
       result = "tensor" + result;
     while (isTakenField(result) || used.contains(result))
-      // A leading or double underscore cannot be cured from behind.
+      // A suffix cannot repair a leading or a double underscore.
       result = (StringRef(result).starts_with("_") || StringRef(result).contains("__"))
                    ? "x" + join(split(result, '_'), "")
                    : result + (StringRef(result).ends_with("_") ? "2" : "_");
@@ -90,7 +90,7 @@ ArgumentLayout layoutOf(const KernelPlan &plan) {
   ArgumentLayout layout;
   for (const TensorArgument &input : plan.inputs) {
     layout.inputs.push_back(input.origin     ? kOrigins[*input.origin]
-                            : input.isLength ? std::string() // that of the size
+                            : input.isLength ? std::string() // a length uses the field of its size
                                              : fieldName(input.name));
     layout.origins += !input.isTensor();
   }

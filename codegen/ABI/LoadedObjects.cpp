@@ -1,4 +1,4 @@
-// Linking in memory.
+// Links object files in memory.
 #include "codegen/ABI/LoadedObjects.h"
 #include "codegen/ABI/Launcher.h"
 #include "codegen/ABI/TargetMachine.h"
@@ -16,8 +16,8 @@ struct LoadedObjects::Implementation {
 LoadedObjects::LoadedObjects() : implementation(std::make_unique<Implementation>()) {}
 LoadedObjects::~LoadedObjects() = default;
 
-/// Whether the bytes are a whole relocatable object for this kind of machine. The linker trusts the tables of what it
-/// is given.
+/// Checks that the bytes are a complete relocatable object for this kind of machine, because the linker trusts the
+/// tables in its input.
 static Error check(StringRef bytes) {
   auto bad = [](const Twine &text) { return createStringError(inconvertibleErrorCode(), text); };
   auto file = object::ObjectFile::createELFObjectFile(MemoryBufferRef(bytes, "kernel.o"));
@@ -41,7 +41,7 @@ Expected<std::unique_ptr<LoadedObjects>> LoadedObjects::load(ArrayRef<StringRef>
   auto jit = orc::LLJITBuilder().setJITTargetMachineBuilder(std::move(machine)).create();
   if (!jit)
     return jit.takeError();
-  // What is wrong comes back from lookup; a library prints nothing of it.
+  // lookup returns the errors. A library must not print them.
   Error reported = Error::success();
   (void)!reported;
   (*jit)->getExecutionSession().setErrorReporter(
@@ -55,7 +55,7 @@ Expected<std::unique_ptr<LoadedObjects>> LoadedObjects::load(ArrayRef<StringRef>
     failed = joinErrors(std::move(failed), (*jit)->addObjectFile(MemoryBuffer::getMemBufferCopy(bytes, "kernel.o")));
   if (!failed)
     if (auto entry = (*jit)->lookup(kernel); !entry) {
-      // Of a kernel for GPUs alone there is the other entry.
+      // A kernel for GPUs alone has only the other entry.
       if (auto cuda = (*jit)->lookup(kernel + "_cuda"); cuda)
         consumeError(entry.takeError());
       else

@@ -1,4 +1,4 @@
-// The manifest: what a program that did not see the spec needs to know of a kernel, as JSON.
+// Writes the manifest: everything that a program without the spec needs to know about a kernel, as JSON.
 #include "codegen/ABI/Emit.h"
 #include "codegen/ABI/Layout.h"
 #include "llvm/ADT/StringExtras.h"
@@ -40,7 +40,7 @@ json::Object describe(const SizeExpression &size) {
       {"fixed", size.fixed}, {"scaled", size.scaled}, {"factors", json::Array(size.factors)}, {"text", textOf(size)}};
 }
 
-/// What does not depend on what the kernel is compiled for.
+/// Describes the parts that do not depend on the kernel's target.
 json::Object describeSignature(const KernelPlan &plan, StringRef specHash) {
   ArgumentLayout layout = layoutOf(plan);
   json::Array inputs, outputs, sizes, origins;
@@ -72,7 +72,7 @@ json::Object describeSignature(const KernelPlan &plan, StringRef specHash) {
 std::string textOf(json::Object manifest) {
   std::string text;
   raw_string_ostream stream(text);
-  stream << formatv("{0:2}", json::Value(std::move(manifest))) << '\n'; // keys come out sorted
+  stream << formatv("{0:2}", json::Value(std::move(manifest))) << '\n'; // keys are sorted
   return text;
 }
 

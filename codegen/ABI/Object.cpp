@@ -1,4 +1,4 @@
-// LLVM's optimisation and code generation, to the bytes of an object file or an assembly listing.
+// Runs LLVM's optimisation and code generation: returns the bytes of an object file or an assembly listing.
 #include "codegen/ABI/Emit.h"
 #include "codegen/ABI/TargetMachine.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
@@ -18,7 +18,8 @@ Triple targetTriple() { return Triple(sys::getProcessTriple()); }
 
 TargetOptions targetOptions() {
   TargetOptions options;
-  // Fused only where the IR says `fma` or `contract`: the lowering decides, the same on every target.
+  // Fuse only where the IR has `fma` or `contract`. So the lowering decides, and the result is the same on every
+  // target.
   options.AllowFPOpFusion = FPOpFusion::Standard;
   options.FunctionSections = true;
   options.DataSections = true;
@@ -42,7 +43,7 @@ Expected<std::unique_ptr<TargetMachine>> createTargetMachine(const Target &targe
   const llvm::Target *backEnd = TargetRegistry::lookupTarget(triple, message);
   if (!backEnd)
     return createStringError(inconvertibleErrorCode(), "target '" + target.name + "': " + message);
-  // LLVM only warns about a processor it does not know, and then makes code for the oldest one.
+  // For an unknown processor LLVM only warns, and then generates code for the oldest one.
   std::unique_ptr<MCSubtargetInfo> subtarget(backEnd->createMCSubtargetInfo(triple, "", ""));
   if (!subtarget || (!target.cpu.empty() && !subtarget->isCPUStringValid(target.cpu)))
     return createStringError(inconvertibleErrorCode(), "target '" + target.name + "': the code generator for " +
@@ -55,9 +56,9 @@ Expected<std::unique_ptr<TargetMachine>> createTargetMachine(const Target &targe
   return machine;
 }
 
-// Passes of LLVM's default pipeline that find nothing in kernels, or nothing that shows in a kernel's time, and take a
-// fifth of the pipeline's: tiles are vectors and straight-line code when they are emitted, and there is nothing to
-// propagate between functions. Names are those of the classes.
+// Passes of LLVM's default pipeline that find nothing in kernels, or do not change a kernel's time. They take a fifth
+// of the pipeline's time. Tiles are already vectors and straight-line code when they are emitted, and there is nothing
+// to propagate between functions. The names are class names.
 static constexpr StringLiteral kIdlePasses[] = {"LoopLoadEliminationPass",    "LoopFullUnrollPass", "IPSCCPPass",
                                                 "CalledValuePropagationPass", "SLPVectorizerPass",  "VectorCombinePass",
                                                 "LoopIdiomRecognizePass"};
@@ -70,7 +71,7 @@ Error optimize(llvm::Module &module, const Target &target) {
   tuning.LoopVectorization = false;
   tuning.LoopInterleaving = false;
   tuning.SLPVectorization = false;
-  tuning.LoopUnrolling = false; // but for the loops that attn-unroll-small-loops has marked
+  tuning.LoopUnrolling = false; // except for the loops that attn-unroll-small-loops has marked
   PassInstrumentationCallbacks callbacks;
   callbacks.registerShouldRunOptionalPassCallback(
       [](StringRef pass, Any) { return !llvm::is_contained(kIdlePasses, pass); });
@@ -88,9 +89,10 @@ Error optimize(llvm::Module &module, const Target &target) {
   return Error::success();
 }
 
-/// What a program can ask of any object: how to unwind each function, so that backtraces and exceptions pass through it;
-/// and that it keeps to what control-flow enforcement (CET) demands, which an object without the notes turns off for the
-/// whole program. The instructions stay what they are, but for an endbr64 where a function can be reached by a pointer.
+/// Adds the notes that programs expect of any object. Unwind tables let backtraces and exceptions pass through each
+/// function. A note says that the object satisfies control-flow enforcement (CET); one object without it turns CET off
+/// for the whole program. The instructions do not change, except for an endbr64 where a function can be reached by a
+/// pointer.
 static void addNotes(llvm::Module &module) {
   for (Function &function : module)
     if (!function.isDeclaration())

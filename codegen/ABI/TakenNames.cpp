@@ -1,4 +1,5 @@
-// Taken names: keywords, ours, and those of C's headers and libraries.
+// The names that a kernel or a field must not have: keywords, Skewer's own names, and names of C's headers and
+// libraries.
 #include "codegen/ABI/TakenNames.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -10,7 +11,7 @@ namespace {
 
 #include "codegen/ABI/LibraryNames.inc"
 
-// Words that cannot name a field or a function in C99 or C++20, and what is a macro without any header.
+// Words that cannot name a field or a function in C99 or C++20, and predefined macros.
 const char kWords[] =
     "alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class "
     "compl concept const consteval constexpr constinit const_cast continue co_await co_return co_yield decltype "
@@ -20,7 +21,7 @@ const char kWords[] =
     "struct switch template this thread_local throw true try typedef typeid typename typeof union unsigned using "
     "virtual void volatile wchar_t while xor xor_eq linux unix NULL main ";
 
-// The types that a kernel's header uses: in C++ no member of a struct that uses them can be called so.
+// The types in a kernel's header. In C++, a struct that uses them cannot have a member of that name.
 const char kTypes[] = "size_t ptrdiff_t int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t intptr_t uintptr_t";
 
 class Words {
@@ -39,13 +40,13 @@ private:
 
 bool isWord(StringRef name) {
   static const Words words(kWords);
-  // Names with two underscores, or an underscore first, belong to the implementation.
+  // Names with a double underscore or a leading underscore are reserved for the implementation.
   return words.contains(name) || name.starts_with("_") || name.contains("__");
 }
 
 bool isMacro(StringRef name) {
   static const Words macros(kMacros);
-  // <inttypes.h> has these by the hundred: PRId64, SCNuFAST16, …
+  // <inttypes.h> defines hundreds of these: PRId64, SCNuFAST16, …
   return macros.contains(name) || name.starts_with("PRI") || name.starts_with("SCN");
 }
 
@@ -76,7 +77,7 @@ std::string whyNoKernel(StringRef name) {
 }
 
 std::vector<std::string> declaredNames(StringRef kernel) {
-  // Those of all kernels, of kernels with `const` operands, and of kernels for GPUs.
+  // Suffixes of all kernels, of kernels with `const` operands, and of kernels for GPUs.
   const char *const kSuffixes[] = {"", "_args", "_args_init", "_raw", "_phases", "_items", "_workspace_bytes", "_info",
                                    "_status_text", "_explain", "_prepared_bytes", "_prepare", "_prepared", "_cuda",
                                    "_cuda_workspace_bytes", "_cuda_prepare", "_cuda_unload", "_cuda_prepared_bytes",

@@ -1,4 +1,4 @@
-// Chooses the tile by what the assembler says of it.
+// Chooses the tile by ptxas's report on it.
 #include "codegen/GPU/Build.h"
 #include "codegen/GPU/Ptx.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -10,7 +10,7 @@ using namespace mlir;
 using namespace skewer;
 using namespace skewer::gpu;
 
-/// PTX and, with `ptxas`, the cubin of a module, which is used up.
+/// Makes the PTX and, with `ptxas`, the cubin of a module. Consumes the module.
 static llvm::Error makeCode(ModuleOp module, llvm::StringRef ptxas, GpuCode &code) {
   auto ptx = ptxOf(module, code.target);
   if (!ptx)
@@ -26,8 +26,8 @@ static llvm::Error makeCode(ModuleOp module, llvm::StringRef ptxas, GpuCode &cod
   return llvm::Error::success();
 }
 
-/// ptxas spills a few registers where another block fits onto a multiprocessor then. Told that one block is enough, it
-/// does not. False where it had all registers that there are.
+/// Tells ptxas that one block for each multiprocessor is enough. Without this, ptxas spills a few registers if another
+/// block then fits onto a multiprocessor. Returns false if the kernels already had all registers that there are.
 static bool preferRegisters(ModuleOp module, const Resources &resources) {
   bool some = false;
   module.walk([&](LLVM::LLVMFuncOp function) {
@@ -44,7 +44,7 @@ llvm::Expected<std::optional<GpuCode>> skewer::gpu::buildFor(const GpuTarget &ta
                                                              LowerWithRank lower) {
   int64_t leastShared = 0, leastSpilled = 0, candidates = 1;
   std::string name;
-  // Behind the last candidate, where registers were spilled, it goes by rows.
+  // After the last candidate, if registers were spilled, it tries the schedule by rows.
   for (int64_t rank = 0; rank < candidates + (leastSpilled ? 1 : 0); ++rank) {
     OwningOpRef<ModuleOp> module = lower(rank < candidates ? rank : -1);
     if (!module)
@@ -60,7 +60,7 @@ llvm::Expected<std::optional<GpuCode>> skewer::gpu::buildFor(const GpuTarget &ta
     int64_t shared = 0;
     for (const GpuLaunch &launch : program->launches) {
       shared = std::max(shared, launch.sharedBytes);
-      // With every run-time size 1; the launcher looks at what they are.
+      // With every run-time size 1; the launcher checks the actual sizes.
       if (int64_t blocks = launch.blocks.fixed + launch.blocks.scaled; blocks > INT32_MAX)
         return llvm::createStringError(llvm::inconvertibleErrorCode(),
                                        "kernel '" + launch.kernel + "' needs " + llvm::Twine(blocks) +

@@ -17,7 +17,7 @@ Expected<std::string> skewer::gpu::disassemble(StringRef cubin, StringRef cuobjd
   auto file = TemporaryFile::create("cubin", cubin);
   if (!file)
     return file.takeError();
-  // It starts nvdisasm by name.
+  // cuobjdump starts nvdisasm by name.
   std::string path = "PATH=" + sys::path::parent_path(cuobjdump).str() + ":";
   if (auto inherited = sys::Process::GetEnv("PATH"))
     path += *inherited;

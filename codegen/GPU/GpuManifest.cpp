@@ -1,4 +1,4 @@
-// What a kernel's manifest says of its code for GPUs.
+// Adds the code for GPUs to a kernel's manifest.
 #include "codegen/GPU/Build.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
@@ -46,7 +46,7 @@ std::string skewer::gpu::addGpuTargets(StringRef manifest, ArrayRef<GpuCode> cod
     targets.push_back(std::move(entry));
   }
   auto parsed = json::parse(manifest);
-  if (!parsed) { // it has just been written
+  if (!parsed) { // cannot fail: the text has just been written
     consumeError(parsed.takeError());
     return manifest.str();
   }

@@ -1,10 +1,10 @@
-// The NVIDIA GPUs that code is made for.
+// The NVIDIA GPUs that code can be made for.
 #include "codegen/GPU/GpuTarget.h"
 #include "passes/Schedule/GpuMachine.h"
 
 using namespace skewer::gpu;
 
-/// PTX versions: the first that knows the target (PTX ISA, release notes), at least 8.0.
+/// Returns the first PTX version that knows the target (PTX ISA, release notes), at least 8.0.
 static llvm::StringRef featuresOf(llvm::StringRef name) {
   return name.starts_with("sm_10") ? "+ptx86" : name.starts_with("sm_12") ? "+ptx87" : "+ptx80";
 }

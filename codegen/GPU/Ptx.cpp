@@ -1,4 +1,4 @@
-// From a GPU module of the NVVM dialect to PTX text.
+// Compiles a GPU module of the NVVM dialect to PTX text.
 #include "codegen/GPU/Ptx.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
@@ -17,7 +17,7 @@ using namespace mlir;
 
 bool skewer::gpu::needsWholeWarp(const llvm::CallBase &call) {
   if (call.isInlineAsm())
-    return true; // whatever it does
+    return true; // assume the worst: its text is not examined
   const llvm::Function *callee = call.getCalledFunction();
   llvm::StringRef name = callee ? callee->getName() : "";
   return name.consume_front("llvm.nvvm.") &&
@@ -25,7 +25,8 @@ bool skewer::gpu::needsWholeWarp(const llvm::CallBase &call) {
                       [&](llvm::StringRef kind) { return name.starts_with(kind); });
 }
 
-/// LLVM knows it of most of them; mma is to it a function of numbers, which may be sunk to where its result is used.
+/// Marks the calls that need a whole warp as convergent. LLVM knows most of them to be convergent, but it treats mma as
+/// a function of numbers, which it may sink to the use of its result.
 static void markConvergent(llvm::Module &module) {
   for (llvm::Function &function : module)
     for (llvm::Instruction &instruction : llvm::instructions(function))
@@ -45,8 +46,8 @@ void skewer::gpu::registerGpuTarget(DialectRegistry &registry) {
 
 llvm::Expected<std::string> skewer::gpu::ptxOf(ModuleOp module, const GpuTarget &target,
                                                llvm::function_ref<void(llvm::Module &)> optimized) {
-  // MLIR links CUDA's library of functions, of which nothing is used, and calls it an error where there is none.
-  // Pointed to no toolkit it does without: a quarter of the time that the PTX of a small kernel takes.
+  // MLIR links CUDA's library of functions, although kernels use none of them, and reports an error if there is no
+  // library. With no toolkit path it skips the link, which takes a quarter of the time for the PTX of a small kernel.
   ScopedDiagnosticHandler handler(module.getContext(), [](Diagnostic &diagnostic) {
     return success(llvm::StringRef(diagnostic.str()).starts_with("CUDA path: "));
   });
@@ -56,7 +57,7 @@ llvm::Expected<std::string> skewer::gpu::ptxOf(ModuleOp module, const GpuTarget 
   attach.features = target.features;
   attach.optLevel = 3;
   manager.addPass(createGpuNVVMAttachTarget(attach));
-  // What the pass gpu-module-to-binary does, with a look at LLVM's IR.
+  // This does the same as the pass gpu-module-to-binary, but also passes LLVM's IR to `optimized`.
   mlir::gpu::TargetOptions options(/*toolkitPath=*/"/dev/null", {}, {}, {}, mlir::gpu::CompilationTarget::Assembly, {},
                                    markConvergent, {}, optimized);
   if (failed(manager.run(module)) || failed(mlir::gpu::transformGpuModulesToBinaries(module, nullptr, options)))
@@ -65,7 +66,7 @@ llvm::Expected<std::string> skewer::gpu::ptxOf(ModuleOp module, const GpuTarget 
   for (auto result : module.getOps<mlir::gpu::BinaryOp>())
     for (Attribute object : result.getObjects())
       if (auto text = dyn_cast<mlir::gpu::ObjectAttr>(object))
-        // MLIR ends the text with a null byte, for drivers that load it as it is.
+        // MLIR ends the text with a null byte, for drivers that load it directly.
         return text.getObject().getValue().rtrim('\0').str();
   return llvm::createStringError(llvm::inconvertibleErrorCode(),
                                  "target '" + target.name + "': the code generator left no PTX");

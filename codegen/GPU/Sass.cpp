@@ -1,4 +1,4 @@
-// Finds the main loop of a kernel in the text of cuobjdump.
+// Finds the main loop of a kernel in the output of cuobjdump.
 #include "codegen/GPU/Sass.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
@@ -50,14 +50,14 @@ namespace {
 struct SassInstruction {
   uint64_t address = 0;
   StringRef opcode;
-  bool conditional = false, ends = false; // ends: nothing follows
-  bool guarded = false;                   // by a predicate: not every lane may run it
+  bool conditional = false, ends = false; // ends: control does not reach the next instruction
+  bool guarded = false;                   // by a predicate: some lanes may not run it
   std::optional<uint64_t> target;
-  size_t jump = SIZE_MAX;    // number of the target
-  size_t meeting = SIZE_MAX; // of BSSY: where lanes that part from here on meet again
+  size_t jump = SIZE_MAX;    // index of the target instruction
+  size_t meeting = SIZE_MAX; // for BSSY: where lanes that diverge after it meet again
 };
 
-/// "        /*0e50*/              @!P3 BRA 0x26b0 ;       /* 0x… */"
+/// Parses "        /*0e50*/              @!P3 BRA 0x26b0 ;       /* 0x… */".
 std::optional<SassInstruction> parse(StringRef line) {
   line = line.trim();
   if (!line.consume_front("/*"))
@@ -67,7 +67,7 @@ std::optional<SassInstruction> parse(StringRef line) {
   rest = rest.split(';').first.trim();
   if (rest.empty() || digits.getAsInteger(16, result.address))
     return std::nullopt;
-  if (rest.starts_with("{")) // pairs that issue together on old GPUs
+  if (rest.starts_with("{")) // old GPUs issue such pairs together
     rest = rest.drop_front().ltrim();
   if (rest.starts_with("@")) {
     result.conditional = !rest.starts_with("@PT ") && !rest.starts_with("@UPT ");
@@ -76,7 +76,7 @@ std::optional<SassInstruction> parse(StringRef line) {
   }
   result.opcode = rest.split(' ').first;
   StringRef base = result.opcode.split('.').first;
-  // ptxas writes a jump that is far as CALL.REL.NOINC, without coming back.
+  // ptxas writes a far jump as CALL.REL.NOINC, which does not return.
   if (base == "BRA" || base == "CALL" || base == "BSSY") {
     size_t place = rest.rfind("0x");
     uint64_t target;
@@ -84,8 +84,7 @@ std::optional<SassInstruction> parse(StringRef line) {
       result.target = target;
     if (base == "BSSY")
       return result;
-    // "BRA P0, 0x…" has its condition as an operand.
-    // "BRA.DIV ~URZ, 0x…" leaves the way only where lanes have parted.
+    // "BRA P0, 0x…" has its condition as an operand. "BRA.DIV ~URZ, 0x…" jumps only if lanes have diverged.
     StringRef operands = rest.split(' ').second.ltrim();
     result.conditional |= operands.starts_with("~") || operands.starts_with("P") || operands.starts_with("!P") ||
                           operands.starts_with("U") || operands.starts_with("!U");
@@ -117,7 +116,7 @@ std::vector<SassInstruction> instructionsOf(StringRef sass, StringRef kernel) {
   return result;
 }
 
-/// The fewest instructions that lead from `first` to `last`, both among them; empty where none do.
+/// Returns the shortest sequence of instructions from `first` to `last`, including both; empty if there is none.
 std::vector<size_t> shortestWay(const std::vector<SassInstruction> &code, size_t first, size_t last) {
   std::vector<size_t> before(code.size(), SIZE_MAX), queue{first};
   before[first] = first;
@@ -143,7 +142,7 @@ std::vector<size_t> shortestWay(const std::vector<SassInstruction> &code, size_t
 
 bool exponentiates(const SassInstruction &one) { return kindOf(one.opcode) == InstructionKind::Exponential; }
 
-/// The way from `begin` to the first exponential of code[begin, end], on to the last, and to `exit`.
+/// Returns the way from `begin` to the first exponential of code[begin, end], on to the last one, and to `exit`.
 std::optional<MainLoop> wayByExponentials(const std::vector<SassInstruction> &code, size_t begin, size_t end,
                                           llvm::function_ref<size_t(size_t from)> exit) {
   size_t from = code.size(), to = from;
@@ -165,7 +164,7 @@ std::optional<MainLoop> wayByExponentials(const std::vector<SassInstruction> &co
   return result;
 }
 
-/// The way through a kernel that has no loop, and out.
+/// Returns the way through a kernel without a loop, to its exit.
 std::optional<MainLoop> wayThrough(const std::vector<SassInstruction> &code) {
   auto exit = [&](size_t from) {
     for (size_t k = from; k < code.size(); ++k)
@@ -179,7 +178,8 @@ std::optional<MainLoop> wayThrough(const std::vector<SassInstruction> &code) {
   return kernel;
 }
 
-/// Of a loop that can leave its exponentials out, as where a tile is skipped: the way that does not.
+/// Handles a loop that may omit its exponentials, for example where a tile is skipped: returns the way that computes
+/// them.
 std::optional<MainLoop> loopThatSkips(const std::vector<SassInstruction> &code) {
   std::optional<MainLoop> best;
   for (size_t latch = 0; latch < code.size(); ++latch)
@@ -200,7 +200,7 @@ std::vector<std::string> skewer::gpu::whereLanesParted(StringRef sass, StringRef
     return kindOf(opcode) == InstructionKind::Matrix || is_contained({"SHFL", "LDSM", "VOTE", "BAR", "WARPSYNC"}, base);
   };
   std::set<size_t> found;
-  /// All that is reached from `first` without coming to `meeting`.
+  /// Visits everything that can be reached from `first` without passing `meeting`.
   auto walk = [&](size_t first, size_t meeting, llvm::function_ref<void(size_t)> visit) {
     std::vector<bool> known(code.size() + 1);
     std::vector<size_t> queue{first};
@@ -224,7 +224,7 @@ std::vector<std::string> skewer::gpu::whereLanesParted(StringRef sass, StringRef
   for (auto [number, instruction] : enumerate(code)) {
     if (instruction.guarded && isOfWarp(instruction.opcode))
       found.insert(number);
-    if (instruction.guarded && instruction.opcode == "EXIT") // the other lanes go on by themselves
+    if (instruction.guarded && instruction.opcode == "EXIT") // the other lanes continue alone
       addAll(number + 1, code.size());
     size_t meeting = instruction.meeting;
     if (meeting >= code.size())
@@ -248,13 +248,13 @@ std::optional<MainLoop> skewer::gpu::mainLoopOf(StringRef sass, StringRef kernel
   std::optional<MainLoop> best;
   for (size_t latch = 0; latch < code.size(); ++latch) {
     size_t header = code[latch].jump;
-    if (header > latch) // forwards, or no jump at all
+    if (header > latch) // a forward jump, or no jump
       continue;
     std::vector<size_t> way = shortestWay(code, header, latch);
     MainLoop loop;
     for (size_t at : way)
       ++loop.counts[size_t(kindOf(code[at].opcode))];
-    // The loop with the most exponentials; of one inside another that has them all, the inner one.
+    // Choose the loop with the most exponentials. If an inner loop has all of them, choose the inner one.
     int64_t exponentials = loop.of(InstructionKind::Exponential);
     if (exponentials == 0)
       continue;

@@ -1,4 +1,4 @@
-// From the operations of a level 1 function to nodes.
+// Builds nodes from the operations of a level 1 function.
 #include "codegen/Reference/Builder.h"
 #include "codegen/Reference/EinsumNode.h"
 #include "codegen/Reference/ElementNodes.h"
@@ -22,7 +22,7 @@ std::map<std::string, int64_t> sizesOf(DictionaryAttr attribute) {
   if (attribute)
     for (NamedAttribute entry : attribute)
       if (auto size = dyn_cast<IntegerAttr>(entry.getValue()))
-        if (size.getInt() >= 0) // a run-time size is found elsewhere
+        if (size.getInt() >= 0) // other code finds run-time sizes
           sizes[entry.getName().str()] = size.getInt();
   return sizes;
 }
@@ -37,8 +37,8 @@ bool isMinusInfinity(Value tensor) {
   return matchPattern(tensor, m_Constant(&number)) && number.getValue().isInfinity() && number.getValue().isNegative();
 }
 
-/// Whether scores are -inf where a condition on values chose it, `scores if a[j] > 0 else -inf`: that hides keys. An
-/// operand that holds -inf is a number like others.
+/// Returns whether a condition on values chose -inf for some scores, `scores if a[j] > 0 else -inf`: this hides keys.
+/// An -inf in an operand is a number like any other.
 bool choosesMinusInfinity(Value scores, unsigned depth = 0) {
   constexpr unsigned kDeepest = 32;
   Operation *op = depth < kDeepest ? scores.getDefiningOp() : nullptr;
@@ -78,7 +78,7 @@ std::optional<std::vector<int64_t>> NodeBuilder::shapeOf(Value value) {
   return shape;
 }
 
-/// The unit roundoff of the type that an operation's result has; 0 if the operation rounds nothing.
+/// Returns the unit roundoff of the type of an operation's result; 0 if the operation rounds nothing.
 static double unitOf(Operation *op) {
   auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType());
   auto einsum = dyn_cast<attn::EinsumOp>(op);
@@ -153,7 +153,7 @@ std::vector<Node *> NodeBuilder::build(func::FuncOp function, std::vector<Tensor
     known[op.getResult(0)] = node;
     node->roundings.unit = unitOf(&op);
     node->roundings.stream = nodes.size();
-    // What is asked for more than once is computed once.
+    // Elements that are needed more than once are computed once.
     bool contraction = isa<attn::EinsumOp, attn::ExtremumOp>(op), onlyReturned = true;
     for (Operation *user : op.getUsers()) {
       onlyReturned &= isa<func::ReturnOp>(user);
@@ -195,7 +195,7 @@ Node *NodeBuilder::build(Operation *op) {
 IndexSources NodeBuilder::sourcesOf(Operation *op) {
   IndexSources sources;
   auto names = op->getAttrOfType<ArrayAttr>("index_names");
-  size_t first = op->getNumOperands() - (names ? names.size() : 0); // they are the last operands
+  size_t first = op->getNumOperands() - (names ? names.size() : 0); // index operands are the last operands
   for (size_t k = 0; names && k < names.size(); ++k)
     if (auto source = indices.find(op->getOperand(first + k)); source != indices.end())
       sources[cast<StringAttr>(names[k]).str()] = source->second;
@@ -229,7 +229,7 @@ Node *NodeBuilder::einsum(Operation *op, StringRef text, ValueRange inputs, Dict
     shapes.push_back(operands.back()->shape);
   }
   auto sizes = sizesOf(sizesAttribute);
-  // An axis that no operand has alone or in a product takes its size from the result.
+  // An axis that no operand has, alone or in a product, gets its size from the result.
   auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType());
   for (size_t d = 0; type && d < spec.result.size() && d < static_cast<size_t>(type.getRank()); ++d) {
     const std::vector<std::string> &axes = spec.result[d].axes;
@@ -262,7 +262,7 @@ Node *NodeBuilder::einsum(Operation *op, StringRef text, ValueRange inputs, Dict
   return own(std::make_unique<EinsumNode>(std::move(reading), std::move(operands), moves, titleOf(op), failure));
 }
 
-/// The axes of one tensor, read as a spec whose result and only operand they are.
+/// Parses the axes of one tensor as a spec in which they are the only operand and the result.
 static bool readAxes(StringRef axes, const std::vector<int64_t> &shape, DictionaryAttr sizesAttribute, Spec &spec,
                      std::map<std::string, int64_t> &sizes, std::string &error) {
   if (!parseSpec(std::string_view(axes), spec, error, /*compact=*/false))
@@ -332,7 +332,7 @@ Node *NodeBuilder::position(attn::PositionOp op) {
       !parseSpec(std::string_view(op.getAxes()), axes, error, /*compact=*/false))
     return fail(op, error);
   addSizesOfReads(expression, sources, read);
-  // A run-time dimension is as long as what is read along it.
+  // A run-time dimension has the size of the axis that is read along it.
   std::optional<std::vector<int64_t>> shape;
   auto type = dyn_cast<RankedTensorType>(op.getResult().getType());
   if (type && !type.hasStaticShape() && static_cast<size_t>(type.getRank()) == axes.operands[0].size()) {
@@ -432,7 +432,7 @@ Node *NodeBuilder::movement(Operation *op) {
   Node *input = known.lookup(op->getOperand(0));
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
   std::vector<int64_t> shape(type.getShape().begin(), type.getShape().end());
-  auto whole = [&](size_t result, size_t operand) { // a run-time size that passes unchanged
+  auto whole = [&](size_t result, size_t operand) { // for a run-time size that passes unchanged
     if (ShapedType::isDynamic(shape[result]) && operand < input->shape.size())
       shape[result] = input->shape[operand];
   };

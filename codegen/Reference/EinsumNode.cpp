@@ -5,7 +5,7 @@
 
 namespace skewer::reference {
 
-/// So many products of a line are taken together where the roundings of their sum are looked at.
+/// The number of products of a line that are added at once when the roundings of their sum are tracked.
 static constexpr int64_t kBlock = 16;
 
 EinsumNode::EinsumNode(Reading read, std::vector<Node *> inputs, bool moves, std::string title, Failure &failure)
@@ -17,7 +17,7 @@ EinsumNode::EinsumNode(Reading read, std::vector<Node *> inputs, bool moves, std
         order.push_back(k);
         mayBeAbsent |= absents;
       }
-  roundsItself = operands.size() == 1 && reading.kept == reading.names.size(); // an element is moved
+  roundsItself = operands.size() == 1 && reading.kept == reading.names.size(); // the node only moves an element
   guardIsOuter = true;
   for (const Expression::Node &node : reading.guard.nodes)
     if (node.operation == Expression::Operation::Axis && node.value >= static_cast<int64_t>(reading.kept))
@@ -27,11 +27,11 @@ EinsumNode::EinsumNode(Reading read, std::vector<Node *> inputs, bool moves, std
     planInner();
 }
 
-/// Decides how a dot product of two lines reads them: in place where the elements of a line are neighbours in memory,
-/// else from a copy.
+/// Decides how a dot product of two lines reads them: in place if the elements of a line are neighbours in memory, else
+/// from a copy.
 void EinsumNode::planInner() {
   size_t inner = reading.names.size() - 1;
-  constexpr int64_t kShortest = 8; // of a shorter line the search for its copy would cost more than the copy saves
+  constexpr int64_t kShortest = 8; // for a shorter line, finding its copy costs more than it saves
   hasFast = true;
   inners.resize(operands.size());
   for (size_t k = 0; k < operands.size() && hasFast; ++k) {
@@ -45,8 +45,8 @@ void EinsumNode::planInner() {
       own.stride += step * own.steps.back();
     }
     own.isPacked = !hasLine || own.stride < 0 || own.stride > 1;
-    // What is computed is computed along all of the line, also where the other factor is absent: there it may be read
-    // outside of what it is made of.
+    // A packed line is computed at all of its elements, also where the other factor is absent. There, the computation
+    // might read outside its own operands.
     hasFast &= !own.isPacked || (reading.sizes[inner] >= kShortest && (hasLine || !mayBeAbsent));
   }
 }
@@ -59,7 +59,7 @@ void EinsumNode::forget() {
 
 const double *PackedLines::line(Node &operand, const int64_t *start, const std::vector<int64_t> &steps,
                                 int64_t length) {
-  constexpr int64_t kKeptElements = int64_t(1) << 24; // 128 MiB, then all are dropped
+  constexpr int64_t kKeptElements = int64_t(1) << 24; // 128 MiB; beyond this, all are dropped
   int64_t key = operand.flat(start);
   if (auto found = lines.find(key); found != lines.end())
     return found->second.get();
@@ -99,7 +99,7 @@ double EinsumNode::element(size_t operand, const int64_t *axes) {
   return node.at(index);
 }
 
-/// One run along the last contracted axis where both factors are lines; false if a line leaves its operand.
+/// Adds the products along the last contracted axis if both factors are lines; false if a line leaves its operand.
 bool EinsumNode::fast(int64_t *axes, double &sum, bool &any) {
   size_t inner = reading.names.size() - 1;
   int64_t length = reading.sizes[inner];
@@ -119,7 +119,7 @@ bool EinsumNode::fast(int64_t *axes, double &sum, bool &any) {
   }
   lines[0] = lineOf(0, starts[0]);
   lines[1] = lineOf(1, starts[1]);
-  lines[0] = lineOf(0, starts[0]); // computing the second line may have pushed the first one out of its memory
+  lines[0] = lineOf(0, starts[0]); // computing the second line may have dropped the first one
   int64_t strideA = inners[0].isPacked ? 1 : inners[0].stride, strideB = inners[1].isPacked ? 1 : inners[1].stride;
   const double *a = lines[0], *b = lines[1];
   if (mayBeAbsent) {
@@ -164,7 +164,7 @@ bool EinsumNode::guarded(const int64_t *axes) {
   return holds != 0;
 }
 
-/// The same, factor by factor; an absent factor ends its product before the others are read.
+/// Does the same factor by factor. An absent factor ends its product before the other factors are read.
 void EinsumNode::slow(int64_t *axes, double &sum, bool &any) {
   bool contracts = reading.kept < reading.names.size();
   size_t inner = reading.names.size() - 1;
@@ -192,7 +192,7 @@ void EinsumNode::slow(int64_t *axes, double &sum, bool &any) {
   }
 }
 
-/// The next point of the axes [first, end), the last one moving first, like an odometer; false behind the last point.
+/// Moves to the next point of the axes [first, end), the last axis first, like an odometer; false after the last point.
 template <typename Sizes> static bool nextPoint(int64_t *axes, const Sizes &sizes, size_t first, size_t end) {
   for (size_t k = end; k > first; --k) {
     if (++axes[k - 1] < sizes[k - 1])
@@ -219,13 +219,13 @@ double EinsumNode::compute(const int64_t *index) {
   while (!failure.any()) {
     if (!hasFast || !fast(axes, sum, any))
       slow(axes, sum, any);
-    // The last contracted axis is gone through by then.
+    // The last contracted axis has already been traversed.
     if (!nextPoint(axes, reading.sizes, first, count > first ? count - 1 : first))
       break;
   }
   if (roundings)
     sum += roundings.ofSum(partialSums, flat(index));
-  // Where every product lost a factor to a mask, the sum is as absent as they are.
+  // If every product lost a factor to a mask, the sum is absent too.
   return any || !mayBeAbsent ? sum : absent();
 }
 

@@ -113,7 +113,7 @@ double PointwiseNode::compute(const int64_t *index) {
     bool goneA = isAbsent(a), goneB = inputs.size() > 1 && isAbsent(b);
     switch (function) {
     case Function::Multiply:
-    case Function::Divide: // a weight of nothing stays one, whatever it is scaled by
+    case Function::Divide: // an absent element stays absent, whatever scales it
       if (goneA || (goneB && function == Function::Multiply))
         return absent();
       break;
@@ -149,7 +149,7 @@ double PointwiseNode::compute(const int64_t *index) {
     return a * b;
   case Function::Divide:
     return a / b;
-  case Function::Maximum: // a NaN wins
+  case Function::Maximum: // a NaN is the result
     return std::isnan(a) || std::isnan(b) ? std::nan("") : std::max(a, b);
   case Function::Minimum:
     return std::isnan(a) || std::isnan(b) ? std::nan("") : std::min(a, b);
@@ -181,7 +181,7 @@ double PointwiseNode::compute(const int64_t *index) {
     return std::floor(a);
   case Function::Ceil:
     return std::ceil(a);
-  case Function::Round: // halves to the even number
+  case Function::Round: // halves round to the even number
     return std::nearbyint(a);
   case Function::Power:
     return std::pow(a, b);

@@ -1,4 +1,4 @@
-// The judge's own index expressions: recursive descent in, values out.
+// The reference's own index expressions: parses them by recursive descent, and evaluates them.
 #include "codegen/Reference/IndexText.h"
 #include <algorithm>
 #include <cctype>
@@ -204,7 +204,7 @@ private:
         return fail("an integer does not fit 64 bits"), false;
     return at > begin || (fail("an integer is missing in a table"), false);
   }
-  /// After the bracket of [5 x 64, 4, 3..0][row].
+  /// Parses a table after its bracket: [5 x 64, 4, 3..0][row].
   int table() {
     std::vector<int64_t> values;
     do {

@@ -1,4 +1,4 @@
-// The judge's own reading of einsum texts and of their sizes.
+// The reference's own parser of einsum texts, and the solution for their axis sizes.
 #include "codegen/Reference/IndexText.h"
 #include <algorithm>
 #include <cctype>
@@ -10,7 +10,7 @@ bool isLetter(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c 
 bool isWord(char c) { return isLetter(c) || std::isdigit(static_cast<unsigned char>(c)); }
 bool isSpace(char c) { return std::isspace(static_cast<unsigned char>(c)); }
 
-/// "iy ix": names and nothing else, none of them an operator.
+/// Returns whether the text consists only of names, such as "iy ix", none of them an operator.
 bool onlyNames(std::string_view text, std::vector<std::string> &names) {
   for (size_t at = 0; at < text.size();) {
     if (isSpace(text[at])) {
@@ -77,7 +77,7 @@ bool parseDimensions(std::string_view text, SpecDimensions &dimensions, std::str
   return true;
 }
 
-/// "bhid,bhjd->bhij": words that stand alone everywhere are rows of one-letter axes.
+/// "bhid,bhjd->bhij": if every operand and the result are a single word, the words are split into one-letter axes.
 void splitLetters(std::vector<SpecDimensions *> lists, std::string_view text) {
   bool several = false;
   for (SpecDimensions *list : lists) {

@@ -1,4 +1,4 @@
-// The interpreter: a function as nodes, a row as one element after the other.
+// Interprets a function as nodes, and computes a row element by element.
 #include "codegen/Reference/Builder.h"
 
 namespace skewer::reference {
@@ -64,7 +64,7 @@ std::optional<std::vector<double>> Interpreter::row(const std::vector<int64_t> &
     index[expected] = n;
     values.push_back(present(node.at(index)));
     if (self.failure.any()) {
-      // It stays broken: what was remembered on the way may hold what came of the error.
+      // The interpreter stays broken, because remembered elements may depend on the error.
       self.broken = self.failure.message;
       return fail(self.broken);
     }

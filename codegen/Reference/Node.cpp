@@ -1,4 +1,4 @@
-// Elements that are remembered, and elements that were given.
+// Nodes that remember their elements, and nodes with given elements.
 #include "codegen/Reference/Node.h"
 #include <algorithm>
 
@@ -6,7 +6,7 @@ namespace skewer::reference {
 
 namespace {
 constexpr int64_t kDenseElements = int64_t(1) << 22; // 32 MiB: one array
-constexpr int64_t kKeptElements = int64_t(1) << 24;  // 128 MiB of rows, then all are dropped
+constexpr int64_t kKeptElements = int64_t(1) << 24;  // 128 MiB of rows; beyond this, all are dropped
 } // namespace
 
 std::string printIndex(const int64_t *index, size_t rank) {
@@ -44,8 +44,8 @@ double Node::remembered(const int64_t *index) {
   }
   if (bitsOf(*element) != kUnknownBits)
     return *element;
-  // The computation may ask this node for other elements only through other nodes, never for itself: no cycles. The
-  // place stays valid, as nothing but this function drops rows.
+  // The computation reads other elements of this node only through other nodes, and never this element, because there
+  // are no cycles. The place stays valid, because only this function drops rows.
   double value = computed(index);
   *element = value;
   return value;

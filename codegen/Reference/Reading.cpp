@@ -1,4 +1,4 @@
-// How operands' indices follow from a result's index.
+// Computes operands' indices from a result's index.
 #include "codegen/Reference/EinsumNode.h"
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-// Drawing roundings.
+// Draws roundings.
 #include "codegen/Reference/Rounding.h"
 #include <algorithm>
 #include <cmath>
@@ -20,7 +20,7 @@ double NodeRoundings::draw(int64_t element, uint64_t purpose) const {
 
 double NodeRoundings::round(double value, int64_t element) const {
   int exponent;
-  double steps = std::frexp(value, &exponent) / unit; // whole if the type has the number
+  double steps = std::frexp(value, &exponent) / unit; // an integer if the type holds the number exactly
   if (!std::isfinite(value) || steps == std::rint(steps))
     return value;
   return value * (1 + kRoundingDeviation * unit * draw(element));
@@ -33,10 +33,10 @@ void PartialSums::endChain() {
 }
 
 void PartialSums::add(double sum, double squares, int64_t count) {
-  constexpr int64_t kChain = 256; // passes/Analysis/Summation.h
+  constexpr int64_t kChain = 256; // as in passes/Analysis/Summation.h
   if (inChain >= kChain)
     endChain();
-  // From here to there by a straight line, and by a random walk that returns to it.
+  // The partial sums go from `from` to `to` along a straight line, plus a random walk that returns to the line.
   double from = chain, to = chain + sum, n = static_cast<double>(count);
   all += n * ((from * from + from * to + to * to) / 3 + squares / 6) + (to * to - from * from) / 2;
   chain = to;

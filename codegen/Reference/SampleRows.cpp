@@ -1,4 +1,4 @@
-// Which rows to check.
+// Chooses the rows to check.
 #include "codegen/Reference/Reference.h"
 #include <random>
 #include <set>
@@ -32,7 +32,7 @@ std::vector<std::vector<int64_t>> sampleRows(const std::vector<int64_t> &shape, 
     if (static_cast<int64_t>(rows.size()) < limit && taken.insert(row).second)
       rows.push_back(std::move(row));
   };
-  // Corners, those of the last dimensions first: that is where positions have their ends.
+  // Corners first, beginning with the corners of the last dimensions, because positions have their ends there.
   for (uint64_t corner = 0; corner < (uint64_t(1) << std::min<size_t>(rank, 16)); ++corner) {
     std::vector<int64_t> row(rank);
     for (size_t d = 0; d < rank; ++d)

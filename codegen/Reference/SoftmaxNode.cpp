@@ -1,4 +1,4 @@
-// Softmax rows, and their logarithmic sums.
+// Softmax rows, and the logarithms of their sums.
 #include "codegen/Reference/EinsumNode.h"
 #include <algorithm>
 #include <cmath>
@@ -13,8 +13,8 @@ SoftmaxNode::SoftmaxNode(Reading read, Node *input, size_t dimension, bool leave
   roundsItself = true;
 }
 
-/// Adds up exponentials of differences from the largest one. A difference is rounded, and so is what it is multiplied
-/// by where exponentials are powers of two: both grow with it.
+/// Adds the exponentials of the differences from the largest value. The difference is rounded, and also the factor that
+/// it is multiplied by where exponentials are powers of two. Both errors grow with the difference.
 static double sumOfExponentials(std::vector<double> &values, double largest, const NodeRoundings &roundings,
                                 int64_t firstElement) {
   double sum = 0;
@@ -65,7 +65,7 @@ const double *SoftmaxNode::row(const int64_t *index) {
     weights[n] = score;
     largest = std::max(largest, score);
   }
-  if (largest == -INFINITY) // every key is hidden, or of weight 0; a NaN comes through
+  if (largest == -INFINITY) // every key is hidden or has weight 0; a NaN passes through
     largest = 0;
   double sum = sumOfExponentials(weights, largest, roundings, key);
   for (size_t n = 0; n < weights.size(); ++n) {
@@ -101,9 +101,9 @@ double LogSumExpNode::compute(const int64_t *index) {
   double largest = -INFINITY;
   for (double value : values)
     largest = std::max(largest, value);
-  if (largest == -INFINITY) // nothing is visible, or nothing counts; a NaN comes through below
+  if (largest == -INFINITY) // every key is hidden or has weight 0; a NaN passes through below
     largest = 0;
-  if (largest == INFINITY) // of the difference of two infinities there is no sum
+  if (largest == INFINITY) // the difference of two infinities has no value
     return largest;
   return largest + std::log(sumOfExponentials(values, largest, roundings, flat(index)));
 }

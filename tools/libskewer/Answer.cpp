@@ -1,4 +1,4 @@
-// Answers, and how C reads them.
+// Answers, and the C functions that read them.
 #include "tools/libskewer/Answer.h"
 #include <new>
 

@@ -1,4 +1,4 @@
-// What a call of the library came to: everything that a user of the C API can ask for afterwards.
+// The outcome of a library call: everything that a user of the C API can query afterwards.
 #pragma once
 #include "tools/libskewer/skewer.h"
 #include "tools/skewer/Messages.h"
@@ -11,6 +11,6 @@ struct skewer_answer {
   std::vector<skewer::language::Diagnostic> diagnostics;
   std::vector<skewer::driver::OutputFile> files;
 
-  /// The answer of a call that says and prints what `call` does, in this thread; `call` returns the status.
+  /// Runs `call` in this thread and returns an answer with its messages and its output. `call` returns the status.
   static skewer_answer *of(llvm::function_ref<int32_t(skewer_answer &)> call);
 };

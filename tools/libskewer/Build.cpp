@@ -1,4 +1,4 @@
-// Which library this is.
+// Identifies this build of the library.
 #include "tools/libskewer/skewer.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringExtras.h"
@@ -8,7 +8,7 @@
 uint32_t skewer_library_api_version() { return SKEWER_LIBRARY_API_VERSION; }
 const char *skewer_library_version() { return SKEWER_VERSION; }
 
-/// The linker's build-id in the notes of the shared object that holds this function: a hash over its contents.
+/// Finds the linker's build-id in the notes of the shared object that contains this function: a hash over its contents.
 static int findBuildId(dl_phdr_info *object, size_t, void *result) {
   auto here = reinterpret_cast<uintptr_t>(&skewer_library_api_version);
   llvm::ArrayRef<ElfW(Phdr)> headers(object->dlpi_phdr, object->dlpi_phnum);

@@ -1,4 +1,4 @@
-// The float64 reference of a layer, and results beside it: what `skewer run` judges by.
+// Computes the float64 reference of a layer, and compares results with it by the rules of `skewer run`.
 #include "tools/libskewer/Judge.h"
 #include "codegen/Reference/Reference.h"
 #include "tools/skewer/Check.h"
@@ -19,20 +19,20 @@ ExitCode wrong(const std::string &text) {
   return kWrong;
 }
 
-/// A kernel that is judged, with its operands in float64.
+/// A kernel under comparison, with its operands in float64.
 struct Judged {
   std::unique_ptr<Compilation> compilation;
-  std::optional<Kernel> kernel; // of the operands' lengths
+  std::optional<Kernel> kernel; // for the operands' lengths
   Operands operands;
   KernelPlan signature;
 };
 
-/// Says of which shape a tensor must be, and is.
+/// Reports the expected and the found shape of a tensor.
 ExitCode wrongShape(const TensorArgument &argument, llvm::ArrayRef<int64_t> found) {
   return wrong(fmt::format("'{}': expected shape {}, found {}", argument.name, textOf(argument.shape), textOf(found)));
 }
 
-/// The run-time sizes that the tensors' shapes say, beside those of the request.
+/// Adds the run-time sizes in the tensors' shapes to the sizes of the request.
 ExitCode findSizes(const KernelPlan &plan, const std::vector<skewer_tensor> &tensors,
                    std::map<std::string, int64_t> &sizes) {
   size_t next = 0;

@@ -1,4 +1,4 @@
-// Kernels in this process, and threads for them.
+// Loads kernels into this process, and provides threads for them.
 #include "codegen/ABI/LoadedObjects.h"
 #include "codegen/Runtime/skewer_cuda.h"
 #include "tools/libskewer/Answer.h"

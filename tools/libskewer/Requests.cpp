@@ -1,4 +1,4 @@
-// The compiler's entries: a request becomes the options of a command, the command's words become an answer.
+// The compiler's entries: turn a request into the options of a command, and the command's messages into an answer.
 #include "codegen/GPU/Assemble.h"
 #include "codegen/GPU/GpuTarget.h"
 #include "tools/libskewer/Answer.h"
@@ -14,7 +14,7 @@ static_assert(int(kDone) == SKEWER_ANSWER_DONE && int(kWrong) == SKEWER_ANSWER_W
                   int(kUsage) == SKEWER_ANSWER_USAGE,
               "the commands' exit codes are the library's statuses");
 
-/// The texts of an array of C strings; nothing after a message where one is null.
+/// Returns the texts of an array of C strings; nothing after a message if one is null.
 static std::optional<std::vector<std::string>> textsOf(const char *const *texts, size_t count, const char *what) {
   std::vector<std::string> all;
   for (size_t k = 0; k < count; ++k) {
@@ -32,7 +32,7 @@ static int32_t badRequest(const std::string &text) {
   return SKEWER_ANSWER_BAD_REQUEST;
 }
 
-/// The options that a request says, or the status that says why there are none.
+/// Fills the options from a request. Returns the status that says why this failed, if it did.
 static int32_t fill(const skewer_request *request, Options &options) {
   if (!request)
     return badRequest("a null pointer");
@@ -66,7 +66,7 @@ static int32_t fill(const skewer_request *request, Options &options) {
   return readKinds(kinds, options.emit) ? int32_t(SKEWER_ANSWER_DONE) : int32_t(kUsage);
 }
 
-/// Whether a target is a GPU and nobody here can assemble for it.
+/// Returns whether a target is a GPU and no ptxas is found to assemble its code.
 static bool wantsPtxAlone(const Options &options) {
   llvm::SmallVector<llvm::StringRef> names;
   llvm::StringRef(options.target).split(names, ',');
@@ -123,7 +123,7 @@ skewer_answer *skewer_schemes(const char *name, int32_t json) {
   });
 }
 
-/// The tensors of an array; nothing after a message where a pointer is null.
+/// Returns the tensors of an array; nothing after a message if a pointer is null.
 static std::optional<std::vector<skewer_tensor>> tensorsOf(const skewer_tensor *tensors, size_t count) {
   std::vector<skewer_tensor> all;
   for (size_t k = 0; k < count; ++k) {

@@ -1,4 +1,4 @@
-// Checking and loading of plugins.
+// Checks and loads plugins.
 #include "tools/plugins/PluginFile.h"
 #include "mlir/Tools/Plugins/DialectPlugin.h"
 #include "mlir/Tools/Plugins/PassPlugin.h"
@@ -24,7 +24,7 @@ bool exports(const object::ELFObjectFileBase &file, StringRef name) {
   });
 }
 
-/// The bytes of a constant that the object exports, up to its 0; nothing where there is none of the name.
+/// Returns the bytes of a constant that the object exports, up to its 0; nothing if there is none of that name.
 Expected<std::optional<std::string>> textOfSymbol(const object::ELFObjectFileBase &file, StringRef name) {
   for (object::ELFSymbolRef symbol : file.getDynamicSymbolIterators()) {
     Expected<StringRef> found = symbol.getName();

@@ -1,4 +1,4 @@
-// Registers, blocks and constants of a kernel; what single operations do is said by their families.
+// Decodes registers, blocks and constants of a kernel. The families of operations decode single operations.
 #include "codegen/GPU/Interpreter/Program.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -32,7 +32,7 @@ Slots Decoder::slots(Value value) {
 
 uint64_t Decoder::addressOf(LLVM::GlobalOp global) {
   if (global.getAddrSpace() == 3)
-    return 0; // the block's shared memory begins here
+    return 0; // the block's shared memory begins at 0
   auto found = globals.find(global);
   if (found != globals.end())
     return found->second;
@@ -53,7 +53,7 @@ uint64_t Decoder::addressOf(LLVM::GlobalOp global) {
   return globals[global] = address;
 }
 
-/// A constant's scalars as register contents.
+/// Decodes a constant's scalars as register contents.
 static bool decodeConstant(Decoder &decoder, LLVM::ConstantOp op) {
   Slots to = decoder.slots(op.getResult());
   auto put = [&](unsigned place, Attribute attribute) {

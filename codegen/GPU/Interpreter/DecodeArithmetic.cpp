@@ -1,4 +1,4 @@
-// Arithmetic of the LLVM dialect, lane by lane and element by element.
+// Decodes arithmetic of the LLVM dialect, lane by lane and element by element.
 #include "codegen/GPU/Interpreter/Numbers.h"
 #include "codegen/GPU/Interpreter/Program.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -15,7 +15,7 @@ int64_t extend(uint64_t value, unsigned bits) {
   return bits >= 64 ? int64_t(value) : int64_t(value << (64 - bits)) >> (64 - bits);
 }
 
-/// A number of a float type as the bits of a register, and back. Arithmetic is in f32 or f64.
+/// Converts a number of a float type to the bits of a register, and back. Arithmetic is in f32 or f64.
 struct Format {
   unsigned bits;
   bool brain;
@@ -41,7 +41,7 @@ Format formatOf(Type type) {
   return {element.getIntOrFloatBitWidth(), element.isBF16()};
 }
 
-/// f(operands of one lane…) for each element of the result.
+/// Runs f(operands of one lane…) for each element of the result.
 template <typename F> void elementwise(Decoder &decoder, Operation &op, Step &step, F f) {
   SmallVector<Slots> in;
   for (Value operand : op.getOperands())
@@ -73,7 +73,8 @@ template <typename F> void signedIntegers(Decoder &decoder, Operation &op, Step 
 /// Returns an f32 as an instruction with .ftz reads and writes it.
 double flushed(double x) { return std::fabs(x) < 0x1p-126 ? std::copysign(0, x) : x; }
 
-/// Computes in double. For two f32 operands, the sum, product and quotient round to the same f32 as the operation itself.
+/// Computes in double. For two f32 operands, the sum, product and quotient round to the same f32 as the operation
+/// itself would.
 template <typename F> void floats(Decoder &decoder, Operation &op, Step &step, F f) {
   Format from = formatOf(op.getOperand(0).getType()), to = formatOf(op.getResult(0).getType());
   unsigned count = op.getNumOperands();
@@ -116,8 +117,8 @@ bool compare(LLVM::ICmpPredicate predicate, uint64_t a, uint64_t b, unsigned bit
   }
   return false;
 }
-/// For which outcomes a predicate holds, as bits: equal, greater, less, unordered. `ord` is the last of those that need
-/// an order; `ueq` to `une` are the same with "or unordered".
+/// Returns whether the predicate holds. Its outcomes are bits: equal, greater, less, unordered. `ord` is the last of
+/// the predicates that need an order; `ueq` to `une` are the same predicates with "or unordered".
 bool compare(LLVM::FCmpPredicate predicate, double a, double b) {
   unsigned number = unsigned(predicate), ordered = unsigned(LLVM::FCmpPredicate::ord);
   unsigned holds = predicate == LLVM::FCmpPredicate::uno     ? 8
@@ -128,7 +129,7 @@ bool compare(LLVM::FCmpPredicate predicate, double a, double b) {
   return holds & outcome;
 }
 
-/// Values taken apart and put together; registers are copied.
+/// Decodes operations that extract and insert parts of values, by copying registers.
 bool decodeParts(Decoder &decoder, Operation &op, Step &step) {
   auto copy = [&](SmallVector<std::pair<unsigned, unsigned>> moves) {
     step.run = [moves = std::move(moves)](Warp &warp) {
@@ -204,7 +205,7 @@ bool decodeParts(Decoder &decoder, Operation &op, Step &step) {
   return false;
 }
 
-/// Functions of single numbers that the hardware has.
+/// Decodes functions of single numbers that the hardware has.
 bool decodeFunctions(Decoder &decoder, Operation &op, Step &step) {
   auto function = [&](auto f) {
     floats(decoder, op, step, f);
@@ -219,7 +220,7 @@ bool decodeFunctions(Decoder &decoder, Operation &op, Step &step) {
         return call.getIntrin() == "llvm.nvvm.lg2.approx.f" &&
                function([](double a, double, double) { return std::log2(a); });
       })
-      .Case([&](NVVM::RcpApproxFtzF32Op) { // numbers below 2^-126 are 0, before and behind
+      .Case([&](NVVM::RcpApproxFtzF32Op) { // numbers below 2^-126 become 0, in the operand and the result
         return function([](double a, double, double) {
           auto flushed = [](double x) { return std::abs(x) < 0x1p-126 ? std::copysign(0.0, x) : x; };
           return flushed(1 / flushed(a));
@@ -235,7 +236,7 @@ bool decodeFunctions(Decoder &decoder, Operation &op, Step &step) {
       .Default([](Operation *) { return false; });
 }
 
-/// From one type of numbers to another.
+/// Decodes conversions between types of numbers.
 bool decodeConversions(Decoder &decoder, Operation &op, Step &step) {
   unsigned bits = op.getNumOperands() ? decoder.slots(op.getOperand(0)).bits : 0;
   return llvm::TypeSwitch<Operation *, bool>(&op)
@@ -251,7 +252,7 @@ bool decodeConversions(Decoder &decoder, Operation &op, Step &step) {
       .Case<LLVM::SIToFPOp>([&](auto) {
         Format to = formatOf(op.getResult(0).getType());
         elementwise(decoder, op, step, [=](const Operands &x, unsigned lane) {
-          // Straight to f32: by way of double a large number would be rounded twice.
+          // Directly to f32: through double, a large number would be rounded twice.
           int64_t value = extend((*x[0])[lane], bits);
           return to.bits == 32 ? skewer::gpu::bitsOf(float(value)) : to.write(double(value));
         });
@@ -294,8 +295,8 @@ bool skewer::gpu::decodeArithmetic(Decoder &decoder, Operation &op, Step &step) 
                           SIGNED(SMinOp, std::min(a, b)) SIGNED(SMaxOp, std::max(a, b))
                               SIGNED(AShrOp, a >> std::min<int64_t>(b, 63)) FLOATS(FAddOp, a + b) FLOATS(FSubOp, a - b)
                                   FLOATS(FMulOp, a * b) FLOATS(FDivOp, a / b) FLOATS(FNegOp, -a)
-              // The product of two f32 is exact in double; its sum is rounded twice, which differs from fma in the last
-              // place of one case in 2^29.
+              // The product of two f32 is exact in double. The sum with it is rounded twice, so it differs from fma in
+              // the last place in one case of 2^29.
               FLOATS(FMAOp, std::fma(a, b, c)) FLOATS(MaxNumOp, std::fmax(a, b)) FLOATS(MinNumOp, std::fmin(a, b))
                   FLOATS(MaximumOp, std::isnan(a) || std::isnan(b) ? NAN : std::fmax(a, b)) FLOATS(Exp2Op, std::exp2(a))
                       FLOATS(FAbsOp, std::fabs(a)) FLOATS(FPExtOp, a) FLOATS(FPTruncOp, a)

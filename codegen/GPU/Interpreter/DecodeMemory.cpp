@@ -1,5 +1,5 @@
-// Addresses, loads and stores, cp.async. Semantics of cp.async: PTX ISA, "Data Movement and Conversion Instructions:
-// Non-bulk copy".
+// Decodes addresses, loads and stores, and cp.async. Semantics of cp.async: PTX ISA,
+// "Data Movement and Conversion Instructions: Non-bulk copy".
 #include "codegen/GPU/Interpreter/Program.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -23,7 +23,7 @@ int64_t bytesOf(Type type) {
 }
 
 bool decodeAddress(Decoder &decoder, LLVM::GEPOp op, Step &step) {
-  // One index into elements, a second one into an array.
+  // The first index counts elements, the second one is into an array.
   SmallVector<int64_t> sizes{bytesOf(op.getElemType())};
   auto indices = op.getIndices();
   if (indices.size() > 2)
@@ -59,7 +59,7 @@ bool decodeAddress(Decoder &decoder, LLVM::GEPOp op, Step &step) {
   return true;
 }
 
-/// The whole access, which may be of a vector, must be aligned to its size (PTX ISA, "Addresses as Operands").
+/// Checks that the whole access, also of a vector, is aligned to its size (PTX ISA, "Addresses as Operands").
 bool aligned(Warp &warp, uint64_t address, unsigned bytes, unsigned lane) {
   if (address % bytes == 0)
     return true;
@@ -96,7 +96,7 @@ template <bool isStore> void decodeAccess(Decoder &decoder, Value pointer, Value
   };
 }
 
-/// Of `size` bytes the first `cpSize` come from memory and the others are zero.
+/// Decodes cp.async: of `size` bytes, the first `cpSize` come from memory and the others are zero.
 void decodeCopy(Decoder &decoder, NVVM::CpAsyncOp op, Step &step) {
   Slots to = decoder.slots(op.getDst()), from = decoder.slots(op.getSrc());
   unsigned size = op.getSize();
@@ -145,7 +145,7 @@ bool skewer::gpu::decodeMemory(Decoder &decoder, Operation &op, Step &step) {
   }
   if (isa<NVVM::CpAsyncCommitGroupOp>(op)) {
     step.run = [](Warp &warp) {
-      // Groups are each thread's own: lanes that part here count them differently from then on.
+      // Each thread has its own groups: after lanes diverge here, they count the groups differently.
       warp.needAllLanes("cp.async.commit_group");
       warp.groups.push_back(std::move(warp.open));
       warp.open.clear();
@@ -155,7 +155,8 @@ bool skewer::gpu::decodeMemory(Decoder &decoder, Operation &op, Step &step) {
   if (auto wait = dyn_cast<NVVM::CpAsyncWaitGroupOp>(op)) {
     size_t pending = wait.getN();
     step.run = [pending](Warp &warp) {
-      // Only the lanes that wait see their copies done; a warp that is not whole would wait for some of them.
+      // Only the lanes that wait know that their copies are done. A partial warp would wait only for some of the
+      // copies.
       warp.needAllLanes("cp.async.wait_group");
       while (warp.groups.size() > pending) {
         for (const AsyncCopy &copy : warp.groups.front())

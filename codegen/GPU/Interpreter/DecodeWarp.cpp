@@ -1,5 +1,6 @@
-// What lanes do together: mma.sync, ldmatrix, shuffles, votes, barriers, and where they are. Fragment layouts: PTX ISA,
-// "Warp Level Matrix Instructions", figures of mma.m16n8k16 and mma.m16n8k8 and of ldmatrix.
+// Decodes the operations that lanes do together (mma.sync, ldmatrix, shuffles, votes, barriers) and the lanes' own
+// positions. Fragment layouts: PTX ISA, "Warp Level Matrix Instructions", figures of mma.m16n8k16 and mma.m16n8k8 and
+// of ldmatrix.
 #include "codegen/GPU/Interpreter/Numbers.h"
 #include "codegen/GPU/Interpreter/Program.h"
 #include "codegen/GPU/Interpreter/TensorCore.h"
@@ -14,7 +15,7 @@ namespace {
 
 enum class Multiplicand { F16, BF16, TF32 };
 
-/// The elements of an operand's registers in one lane, lowest first: two a register, or one of tf32.
+/// Unpacks the elements of an operand's registers in one lane, lowest first: two for each register, or one of tf32.
 void unpack(const Warp &warp, const SmallVector<Slots> &operand, unsigned lane, Multiplicand type, float *to) {
   for (const Slots &part : operand)
     for (unsigned k = 0; k < part.count; ++k) {
@@ -28,7 +29,7 @@ void unpack(const Warp &warp, const SmallVector<Slots> &operand, unsigned lane, 
     }
 }
 
-/// D[16×8] = A[16×K]·B[K×8] + C, K = 16 of f16 or bf16, 8 of tf32.
+/// Decodes D[16×8] = A[16×K]·B[K×8] + C, where K is 16 for f16 and bf16, and 8 for tf32.
 bool decodeMultiply(Decoder &decoder, NVVM::MmaOp op, Step &step) {
   auto shape = op.getShapeAttr();
   auto type = op.getMultiplicandAPtxType();
@@ -53,7 +54,7 @@ bool decodeMultiply(Decoder &decoder, NVVM::MmaOp op, Step &step) {
   SmallVector<Slots> a = slotsOf(op.getOperandA()), b = slotsOf(op.getOperandB()), c = slotsOf(op.getOperandC());
   Slots d = decoder.slots(op.getResult());
   if (c.size() != 4 || d.count != 4 || d.bits != 32)
-    return false; // accumulators of f16
+    return false; // f16 accumulators
   unsigned depth = unsigned(shape.getK());
   unsigned atOnce = multiplicand == Multiplicand::TF32 ? kProductsAtOnce / 2 : kProductsAtOnce;
   step.run = [=](Warp &warp) {
@@ -91,8 +92,8 @@ bool decodeMultiply(Decoder &decoder, NVVM::MmaOp op, Step &step) {
   return true;
 }
 
-/// Lanes 8m … 8m+7 name the eight rows (16 bytes) of matrix m; a lane gets two neighbours of row lane/4, or with .trans
-/// of column lane/4.
+/// Decodes ldmatrix. Lanes 8m … 8m+7 hold the addresses of the eight rows (16 bytes each) of matrix m. A lane gets two
+/// neighbours of row lane/4, or with .trans of column lane/4.
 bool decodeLoadMatrix(Decoder &decoder, NVVM::LdMatrixOp op, Step &step) {
   if (op.getEltType() != NVVM::LdStMatrixEltType::B16 || op.getShape().getM() != 8 || op.getShape().getN() != 8)
     return false;
@@ -126,7 +127,7 @@ bool decodeLoadMatrix(Decoder &decoder, NVVM::LdMatrixOp op, Step &step) {
   return true;
 }
 
-/// PTX ISA, shfl.sync: the source lane from the offset, the clamp and the segment mask.
+/// Decodes shfl.sync (PTX ISA): the source lane follows from the offset, the clamp and the segment mask.
 bool decodeShuffle(Decoder &decoder, NVVM::ShflOp op, Step &step) {
   if (op.getReturnValueAndIsValid())
     return false;

@@ -1,4 +1,4 @@
-// Launch: blocks one after another, the warps of a block from barrier to barrier.
+// Launches a kernel: runs blocks one after another, and the warps of a block from barrier to barrier.
 #include "codegen/GPU/Interpreter/Interpreter.h"
 #include "codegen/GPU/Interpreter/Program.h"
 #include <algorithm>
@@ -29,8 +29,8 @@ LaunchArgument LaunchArgument::number(int64_t value) {
 
 namespace {
 
-/// A warp with the place of each of its lanes. The lanes that are furthest back run first, so that lanes that parted
-/// at a branch come together behind it: blocks stand in the order of the program.
+/// A warp with the place of each of its lanes. The lanes at the earliest place run first. So lanes that diverged at a
+/// branch meet again after it, because blocks are in the order of the program.
 class Thread32 {
 public:
   Thread32(const Program &program, BlockState &block, unsigned index) : program(program) {
@@ -54,7 +54,7 @@ public:
   bool isDone() const { return alive == 0; }
   bool hasCopies() const { return !warp.open.empty() || !warp.groups.empty(); }
 
-  /// Up to the next barrier of the block or the end. `budget` bounds the steps of a launch.
+  /// Runs up to the next barrier of the block or the end. `budget` limits the steps of a launch.
   void run(int64_t &budget) {
     while (alive && budget > 0) {
       if (next == 0)
@@ -115,7 +115,7 @@ private:
 
 } // namespace
 
-/// One kernel on memory that is there. False after a fault.
+/// Runs one kernel on existing memory. Returns false after a fault.
 static bool runKernel(mlir::LLVM::LLVMFuncOp kernel, const LaunchShape &shape, const std::vector<uint64_t> &values,
                       DeviceMemory &device, Report &report) {
   Program program = Decoder(kernel, device).run();

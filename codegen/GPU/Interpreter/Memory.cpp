@@ -1,4 +1,4 @@
-// Shared and device memory that know who touched what since the last barrier.
+// Shared and device memory that record which threads accessed them since the last barrier.
 #include "codegen/GPU/Interpreter/Machine.h"
 #include "dialect/IR/TextPlace.h"
 #include "mlir/IR/Location.h"
@@ -29,13 +29,13 @@ const char *skewer::gpu::nameOf(FaultKind kind) {
 }
 
 void Report::add(FaultKind kind, mlir::Operation *operation, std::string message) {
-  // A loop repeats a fault; the first one of each operation says enough.
+  // A loop repeats a fault, so only the first fault of each operation is kept.
   if (faults.size() < 32 &&
       llvm::none_of(faults, [&](const Fault &f) { return f.kind == kind && f.operation == operation; }))
     faults.push_back({kind, std::move(message), operation});
 }
 
-/// "in: nvvm.ldmatrix …, of layer.attn:7".
+/// Prints "in: nvvm.ldmatrix …, of layer.attn:7".
 static void printPlace(llvm::raw_ostream &out, mlir::Operation *operation) {
   out << "  in: " << *operation;
   if (skewer::attn::TextPlace place = skewer::attn::textPlaceOf(operation->getLoc()); place.line)
@@ -189,7 +189,7 @@ void SharedMemory::beginCopy(uint64_t address, unsigned size, const Access &acce
 
 void SharedMemory::finishCopy(uint64_t address, const std::vector<uint8_t> &data, const Access &access) {
   if (data.size() > bytes.size() || address > bytes.size() - data.size())
-    return; // reported when it began
+    return; // reported at the beginning of the copy
   for (uint64_t index = address / 2; index < (address + data.size() + 1) / 2; ++index) {
     Place &place = places[index];
     place.copier = 0;
@@ -202,8 +202,8 @@ void SharedMemory::finishCopy(uint64_t address, const std::vector<uint8_t> &data
 }
 
 void SharedMemory::countBanks(const Lanes &addresses, Mask mask, unsigned size, mlir::Operation *operation) {
-  // 32 banks of 4 bytes. A warp's access of 8 bytes a lane goes in two halves, of 16 bytes in four quarters; lanes that
-  // name the same word share it.
+  // There are 32 banks of 4 bytes. A warp's access of 8 bytes for each lane takes two halves, of 16 bytes four
+  // quarters. Lanes that access the same word share it.
   unsigned lanesAtOnce = size <= 4 ? kLanes : size == 8 ? kLanes / 2 : kLanes / 4;
   BankUse &use = report.banks[operation];
   for (unsigned first = 0; first < kLanes; first += lanesAtOnce) {
@@ -239,7 +239,7 @@ uint64_t DeviceMemory::add(size_t size, const void *contents, bool writable, std
 
 DeviceMemory::Buffer *DeviceMemory::find(uint64_t address, unsigned size, const Access &access, bool write) {
   uint64_t number = address >> kShift, offset = address & ((uint64_t(1) << kShift) - 1);
-  // An offset before the beginning borrows from the buffer's number.
+  // A negative offset borrows from the buffer's number.
   int64_t place = int64_t(offset);
   if (offset > uint64_t(1) << (kShift - 1))
     ++number, place = int64_t(offset) - (int64_t(1) << kShift);

@@ -1,4 +1,4 @@
-// Sums of products as tensor cores make them.
+// Sums of products, computed like tensor cores.
 #include "codegen/GPU/Interpreter/TensorCore.h"
 #include "codegen/GPU/Interpreter/Numbers.h"
 #include <algorithm>
@@ -10,10 +10,10 @@ Term Term::of(float x) {
   int exponent = int(bitsOf(x) >> 23 & 255);
   if (x == 0 || exponent == 255)
     return {double(x), kNone};
-  return {double(x), std::max(exponent, 1) - 127}; // subnormal numbers stand where the least normal ones do
+  return {double(x), std::max(exponent, 1) - 127}; // subnormal numbers have the exponent of the least normal ones
 }
 
-/// 2^exponent, of a normal double.
+/// Returns 2^exponent as a normal double.
 static double powerOfTwo(int exponent) {
   uint64_t bits = uint64_t(1023 + exponent) << 52;
   double power;
@@ -21,7 +21,7 @@ static double powerOfTwo(int exponent) {
   return power;
 }
 
-/// The f32 next to x on the side of 0; infinity where x is too large.
+/// Returns x truncated towards 0 to an f32; infinity if x is too large.
 static float cutOff(double x) {
   constexpr double kLeastNormal = 0x1p-126, kLeast = 0x1p-149;
   if (std::fabs(x) < kLeastNormal)
@@ -44,11 +44,11 @@ float skewer::gpu::multiplyAdd(const Term *row, const Term *column, unsigned str
       largest = std::max(largest, x.exponent + y.exponent);
       plain += x.number * y.number;
     }
-    if (!std::isfinite(plain) || largest < Term::kNone / 2) { // zeros alone
+    if (!std::isfinite(plain) || largest < Term::kNone / 2) { // all terms are zeros
       sum = float(plain);
       continue;
     }
-    // In units of the last guard bit a product is below 2^27 and the sum before below 2^26.
+    // In units of the last guard bit, a product is below 2^27 and the previous sum below 2^26.
     double inverse = powerOfTwo(23 + kGuardBits - largest);
     auto units = int32_t(before.number * inverse);
     for (unsigned k = first; k < first + atOnce; ++k)
