@@ -11,7 +11,7 @@ namespace skewer {
 /// knows.
 llvm::Function *addCpuCheck(llvm::Module &, llvm::StringRef name, const Target &);
 
-/// Compiles the function for any x86-64, because it runs before the check.
+/// Marks the function to be compiled for any x86-64, because it runs before the check.
 void makeBaseline(llvm::Function &);
 bool isBaseline(const llvm::Function &);
 

@@ -118,7 +118,7 @@ private:
   }
   /// The coefficient of each product of words.
   using Products = std::map<std::vector<uint32_t>, int64_t>;
-  /// Returns the products of an extent's name (dialect/IR/KernelPlan.h): sums and products.
+  /// Returns the products in an extent's name (dialect/IR/KernelPlan.h), which consists of sums and products.
   Products productsOf(const subscript::Expr &extent) {
     switch (extent.kind()) {
     case subscript::Kind::Constant:

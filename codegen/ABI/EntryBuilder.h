@@ -161,8 +161,7 @@ private:
   void buildRaw();
   void buildWorkspaceBytes();
 
-  // Prepared memory (EntryPrepared.cpp)
-  // ----------------------------------------------------------------------------------
+  // Prepared memory (EntryPrepared.cpp) -------------------------------------------------------------------------------
   void buildPrepared();
   void checkPrepared(Value *arguments, Value *how, Value *prepared, bool constAlone);
 };

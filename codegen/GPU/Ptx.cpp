@@ -47,7 +47,7 @@ void skewer::gpu::registerGpuTarget(DialectRegistry &registry) {
 llvm::Expected<std::string> skewer::gpu::ptxOf(ModuleOp module, const GpuTarget &target,
                                                llvm::function_ref<void(llvm::Module &)> optimized) {
   // MLIR links CUDA's library of functions, although kernels use none of them, and reports an error if there is no
-  // library. With no toolkit path it skips the link, which takes a quarter of the time for the PTX of a small kernel.
+  // library. With a path to no toolkit it skips the link, which takes a quarter of the time for a small kernel's PTX.
   ScopedDiagnosticHandler handler(module.getContext(), [](Diagnostic &diagnostic) {
     return success(llvm::StringRef(diagnostic.str()).starts_with("CUDA path: "));
   });

@@ -12,7 +12,7 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace skewer::attn {
-/// Describes how an operation that only moves elements does so. The result's indices are the symbols d0, d1, ….
+/// The index map of an operation that only moves elements. The result's indices are the symbols d0, d1, ….
 /// `subscripts[k]` is the operand's index in dimension k as a function of them. Where `inside` is 0, the element is
 /// `padding`.
 struct IndexMap {

@@ -147,8 +147,7 @@ static bool mayReshape(ArrayRef<int64_t> from, ArrayRef<int64_t> to) {
   return runtimeIsFirst(from) && runtimeIsFirst(to) && first(from) == first(to) && others(from) == others(to);
 }
 
-/// Replaces a rearrangement by a reshape if it only splits, merges and moves dimensions, and moves none of more than
-/// one element.
+/// Replaces a rearrangement by a reshape if it splits and merges dimensions, and moves only dimensions of one element.
 static LogicalResult reshapeInstead(RearrangeOp op, PatternRewriter &rewriter) {
   auto resolved = resolve(op.getSpec(), op.getInput(), op.getSizesAttr(), std::nullopt);
   if (!resolved || !resolved->spec.result || !mayReshape(shapeOf(op.getInput()), shapeOf(op.getResult())) ||

@@ -88,7 +88,7 @@ bool AttentionView::hasFunctions() const {
 //===- The views of a context ---===//
 
 /// Returns everything that a view is made from. Attributes and types are unique in their context, so their addresses
-/// identify them. A value's address together with its type identifies the operand.
+/// identify them. A value's address together with its type identifies the value that is read.
 static TermViews::State stateOf(AttentionOp op) {
   TermViews::State state;
   auto add = [&](const auto &unique) { state.push_back(reinterpret_cast<uintptr_t>(unique.getAsOpaquePointer())); };

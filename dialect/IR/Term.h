@@ -40,7 +40,7 @@ struct AttentionView {
   ScoreSpace space;
   subscript::Domain domain; // of the space's axes, and of the elements of the kernel's index operands
   std::optional<subscript::Expr> mask;
-  // how the values are read; its result has the dimensions of the attention's result
+  /// The reading of the values. Its result has the dimensions of the attention's result.
   ResolvedEinsum value;
   std::vector<Term> score, values; // in the operations' order
 

@@ -7,7 +7,7 @@
 namespace skewer::subscript {
 
 namespace {
-constexpr int kFactDepth = 2; // number of assumptions added for one bound
+constexpr int kFactDepth = 2; // number of assumptions summed for one bound
 constexpr size_t kMaximumFacts = 24;
 constexpr int kPartsDepth = 8; // replacements of products, extrema and remainders, one after another, for one bound
 constexpr int64_t kEnumerationPoints = 2048; // for one question
@@ -105,8 +105,8 @@ void Simplifier::addFact(const Linear &atMostZero, int depth) {
   }
 }
 
-/// x <= a*b - 1 means x floordiv a <= b - 1, and also with a and b exchanged. Rows of a map whose sizes are known at
-/// run time need this.
+/// Adds the facts that x <= a*b - 1 implies: x floordiv a <= b - 1, and the same with a and b exchanged. Rows of a map
+/// whose sizes are known at run time need them.
 void Simplifier::addQuotients(const Linear &afterLast, const Expr &product, int depth) {
   auto last = combine(afterLast, Linear(1), -1);
   for (size_t k = 0; last && k < 2; ++k) {
@@ -257,8 +257,8 @@ Interval Simplifier::boundsOf(const Linear &l) {
   return {opposite == INT64_MAX || opposite == INT64_MIN ? INT64_MIN : -opposite, high};
 }
 
-/// Returns the least upper bound found by adding multiples of facts that cancel an atom: with fact f <= 0, l <= l -
-/// k*f.
+/// Returns the least upper bound found by adding multiples of facts that cancel an atom. With the fact f <= 0,
+/// l <= l - k*f.
 int64_t Simplifier::upper(const Linear &l, int depth) {
   Interval sum{l.constant, l.constant};
   for (const Term &t : l.terms)
@@ -292,8 +292,8 @@ int64_t Simplifier::upper(const Linear &l, int depth) {
   return best;
 }
 
-/// Returns the factor of `factor` in the form: in 2*(h*w) - h, h has the factor 2*w - 1. Nothing if no product contains
-/// it.
+/// Returns the form that `factor` is multiplied by: in 2*(h*w) - h, h is multiplied by 2*w - 1. Nothing if no product
+/// contains `factor`.
 static std::optional<Linear> factorOf(const Linear &l, const Expr &factor, Linear &rest) {
   std::optional<Linear> others = Linear();
   bool any = false;

@@ -120,7 +120,7 @@ Linear Simplifier::comparison(Kind kind, const Linear &a, const Linear &b) {
       t.coefficient /= g;
     l.constant = ceilDivide(l.constant, g); // exact for equalities
   }
-  for (const Term &t : l.terms) // splitSigns cannot negate this
+  for (const Term &t : l.terms) // splitSigns cannot negate INT64_MIN
     if (t.coefficient == INT64_MIN)
       return known(Expr::make(kind, {toExpr(a), toExpr(b)}));
   if (!inequality) {
@@ -161,7 +161,8 @@ Linear Simplifier::negation(const Linear &l) {
   }
 }
 
-/// Returns whether the expression has a value everywhere: no divisor may be less than 1, and no index leaves a table.
+/// Returns whether the expression is known to have a value everywhere: divisors are positive, and no index leaves a
+/// table.
 bool Simplifier::hasValueEverywhere(const Expr &e) {
   const auto &o = e.operands();
   bool divides = e.kind() == Kind::FloorDiv || e.kind() == Kind::Mod;

@@ -64,7 +64,7 @@ private:
         left.terms.push_back(t);
         continue;
       }
-      // x| <= c bounds x on both sides, and the kept part of x may have bounds of its own.
+      // |x| <= c bounds x on both sides, and the kept part of x may have bounds of its own.
       const auto &o = t.atom.operands();
       if (t.atom.kind() == Kind::Abs && t.coefficient > 0 && t.coefficient != INT64_MAX)
         if (auto above = combine(without(l, t.atom), simplifier.linear(o[0]), t.coefficient))

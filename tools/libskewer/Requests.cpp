@@ -32,7 +32,7 @@ static int32_t badRequest(const std::string &text) {
   return SKEWER_ANSWER_BAD_REQUEST;
 }
 
-/// Fills the options from a request. Returns the status that says why this failed, if it did.
+/// Fills the options from a request. Returns SKEWER_ANSWER_DONE, or the status that says why this failed.
 static int32_t fill(const skewer_request *request, Options &options) {
   if (!request)
     return badRequest("a null pointer");

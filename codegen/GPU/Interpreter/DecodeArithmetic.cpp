@@ -15,7 +15,7 @@ int64_t extend(uint64_t value, unsigned bits) {
   return bits >= 64 ? int64_t(value) : int64_t(value << (64 - bits)) >> (64 - bits);
 }
 
-/// Converts a number of a float type to the bits of a register, and back. Arithmetic is in f32 or f64.
+/// The format of a float type: converts a number to the bits of a register, and back. Arithmetic is in f32 or f64.
 struct Format {
   unsigned bits;
   bool brain;
