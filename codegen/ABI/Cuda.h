@@ -1,5 +1,6 @@
 // A kernel's entries for NVIDIA GPUs: NAME_cuda and its companions. They pass a description of the kernel, with its
-// code as constant data, to codegen/Runtime/skewer_cuda.c.
+// code as constant data, to codegen/Runtime/skewer_cuda.c. `skewer compile` and the in-process kernels (Jit.cpp) add
+// them.
 #pragma once
 #include "codegen/ABI/Layout.h"
 #include "passes/Gpu/GpuLaunch.h"

@@ -1,5 +1,5 @@
 // One kernel for several processors: the entries of docs/abi.md that choose at run time among objects, each of which is
-// made for one processor.
+// made for one processor. `skewer compile` calls this for several targets.
 #pragma once
 #include "dialect/IR/KernelPlan.h"
 #include "passes/Schedule/Target.h"

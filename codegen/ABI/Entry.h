@@ -1,4 +1,4 @@
-// The C entries of a kernel, built as LLVM IR around its phase functions.
+// The C entries of a kernel, built as LLVM IR around its phase functions. `toLlvmModule` (Emit.h) adds them.
 #pragma once
 #include "codegen/ABI/Layout.h"
 #include "passes/Schedule/Target.h"

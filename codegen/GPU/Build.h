@@ -1,4 +1,5 @@
-// Builds one program for one GPU: chooses a tile that fits, and makes its PTX and its cubin.
+// Builds one program for one GPU: chooses a tile that fits, and makes its PTX and its cubin. `skewer compile` and
+// `skewer explain` call this.
 #pragma once
 #include "codegen/GPU/Assemble.h"
 #include "mlir/IR/BuiltinOps.h"

@@ -1,4 +1,5 @@
-// Fat binaries: one file with the cubins and the PTX for several GPUs, made by NVIDIA's own tool.
+// Fat binaries: one file with the cubins and the PTX for several GPUs, made by NVIDIA's own tool. `skewer compile`
+// calls this.
 #pragma once
 #include "codegen/GPU/Build.h"
 

@@ -1,5 +1,5 @@
 // The instructions that a GPU runs: disassembles a cubin with cuobjdump, and counts the instructions of a kernel's main
-// loop.
+// loop. `skewer explain` calls this.
 #pragma once
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"

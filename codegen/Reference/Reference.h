@@ -1,5 +1,6 @@
 // The reference: a float64 interpreter of the einsum form (level 1) with its own evaluator of subscripts. It shares no
-// code with the passes, and evaluates only the requested elements.
+// code with the passes, and evaluates only the requested elements. `skewer run`, the C API and the tests compare
+// results with it.
 #pragma once
 #include "codegen/Reference/Rounding.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -1,4 +1,5 @@
-// The index expressions in an operation's texts, each with the box of its positions.
+// The index expressions in an operation's texts, each with the box of its positions. The language's check of subscripts
+// uses them.
 #pragma once
 #include "dialect/IR/Attn.h"
 #include "dialect/Subscript/Checks.h"

@@ -1,5 +1,5 @@
-// Index maps of operations that only move elements, computed from shapes and attributes alone. So they also serve
-// before the operation exists.
+// Index maps of operations that only move elements, computed from shapes and attributes alone. The operations'
+// `getIndexMap` calls these functions, and so does the language's type checker, where no operation exists yet.
 #pragma once
 #include "dialect/IR/Attn.h"
 

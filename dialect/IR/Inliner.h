@@ -1,4 +1,4 @@
-// The rules for MLIR's inliner on the dialect's operations.
+// The rules for MLIR's inliner on the dialect's operations. The dialect registers them.
 #pragma once
 #include "mlir/Transforms/InliningUtils.h"
 

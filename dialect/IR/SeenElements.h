@@ -1,4 +1,5 @@
-// Finds which elements of a tensor are used. The other elements may have any value.
+// Finds which elements of a tensor are used. The other elements may have any value. The language's check of subscripts
+// asks this.
 #pragma once
 #include "dialect/IR/Attn.h"
 

@@ -1,4 +1,5 @@
-// The names of strategies that plugins provide. A schedule may name them as well as the built-in ones.
+// The names of strategies that plugins provide. A schedule may name them as well as the built-in ones: the verifiers of
+// schedules look here.
 #pragma once
 #include "dialect/IR/Attn.h"
 #include "mlir/IR/DialectInterface.h"

@@ -1,4 +1,5 @@
-// The place of the text that states an operation's computation: in the specification, or in a scheme that it calls.
+// The place of the text that states an operation's computation: in the specification, or in a scheme that it calls. The
+// language writes it into the operation's location; diagnostics and reports read it.
 #pragma once
 #include "mlir/IR/Location.h"
 #include "llvm/ADT/ArrayRef.h"

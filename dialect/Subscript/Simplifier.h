@@ -1,4 +1,5 @@
-// Facts about a box of positions, and the rewriting of expressions under them. Internal to this library.
+// Facts about a box of positions, and the rewriting of expressions under them. Internal to this library, except for
+// `isPredicate`, which the language's type checker calls.
 #pragma once
 #include "dialect/Subscript/Linear.h"
 #include <unordered_map>
