@@ -16,7 +16,7 @@ Value constantLike(OpBuilder &b, Location at, Value like, double number) {
   return arith::ConstantOp::create(b, at, scalar);
 }
 
-/// 1 where the comparison holds, else 0. A NaN is unequal to everything, and neither less nor greater.
+/// A comparison: 1 if it holds, else 0. A NaN is unequal to everything, and neither less nor greater.
 class Comparison : public ElementFunction {
 public:
   Comparison(StringRef symbol, arith::CmpFPredicate predicate, bool (*holds)(double, double))
@@ -38,7 +38,7 @@ private:
   bool (*holds)(double, double);
 };
 
-/// The second argument where the first is not 0, else the third. The argument that is not chosen may be a NaN.
+/// The choice: the second argument if the first is not 0, else the third. The argument that is not chosen may be a NaN.
 class Choice : public ElementFunction {
 public:
   StringRef name() const override { return kChoice; }

@@ -84,7 +84,7 @@ IndexOperands skewer::attn::kernelIndices(Operation *op) {
     if (type && type.getElementType().isInteger(32) && name)
       result.insert({name.str(), argument});
   }
-  // An attn.index is available only behind its place in the block.
+  // An attn.index is available only after its place in the block.
   if (op == function)
     function.walk([&](IndexOp index) { result.insert({index.getCalled().str(), index.getResult()}); });
   for (; op != function; op = op->getParentOp())

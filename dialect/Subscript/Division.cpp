@@ -216,7 +216,7 @@ Linear Simplifier::remainder(const Linear &numerator, int64_t n) {
   if (auto split = separating ? coarsen(numerator, n) : std::nullopt)
     if (auto sum = combine(split->fine, remainder(split->coarse, n / split->unit), split->unit))
       return recombine(std::move(*sum));
-  // Coefficients of the least magnitude; c*(x mod m) is c*x where n divides c*m.
+  // Choose coefficients of the least magnitude; c*(x mod m) is c*x if n divides c*m.
   std::optional<Linear> rest = Linear(floorModulo(numerator.constant, n));
   bool opened = false;
   for (const Term &t : numerator.terms) {
