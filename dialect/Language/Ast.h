@@ -1,4 +1,4 @@
-// The syntax tree of a specification.
+// The syntax tree of a specification. The parser (Parser.h) builds it; the resolver and the typer read it.
 #pragma once
 #include "llvm/ADT/StringRef.h"
 #include <memory>
@@ -16,9 +16,9 @@ enum class NodeKind {
   String,    // name: the text between the quotes
   Unary,     // name: "-" or "not"
   Binary,    // name: + - * / // % ^ < <= > >= == != and or
-  Call,      // name: what is called; operands and keywords: its arguments
+  Call,      // name: the called function; operands and keywords: its arguments
   Subscript, // operands[0] at operands[1…]
-  Slice,     // low : high : step, each of them may be null
+  Slice,     // low : high : step; each may be null
   Ellipsis,
   Tuple,      // (a, b) or [a, b]
   Where,      // operands[0] where operands[1]
@@ -32,40 +32,41 @@ struct Keyword {
 
 struct Node {
   NodeKind kind;
-  llvm::StringRef text; // all of it, as written
+  llvm::StringRef text; // the whole expression, as written
   llvm::StringRef name;
   double number = 0;
   int64_t integer = 0;
   bool isInteger = false;
   std::vector<NodePtr> operands;
   std::vector<Keyword> keywords;
-  size_t depth = 1; // nodes on the longest path downwards: what recursive visitors need of the stack
+  // The number of nodes on the longest path downwards: it bounds the stack that recursive visitors need.
+  size_t depth = 1;
 };
 
 struct Statement {
-  std::vector<llvm::StringRef> targets; // empty: return, or a requirement
+  std::vector<llvm::StringRef> targets; // empty for a return and a requirement
   bool destructures = false;
   bool isRequirement = false; // require value, message
   bool isPart = false;        // part targets[0] [= extent] of value from message
-  bool isBroken = false;      // an error has been reported: its targets have no value
-  NodePtr extent;             // of a part; null: that of the axis so far
+  bool isBroken = false;      // an error is already reported: its targets have no value
+  NodePtr extent;             // only of a part; null: the axis keeps the extent that it has so far
   NodePtr value;
   llvm::StringRef message;
 };
 
 struct ParamDeclaration {
   llvm::StringRef name;
-  NodePtr value;         // null: must be given from outside
-  bool isBroken = false; // an error has been reported
+  NodePtr value;         // null: the value must be given from outside
+  bool isBroken = false; // an error is already reported
 };
 
 struct TypeExpression {
   llvm::StringRef text, element;
   std::vector<NodePtr> sizes;
   NodePtr low, high; // i32[…] in low..high; null without a range
-  NodePtr deviation; // f32[…] ~ deviation, of seeded values; null without one
+  NodePtr deviation; // f32[…] ~ deviation, for seeded values; null without one
   NodePtr mean;      // f32[…] ~ mean + deviation
-  NodePtr from, to;  // f32[…] ~ from..to: seeded values are uniform there
+  NodePtr from, to;  // f32[…] ~ from..to: seeded values are uniform in it
 };
 
 struct KernelOperand {
@@ -75,7 +76,7 @@ struct KernelOperand {
 };
 
 struct KernelResult {
-  llvm::StringRef name; // empty where it is the only one and has no name
+  llvm::StringRef name; // empty if it is the only result and has no name
   TypeExpression type;
 };
 
@@ -91,8 +92,8 @@ struct Kernel {
 struct SchemeOperand {
   llvm::StringRef name;
   bool isTensor = false;
-  std::vector<llvm::StringRef> axes;    // a tensor's: [b, h, i, d]
-  std::vector<llvm::StringRef> pattern; // map = (H, W): names of the parts
+  std::vector<llvm::StringRef> axes;    // of a tensor: [b, h, i, d]
+  std::vector<llvm::StringRef> pattern; // map = (H, W): the names of the parts
   NodePtr defaultValue;                 // window = 4
 };
 
@@ -100,12 +101,12 @@ struct Scheme {
   llvm::StringRef name;
   std::vector<SchemeOperand> operands;
   std::vector<llvm::StringRef> resultAxes; // -> [b, h, i, j]
-  llvm::StringRef resultText;              // of all of that; empty where the signature says nothing of the result
+  llvm::StringRef resultText;              // the text of the result axes; empty if the signature does not state them
   std::vector<Statement> body;
   llvm::StringRef end;
 };
 
-/// size N <= 4096
+/// The declaration of a length: size N <= 4096.
 struct LengthDeclaration {
   llvm::StringRef name;
   NodePtr bound;
@@ -117,7 +118,7 @@ struct Program {
   std::vector<llvm::StringRef> sizes;
   std::vector<Kernel> kernels;
   std::vector<Scheme> schemes;
-  std::vector<llvm::StringRef> brokenSchemes; // of which an error has been reported
+  std::vector<llvm::StringRef> brokenSchemes; // schemes for which an error is already reported
 };
 
 } // namespace skewer::language

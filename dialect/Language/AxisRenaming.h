@@ -1,4 +1,5 @@
-// Axes under other names, in everything that a value says of them.
+// Renames the axes of a value everywhere it mentions them. Calls of schemes use it to pass values between the names of
+// the caller and the names of the scheme.
 #pragma once
 #include "dialect/Language/Values.h"
 #include <set>
@@ -7,14 +8,14 @@ namespace skewer::language {
 
 class AxisRenaming {
 public:
-  /// The axis is called so from here on.
+  /// Gives the axis another name.
   void rename(const std::string &axis, const std::string &name) { names[axis] = name; }
-  /// The axis is a dimension with these namings. Where there are none it has no name.
+  /// Makes the axis a dimension with these namings. If there are none, the dimension has no name.
   void replace(const std::string &axis, std::vector<Naming> namings) { replaced[axis] = std::move(namings); }
   bool empty() const { return names.empty() && replaced.empty(); }
 
-  /// The value under the new names. Axes without a name that an index expression or a function of positions depends on
-  /// are left as they are, and added to `lost`.
+  /// Returns the value under the new names. Axes that lose their name, and that an index expression or a function of
+  /// positions depends on, stay as they are and are added to `lost`.
   Value operator()(Value, std::set<std::string> *lost = nullptr) const;
 
 private:
@@ -28,7 +29,7 @@ private:
 
 /// Calls `visit` with every axis that the value depends on or that names one of its dimensions.
 void forEachAxis(const Value &, llvm::function_ref<void(const Axis &)> visit);
-/// The function with the expressions in the place of the symbols.
+/// Returns the function with each symbol replaced by its expression.
 RealPtr substitute(const RealPtr &, const subscript::Substitution &);
 
 } // namespace skewer::language

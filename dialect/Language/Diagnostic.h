@@ -1,4 +1,4 @@
-// One message about a text, as data, and how it is shown.
+// One message about a specification as data, and the function that prints it.
 #pragma once
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/SourceMgr.h"
@@ -12,21 +12,22 @@ enum class Severity { Error, Warning, Note, Remark };
 struct Diagnostic {
   Severity severity = Severity::Error;
   std::string text;
-  std::string file = {};           // empty: about no file
-  unsigned line = 0, column = 0;   // from 1, the column in bytes; 0: unknown, the file as a whole
-  std::string source = {};         // the line as a terminal can show it, of a long one the part around the place
+  std::string file = {};           // empty: the message is about no file
+  unsigned line = 0, column = 0;   // from 1, the column in bytes; 0: unknown, the message is about the whole file
+  std::string source = {};         // the line as a terminal can show it; of a long line, the part around the place
   unsigned before = 0, length = 0; // characters of `source` before the place, and of the place; 0: the line is unknown
-  bool isAttached = false;         // a note to the one before it
+  bool isAttached = false;         // a note that belongs to the previous diagnostic
 };
 
-/// Who takes diagnostics, one by one, in their order.
+/// Receives diagnostics one by one, in order.
 using DiagnosticSink = std::function<void(Diagnostic)>;
 
-/// At a piece of one of the buffers; about no file where it is in none of them, as an empty StringRef without a pointer.
+/// Returns a diagnostic at a piece of one of the buffers. If `place` is in none of them, for example an empty StringRef
+/// without a pointer, the diagnostic is about no file.
 Diagnostic diagnosticAt(const llvm::SourceMgr &, llvm::StringRef place, Severity, std::string text);
 
-/// In the style of a compiler: "FILE:LINE:COLUMN: error: TEXT", the line, a caret and an underline. What is about no file
-/// begins with `tool`, notes to another one excepted.
+/// Prints in the style of a compiler: "FILE:LINE:COLUMN: error: TEXT", the line, a caret and an underline. A diagnostic
+/// about no file begins with `tool`, unless it is a note to another one.
 void print(llvm::raw_ostream &, const Diagnostic &, llvm::StringRef tool = "");
 DiagnosticSink printingTo(llvm::raw_ostream &);
 

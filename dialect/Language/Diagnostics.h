@@ -1,4 +1,4 @@
-// Errors, warnings and notes of the front end, each with a place in the text.
+// The errors, warnings and notes of the front end, each with a place in the source.
 #pragma once
 #include "dialect/Language/Diagnostic.h"
 #include "llvm/ADT/ArrayRef.h"
@@ -11,7 +11,8 @@
 
 namespace skewer::language {
 
-/// Every place is a piece of a buffer of the source manager; an empty StringRef with a null pointer is "no place".
+/// Reports diagnostics to a sink and counts errors. Every place is a piece of a buffer of the source manager; an empty
+/// StringRef with a null pointer means "no place".
 class Diagnostics {
 public:
   Diagnostics(llvm::SourceMgr &sources, DiagnosticSink sink) : sources(sources), sink(std::move(sink)) {}
@@ -24,24 +25,24 @@ public:
 
   void error(llvm::StringRef place, const std::string &message);
   void warning(llvm::StringRef place, const std::string &message);
-  /// Belongs to the error or warning before it.
+  /// Reports a note that belongs to the previous error or warning.
   void note(llvm::StringRef place, const std::string &message);
   void note(const std::string &message) { note({}, message); }
 
   bool hasErrors() const { return errors > 0; }
-  /// True once so many errors were said that going on helps nobody.
+  /// Returns true after so many errors that further ones do not help.
   bool exhausted() const { return errors >= kMaximumErrors; }
 
-  /// While a scheme is inlined, errors say where it was called.
+  /// Adds "called here" notes to the errors that follow, while a scheme is inlined.
   void enterCall(llvm::StringRef place, llvm::StringRef scheme) { calls.push_back({place, scheme.str()}); }
   void leaveCall() { calls.pop_back(); }
-  /// An error of the innermost call; without one, of `place`.
+  /// Reports an error at the innermost open call; without an open call, at `place`.
   void errorOfCall(llvm::StringRef place, const std::string &message);
-  /// The calls that are open, and what makes them open again for what is found later.
+  /// The open calls. `reopenCalls` opens them again, for errors that are found later.
   using Calls = std::vector<std::pair<llvm::StringRef, std::string>>;
   const Calls &openCalls() const { return calls; }
   void reopenCalls(Calls open) { calls = std::move(open); }
-  /// A note by itself, with the calls that are open.
+  /// Reports a note of its own, with the open calls.
   void remark(llvm::StringRef place, const std::string &message);
 
   llvm::SourceMgr &sources;
@@ -51,22 +52,23 @@ private:
   DiagnosticSink sink;
   unsigned errors = 0;
   bool counts = true;
-  bool silenced = false; // the last error was not said, so its notes are not either
+  bool silenced = false; // the last error was not reported, so its notes are not reported either
   Calls calls;
 };
 
-/// "in scheme 'rope', called here".
+/// Returns "in scheme 'rope', called here".
 std::string noteOfCall(llvm::StringRef scheme);
 
-/// A message without the number of a constraint at its end, "(einsum_c4)": those are for authors of passes.
+/// Returns the message without the constraint number at its end, "(einsum_c4)": these numbers are for authors of
+/// passes.
 std::string withoutConstraint(llvm::StringRef message);
 
-/// What a verifier says about an operation, without its name and the number of the constraint: "'attn.einsum' op result
-/// names the axis 'i' twice (einsum_c4)" is about "result names the axis 'i' twice". Nothing where the message is not
-/// of that kind.
+/// Returns what a verifier says about an operation, without the operation's name and the constraint number:
+/// "'attn.einsum' op result names the axis 'i' twice (einsum_c4)" becomes "result names the axis 'i' twice". Nothing if
+/// the message is of another kind.
 std::optional<std::string> withoutOperation(llvm::StringRef message);
 
-/// " (did you mean 'rel_h'?)" for the candidate nearest to `name` by edit distance, or nothing.
+/// Returns " (did you mean 'rel_h'?)" for the candidate nearest to `name` by edit distance, or an empty string.
 std::string suggestion(llvm::StringRef name, llvm::ArrayRef<std::string> candidates);
 
 } // namespace skewer::language

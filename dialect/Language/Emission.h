@@ -1,4 +1,5 @@
-// From a typed kernel to a function of the module.
+// Emission: turns a typed kernel into a function of the module, and checks that function. importSource (Language.h)
+// calls it after typing.
 #pragma once
 #include "dialect/IR/Attn.h"
 #include "dialect/Language/Typed.h"
@@ -7,23 +8,23 @@
 
 namespace skewer::language {
 
-/// An einsum of a kernel's text and its operation.
+/// An einsum of a kernel's text and the operation emitted for it.
 struct EmittedEinsum {
   attn::EinsumOp operation;
   const typed::Tensor *tensor;
 };
 struct EmittedKernel {
   mlir::func::FuncOp function;
-  std::vector<EmittedEinsum> einsums; // those with places, in their order
+  std::vector<EmittedEinsum> einsums; // only those with places, in order
 };
 
-/// Writes the kernel's function where the builder stands: its tensors one after the other, as they were decided.
+/// Emits the kernel's function at the builder's insertion point: one tensor after the other, as typing decided them.
 EmittedKernel emitKernel(const typed::Kernel &, mlir::OpBuilder &, llvm::SourceMgr &);
 
-/// Proves that a kernel's finished function reads nothing outside, and reports what it cannot prove. It looks at the
-/// operations, not at the typed tensors, because what hides an element, a mask further up, is found by the analysis
-/// that fusion uses as well (SeenElements). An einsum whose proof needs such a mask takes it as its guard.
-/// `isWhole` says whether a name is that of a whole number known at compile time.
+/// Proves that a kernel's finished function reads nothing out of bounds, and reports what it cannot prove. The check
+/// looks at the operations, not at the typed tensors, because a mask further up may hide an element; the analysis that
+/// fusion uses (SeenElements) finds that mask. If the proof of an einsum needs such a mask, the einsum takes it as its
+/// guard. `isWhole` says whether a name is a whole number known at compile time.
 void checkKernel(const typed::Kernel &, const EmittedKernel &, Diagnostics &,
                  llvm::function_ref<bool(llvm::StringRef)> isWhole);
 

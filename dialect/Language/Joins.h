@@ -1,17 +1,17 @@
-// How the dimensions of two tensors come together in arithmetic: by the names of their axes, or by place. Pure
-// functions: nothing here creates an operation or says an error.
+// How arithmetic joins the dimensions of two tensors: by the names of their axes, or by place. Pure functions: nothing
+// here creates an operation or reports an error.
 #pragma once
 #include "dialect/Language/Values.h"
 
 namespace skewer::language {
 
-/// What arithmetic needs to know of a tensor.
+/// The properties of a tensor that arithmetic needs.
 struct Shape {
   Dimensions dimensions;
   Order order;
 };
 
-/// Why two shapes do not join, and what may be written instead.
+/// The reason why two shapes do not join, with notes on what to write instead.
 struct Complaint {
   std::string message;
   std::vector<std::string> notes = {};
@@ -19,30 +19,31 @@ struct Complaint {
 
 struct Joined {
   Shape shape;
-  bool byName = true; // else from the last dimension, as NumPy does
+  bool byName = true; // otherwise from the last dimension, as NumPy does
   std::optional<Complaint> complaint = std::nullopt;
-  bool isAsBoth = false; // each of the two has these dimensions already, place by place
+  bool isAsBoth = false; // both shapes already have these dimensions, place by place
 };
 
-/// The shape of what arithmetic makes of both. Swapping the two changes nothing but the order in which dimensions stand
-/// that have none (Order); joining several, whichever two come first, gives one result or an error.
+/// Returns the shape of the result of arithmetic on both. Swapping the two changes only the order of dimensions that
+/// have no order (Order). Joining several shapes, in any sequence, gives one result or an error.
 Joined join(const Shape &, const Shape &);
 
-/// Two dimensions that stand beside each other, and that nothing orders; nothing where all are in order.
+/// Returns the first of two neighbouring dimensions that nothing orders; nothing if all are in order.
 std::optional<size_t> firstOpen(const Shape &);
 
-/// The axes that `named` has and `tensor` lacks, where `tensor` has as many dimensions of size 1 without a name at its
-/// end: g[..., None] * (i - j). Empty where that is not so.
+/// Returns the axes that `named` has and `tensor` lacks, if `tensor` has as many dimensions of size 1 without a name at
+/// its end: g[..., None] * (i - j). Empty otherwise.
 std::vector<Axis> axesForOnes(const Shape &named, const Shape &tensor);
-/// Why dimensions of size 1 cannot stand for the axes, though there are as many: nothing says which is which.
+/// Returns the reason why dimensions of size 1 cannot stand for the axes although their number fits: nothing says which
+/// dimension is which axis.
 std::optional<Complaint> complaintOfOnes(const Shape &named, const Shape &tensor);
 
-/// Adds the other namings to dimensions that stand at the same places. A naming with a name that is something else in
-/// the tensor already is a clash.
+/// Adds the other namings to the dimensions at the same places. If a name of a naming already means something else in
+/// the tensor, the naming becomes a clash.
 void mergeNamings(Dimensions &, const Dimensions &other);
 
-/// The places of the dimensions that the names say, one for each, where they are all of them; nothing where they are
-/// not.
+/// Returns the places of the dimensions that have these names, one for each name, if the names cover all dimensions;
+/// nothing otherwise.
 std::optional<std::vector<size_t>> placesOf(const Dimensions &, const std::vector<std::string> &names);
 
 } // namespace skewer::language

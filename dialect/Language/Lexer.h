@@ -1,4 +1,4 @@
-// Text to tokens.
+// The lexer: splits a specification into tokens for the parser and the formatter.
 #pragma once
 #include "dialect/Language/Diagnostics.h"
 
@@ -9,13 +9,13 @@ enum class TokenKind { End, Name, Number, String, Symbol, Bad };
 struct Token {
   TokenKind kind = TokenKind::End;
   llvm::StringRef text;       // as written, quotes included
-  bool newlineBefore = false; // the first token of its line: where a statement may begin
+  bool newlineBefore = false; // the token is the first of its line, where a statement may begin
   bool is(llvm::StringRef symbol) const {
     return (kind == TokenKind::Symbol || kind == TokenKind::Name) && text == symbol;
   }
 };
 
-/// Produces tokens one after another, so that a huge file costs no memory.
+/// Produces tokens one by one, so that a huge file needs no memory for them.
 class Lexer {
 public:
   Lexer(llvm::StringRef text, Diagnostics &diagnostics);
@@ -27,7 +27,7 @@ private:
   llvm::StringRef rest;
   Diagnostics &diagnostics;
   bool newline = true;
-  bool slashes = false; // "//" stands before on this line
+  bool slashes = false; // "//" occurs earlier on this line
 };
 
 } // namespace skewer::language
