@@ -101,7 +101,7 @@ struct Scheme {
   llvm::StringRef name;
   std::vector<SchemeOperand> operands;
   std::vector<llvm::StringRef> resultAxes; // -> [b, h, i, j]
-  llvm::StringRef resultText;              // the text of the result axes; empty if the signature does not state them
+  llvm::StringRef resultText;              // the text of the whole result; empty if the signature does not state one
   std::vector<Statement> body;
   llvm::StringRef end;
 };

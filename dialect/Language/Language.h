@@ -21,8 +21,8 @@ struct Options {
   /// because they depend on a length. Both are counted together, in their order (Decision::Factor, Decision::Table).
   /// All others are constants.
   std::set<size_t> atRunTime;
-  /// Those of the above made of whole numbers that are no sums of products of lengths, such as N^2: the kernel computes
-  /// these whole numbers too.
+  /// Those of the above made of whole numbers that are no sums of products of distinct lengths, such as N^2: the kernel
+  /// computes these whole numbers too.
   std::set<size_t> spelledOut;
   /// If given, receives the decisions that the text's numbers cause.
   Decisions *decisions = nullptr;

@@ -1,4 +1,4 @@
-// The value of a param from outside the text: a whole number, or a real one.
+// The value of a param that comes from outside the specification: a whole number or a real number.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -7,7 +7,7 @@
 
 namespace skewer::language {
 
-/// What `-D NAME=VALUE` says: a number written as a whole one is whole, as in the text.
+/// The value in `-D NAME=VALUE`. A number written as a whole number is whole, as in a specification.
 class Parameter {
 public:
   template <typename T, typename = std::enable_if_t<std::is_integral_v<T>>>
@@ -16,7 +16,7 @@ public:
   bool isWhole() const { return !isReal; }
   int64_t integer() const { return whole; }
   double number() const { return real; }
-  /// As it would be written in a text, with all digits.
+  /// Returns the value as a specification would write it, with all digits.
   std::string text() const;
 
 private:

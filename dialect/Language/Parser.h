@@ -1,4 +1,4 @@
-// Tokens to a syntax tree, by recursive descent of bounded depth.
+// The parser: turns tokens into a syntax tree (Ast.h), by recursive descent of bounded depth.
 #pragma once
 #include "dialect/Language/Ast.h"
 #include "dialect/Language/Lexer.h"
@@ -11,9 +11,9 @@ public:
     advance();
     advance();
   }
-  /// Declarations up to the end of the text. After an error it goes on at the next statement or declaration.
+  /// Parses declarations up to the end of the text. After an error it continues at the next statement or declaration.
   void program(Program &);
-  /// The text as one expression; null after an error.
+  /// Parses the whole text as one expression; null after an error.
   NodePtr onlyExpression();
 
 private:
@@ -44,7 +44,7 @@ private:
   bool nameAlone(Statement &, llvm::StringRef name);
   bool part(Statement &);
 
-  NodePtr expression(); // with `where`
+  NodePtr expression(); // including `where`
   NodePtr conditional();
   NodePtr binary(int lowest);
   NodePtr product();
@@ -62,9 +62,10 @@ private:
   Lexer lexer;
   Diagnostics &diagnostics;
   Token current, following;
-  llvm::StringRef previous; // text of the token before the current one
-  llvm::StringRef slashes;  // "//" before the current token on its line
-  bool unclosed = false;    // a block has no end: what follows it cannot be told apart
+  llvm::StringRef previous; // the text of the token before the current one
+  llvm::StringRef slashes;  // a "//" before the current token on its line
+  // A block has no end, so the parser cannot tell what follows it.
+  bool unclosed = false;
   int nesting = 0;
 };
 

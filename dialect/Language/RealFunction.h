@@ -1,4 +1,4 @@
-// Real-valued functions of positions, kept as they are written until their use says how they are rounded.
+// Real-valued functions of positions. They stay as written until their use decides how they are rounded.
 #pragma once
 #include "dialect/Subscript/Analysis.h"
 #include "dialect/Subscript/Program.h"
@@ -15,14 +15,14 @@ using RealPtr = std::shared_ptr<const RealFunction>;
 enum class RealKind {
   Number, // number
   Index,  // index: a whole number
-  Single, // f32(…): operands[0] rounded to f32
-  Double, // f64(…): operands[0] without rounding to f32
+  Single, // f32(…): operands[0], rounded to f32
+  Double, // f64(…): operands[0], not rounded to f32
   Negate,
   Add,
   Subtract,
   Multiply,
   Divide,
-  FloorDivide, // of whole numbers, as Modulo
+  FloorDivide, // of whole numbers, like Modulo
   Modulo,
   Power,
   Less,
@@ -56,45 +56,50 @@ struct RealFunction {
   double number = 0;
   subscript::Expr index;
   std::vector<RealPtr> operands;
-  bool whole = false;         // takes whole numbers only
-  RealPtr made;               // Number: how it is made of whole numbers, where lengths are among them
-  const Node *node = nullptr; // where it is written
-  size_t depth = 1, size = 1; // of the tree that it is written out as; the size saturates
+  bool whole = false;         // accepts whole numbers only
+  RealPtr made;               // Number: how it is computed from whole numbers, if lengths are among them
+  const Node *node = nullptr; // where the specification writes it
+  // The depth and size of the function written out as a tree; the size saturates.
+  size_t depth = 1, size = 1;
 };
 
 RealPtr makeReal(double number, bool whole, const Node *);
 RealPtr makeReal(subscript::Expr, const Node *);
 RealPtr makeReal(RealKind, std::vector<RealPtr>, const Node *);
 
-/// The kind of a binary operator or of a function by its name in the language.
+/// Returns the kind of a binary operator or of a function, by its name in the language.
 std::optional<RealKind> realOperator(std::string_view);
 std::optional<RealKind> realFunction(std::string_view);
 
-/// The first index expression in it that is wanted; null where none is. `isWanted` sees those before it too.
+/// Returns the first index expression for which `isWanted` is true; null if there is none. `isWanted` sees all index
+/// expressions before it too.
 const subscript::Expr *findIndex(const RealFunction &, llvm::function_ref<bool(const subscript::Expr &)> isWanted);
-/// The function with others for parts of its index expressions. `replace` gives them, of the largest parts first.
+/// Returns the function with parts of its index expressions replaced. `replace` gives the replacements; it sees the
+/// largest parts first.
 RealPtr withIndices(const RealPtr &,
                     llvm::function_ref<std::optional<subscript::Expr>(const subscript::Expr &)> replace);
-/// Adds the whole numbers in it that lengths may decide.
+/// Adds the whole numbers of the function that lengths may decide.
 void collectWholes(const RealFunction &, std::vector<int64_t> &wholes);
-/// Whether the function is made of arithmetic alone: no function of the mathematical kind, no selection.
+/// Returns whether the function consists of arithmetic alone, without mathematical functions and selections.
 bool isArithmetic(const RealFunction &);
 
-/// A function that is -inf wherever `holds`, a condition, does not hold; elsewhere it is `value`.
+/// The split of a function that is -inf wherever the condition `holds` is false, and `value` elsewhere.
 struct LowestSplit {
   RealPtr value, holds;
 };
-/// Nothing where no -inf is selected or added in it, and where one of the other sign is.
+/// Splits a function that selects or adds -inf. Nothing if it does neither, or if it selects or
+/// adds an infinity of the other sign.
 std::optional<LowestSplit> splitLowest(const RealPtr &);
-/// Whether an infinity is multiplied by something that may be 0.
+/// Returns whether the function multiplies an infinity by something that may be 0.
 bool multipliesInfinity(const RealFunction &);
 
-/// A function compiled for evaluation at many points. Where `single`, what is written outside f64(…) is rounded to f32
-/// operation by operation, numbers and positions included, as a tensor of f32 would be; else everything is a double.
+/// A function compiled for evaluation at many points. If `single`, everything written outside f64(…) is rounded to f32
+/// operation by operation, numbers and positions included, as a tensor of f32 would be; otherwise everything is a
+/// double.
 class RealProgram {
 public:
   RealProgram(const RealFunction &, const std::vector<std::string> &axes, bool single);
-  /// NaN where an index expression has no value.
+  /// Returns the value at `point`; NaN if an index expression has no value.
   double run(const std::vector<int64_t> &point);
 
 private:
@@ -111,26 +116,26 @@ private:
   subscript::Program indices;
 };
 
-/// What a function of positions depends on: linear forms such as j - i, without their constants, each with its range.
-/// A table over them has as many dimensions as there are forms.
+/// The dependence of a function on positions: linear forms such as j - i, without their constants, each with its range.
+/// A table over them has one dimension for each form.
 struct RealForms {
   std::vector<subscript::Expr> forms;
   std::vector<subscript::Range> ranges;
-  /// Rows of the table; saturates.
+  /// Returns the number of rows of the table; saturates.
   int64_t points() const;
-  /// 0 for the first form at the low end of its range, ….
+  /// Returns the row of each form in the table: 0 at the low end of its range.
   std::vector<subscript::Expr> rows() const;
-  /// The function over the symbols "form0", "form1", … in the place of the forms.
+  /// The function, with the symbols "form0", "form1", … in place of the forms.
   RealPtr function;
   std::vector<std::string> symbols;
 };
-/// The symbol of the k-th form.
+/// Returns the symbol of the k-th form.
 std::string formSymbol(size_t k);
-/// Those with the smaller table: of positions, or of quotients and remainders that the function takes of them. Nothing
-/// where an axis has no range in `domain`.
+/// Returns the forms that give the smaller table: forms of positions, or forms of the quotients and remainders that the
+/// function takes of positions. Nothing if an axis has no range in `domain`.
 std::optional<RealForms> formsOf(const RealPtr &, const subscript::Domain &);
-/// The function as a selection between two others, each of which may depend on less; null where nothing is selected in
-/// it.
+/// Returns the function as a selection between two others, each of which may depend on fewer positions; null if the
+/// function selects nothing.
 RealPtr choiceOf(const RealPtr &);
 
 } // namespace skewer::language

@@ -1,4 +1,4 @@
-// The names of a specification and what they stand for, as text.
+// The resolved names of a specification as text.
 #pragma once
 #include "dialect/Language/Diagnostic.h"
 #include "llvm/Support/SourceMgr.h"
@@ -7,8 +7,8 @@
 
 namespace skewer::language {
 
-/// Each kernel and each scheme of the main buffer, with a line for every name in it: place, name, what it is, and where
-/// that is declared. Nothing after an error.
+/// Returns a text that lists each kernel and each scheme of the main buffer, with one line for every name in it: place,
+/// name, meaning, and place of declaration. Nothing after an error.
 std::optional<std::string> resolvedNames(llvm::SourceMgr &, DiagnosticSink);
 
 } // namespace skewer::language

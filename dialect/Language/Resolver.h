@@ -1,6 +1,6 @@
-// Names to symbols: the phase between the parser and the evaluation. Each kernel, and each scheme where it is declared,
-// is walked once; what a name stands for is settled there, whatever calls the scheme and whatever a tensor's axes are
-// called.
+// The resolver: maps names to symbols, between parsing and evaluation. It walks each kernel once, and each scheme once
+// where it is declared. The meaning of a name is decided there, independent of the callers of a scheme and of the axis
+// names of tensors.
 #pragma once
 #include "dialect/Language/Ast.h"
 #include "dialect/Language/Diagnostics.h"
@@ -13,13 +13,13 @@
 
 namespace skewer::language {
 
-/// The text of an einsum or a rearrangement, taken apart.
+/// The parsed text of an einsum or a rearrangement.
 struct ParsedText {
   std::optional<subscript::Einsum> spec;
-  subscript::ParseError why;                // where there is none
+  subscript::ParseError why;                // the reason if `spec` is empty
   std::map<std::string, llvm::StringRef> calls; // by the symbols that stand for them in index expressions
   std::map<std::string, int64_t> numbers;   // by the axes that stand for them
-  bool isRefused = false;                   // an error has been reported
+  bool isRefused = false;                   // an error is already reported
 };
 
 class Resolver {
@@ -28,46 +28,51 @@ public:
   using Schemes = std::map<std::string, const Scheme *>;
 
   void addBuiltins(const Program &);
-  /// The declarations, kernels and schemes of the file. Reports errors about their names.
+  /// Resolves the declarations, kernels and schemes of the file. Reports errors about their names.
   void resolve(const Program &);
-  /// A scheme, once. Built-in ones are left until something calls them.
+  /// Resolves a scheme once. Built-in schemes are resolved only when something calls them.
   void resolve(const Scheme &);
 
-  /// What a name or the name of a call stands for; null where nobody has asked it: in types and the values of params.
+  /// Returns the meaning of a name or of the name of a call. Null if the name was not resolved: names in types and in
+  /// the values of params.
   const Symbol *symbolOf(const Node &) const;
   const ParsedText &textOf(llvm::StringRef text);
-  /// The expression of a call in the text of an einsum, or of a name in it; null after an error.
+  /// Returns the expression of a call in the text of an einsum, or of a name in it; null after an error.
   const Node *callInText(llvm::StringRef call);
-  /// The schemes that a built-in scheme, or else the file, may call. The file's come before built-in ones.
+  /// Returns the schemes that a caller can see: a built-in scheme if `isBuiltin`, otherwise the file. Schemes of the
+  /// file hide built-in ones.
   const Schemes &schemesFor(bool isBuiltin) const { return isBuiltin ? builtins : schemes; }
   bool isBuiltin(const Scheme &scheme) const { return builtinSchemes.count(&scheme) > 0; }
-  /// Whether the kernel or scheme that this call of a scheme stands in names its own axis `i` or `j`, before or behind.
+  /// Returns whether the kernel or scheme that contains this call of a scheme names its own axis `i` or `j`, before or
+  /// after the call.
   bool isScoreAxisAt(const Node &call, const std::string &axis) const { return scoreAxes.count({&call, axis}) > 0; }
-  /// Whether the scheme's text has the word: an axis of a caller's that is called so has another name inside.
+  /// Returns whether the scheme's text contains the word. If it does, an axis of the caller with that name gets another
+  /// name inside the scheme.
   bool mentions(const Scheme &, llvm::StringRef word);
-  /// Whether `i` or `j` is an axis that the scheme takes from its caller: nothing of the scheme's own has the name.
+  /// Returns whether the scheme takes the axis `i` or `j` from its caller: nothing in the scheme has that name.
   static bool takesFromCaller(const Scheme &, llvm::StringRef axis);
 
-  /// Every name of the kernels and schemes of the file with its meaning, in the order of the text.
+  /// Prints every name in the kernels and schemes of the file with its meaning, in the order of the text.
   void print(llvm::raw_ostream &) const;
 
 private:
-  /// What may stand at a place of the text.
+  /// The kind of meaning that a name may have at a place of the text.
   enum class Place {
     Expression, // numbers, positions and tensors alike
-    Tensor,     // a whole tensor, where it is a name alone
+    Tensor,     // a whole tensor, if it is a name alone
     Number,     // numbers alone: sizes, ends of slices
-    Divisor,    // what is divided by, which no position is: it is 0 at place 0
-    PositionDivisor, // the same in an index expression
+    // A divisor. It is never a position, because a position is 0 at place 0.
+    Divisor,
+    PositionDivisor, // a divisor in an index expression
     Position,   // numbers and positions: index expressions
-    Axis,       // an axis, or a dimension by its number: sum(x, j)
+    Axis,       // an axis, or a dimension given by its number: sum(x, j)
     AxisOrSize, // i = q, i = 14
     AxisName    // len(n), position(n)
   };
   struct Names {
     std::map<std::string, Symbol> values;
     std::map<std::string, llvm::StringRef> axes; // with the places that name them
-    std::set<std::string> contested; // of which an error has been reported
+    std::set<std::string> contested; // names for which an error is already reported
     bool isBuiltin = false;
   };
 
@@ -122,14 +127,14 @@ private:
   Names globals;
   Names *names = nullptr;
   llvm::DenseMap<const Node *, Symbol> symbols;
-  std::vector<const Node *> order; // of what has symbols, for printing
+  std::vector<const Node *> order; // the nodes that have symbols, for printing
   struct Body {
     llvm::StringRef kind, name;
     size_t first;
   };
-  std::vector<Body> bodies; // with the place in `order` where each begins
+  std::vector<Body> bodies; // each with the place in `order` where it begins
   std::map<const char *, ParsedText> texts;
-  std::map<const char *, NodePtr> calls; // in texts
+  std::map<const char *, NodePtr> calls; // calls in texts
 };
 
 } // namespace skewer::language

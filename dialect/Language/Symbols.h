@@ -1,40 +1,45 @@
-// What the names of a text stand for, once they are resolved.
+// The meanings that the resolver gives to the names of a specification.
 #pragma once
 #include "llvm/ADT/StringRef.h"
 
 namespace skewer::language {
 
 enum class SymbolKind {
-  Unknown,   // it has no value: an axis that a tensor at hand has, or nothing
+  Unknown,   // no value: an axis of a tensor at hand, or nothing
   Param,     // param N = 4
   Length,    // size N <= 4096
-  Size,      // size batch, which is no number: where an axis has its name, the axis is meant
-  Operand,   // of a kernel
-  Argument,  // of a scheme
+  // Declared by size batch. It is not a number: if an axis has its name, the name means the axis.
+  Size,
+  Operand,   // an operand of a kernel
+  Argument,  // an argument of a scheme
   Local,     // NAME = …
-  Axis,      // the position along it
-  Either,    // an axis and a value; where positions alone are possible a tensor is no rival, but a number is one
-  Contested, // an axis and a value, which has been reported
-  Scheme,    // of the file
+  Axis,      // the position along an axis
+  // Both an axis and a value. Where only positions are possible, a tensor does not compete with the axis, but a number
+  // does.
+  Either,
+  Contested, // both an axis and a value, which is already reported
+  Scheme,    // a scheme of the file
   Builtin,   // a built-in scheme
-  Function   // what the language itself knows by this name
+  Function   // a name that the language itself defines
 };
 
 struct Symbol {
   SymbolKind kind = SymbolKind::Unknown;
-  llvm::StringRef declared = {}; // where the value, or the scheme, is declared; of an axis where it is named
-  bool isSettled = false;        // a value whatever axes there are: where a whole tensor, or a number alone, may stand
+  // The place where the value or scheme is declared; for an axis, the place that names it.
+  llvm::StringRef declared = {};
+  // The name is a value even if an axis has the same name: only a whole tensor, or only a number, may stand here.
+  bool isSettled = false;
 
   bool isValue() const { return kind >= SymbolKind::Param && kind <= SymbolKind::Local; }
-  /// Whether it is a number wherever it has a value.
+  /// Returns whether the symbol is a number wherever it has a value.
   bool isNumber() const { return kind == SymbolKind::Param || kind == SymbolKind::Length; }
 };
 
-/// "an operand", "a param": what it is, for messages.
+/// Returns a description for messages: "an operand", "a param".
 llvm::StringRef describe(SymbolKind);
 
-/// Whether the word has a meaning of its own wherever it stands: it names no axis, no param, no value and no scheme.
-/// Names of functions are none: a call is told by its parenthesis.
+/// Returns whether the word has a meaning of its own wherever it stands. Such a word names no axis, param, value or
+/// scheme. Names of functions are not reserved: their parenthesis marks a call.
 bool isReserved(llvm::StringRef word);
 
 } // namespace skewer::language
