@@ -1,5 +1,5 @@
-// A kernel after typing: every tensor that it computes, with all that is decided about it. Typing makes these; emission
-// (Emission.h) writes an operation for each, one after the other, and decides nothing. Plain data: no MLIR.
+// A kernel after typing: every tensor that it computes, with all decisions about it. The typer (Typer.h) makes it.
+// Emission (Emission.h) then writes one operation for each tensor in order, and decides nothing. Plain data: no MLIR.
 #pragma once
 #include "dialect/IR/IndexMaps.h"
 #include "dialect/Language/Diagnostics.h"
@@ -10,10 +10,10 @@
 
 namespace skewer::language::typed {
 
-/// How elements are stored. Arithmetic is in f32.
+/// The storage type of elements. Arithmetic is in f32.
 enum class Element { F32, F16, BF16, I32, I8 };
 
-/// One of the kernel's operands, which no operation computes.
+/// One of the kernel's operands; no operation computes it.
 struct Argument {
   size_t number = 0;
 };
@@ -21,7 +21,7 @@ struct Argument {
 struct Constant {
   std::vector<float> elements;
 };
-/// One number everywhere.
+/// The same number everywhere.
 struct Splat {
   float number = 0;
 };
@@ -31,24 +31,24 @@ struct Position {
   subscript::Expr expression;
 };
 
-/// Where the text of an einsum stands, for what is said of its subscripts when all of the kernel is known.
+/// The source places of an einsum's text, for errors about its subscripts after the whole kernel is typed.
 struct Places {
   std::vector<std::string> operandNames;                // as written
   std::vector<std::vector<llvm::StringRef>> dimensions; // of the operands' dimensions
-  Diagnostics::Calls calls;                             // of schemes, that were open
+  Diagnostics::Calls calls;                             // the open calls of schemes
 };
-/// A contraction. `spec` is what `text` says; `sizes` are those of the axes that no operand has.
+/// A contraction. `spec` is the parsed `text`; `sizes` are the sizes of axes that no operand has.
 struct Einsum {
   std::string text;
   subscript::Einsum spec;
   subscript::AxisSizes sizes;
-  std::optional<subscript::Expr> guard; // the elements at which it does not hold are 0
-  std::shared_ptr<const Places> places; // null where no text of a subscript stands behind it
+  std::optional<subscript::Expr> guard; // elements at which it does not hold are 0
+  std::shared_ptr<const Places> places; // null if no text of a subscript belongs to it
 
   Einsum(std::string text, subscript::AxisSizes sizes, std::optional<subscript::Expr> guard = std::nullopt);
 };
 
-/// A softmax, or the logarithm of what it divides by, of the rows along `over` less what the mask hides.
+/// A softmax of the rows along `over`, or the logarithm of its divisor, without the elements that the mask hides.
 struct Rows {
   bool isSoftmax = true;
   std::string axes, over;
@@ -65,7 +65,7 @@ struct Rearrange {
   subscript::AxisSizes sizes;
 };
 
-/// A function of each element, or of the elements of two tensors of one shape, that is one operation.
+/// A function of each element, or of the elements of two tensors of one shape. Each is one operation.
 enum class Function {
   Negate,
   Exp,
@@ -123,11 +123,12 @@ using Operation = std::variant<Argument, Constant, Splat, Position, Einsum, Rows
 struct Tensor {
   Operation operation;
   std::vector<Tensor *> operands;
-  Dimensions dimensions; // in their order, by the names that they had when it was made
+  Dimensions dimensions; // in order, with the names that they had when the tensor was made
   Element element = Element::F32;
-  llvm::StringRef place;        // of the text that says it
-  Diagnostics::Calls calls = {}; // of schemes, that led there
-  /// What the first statement that names it calls it, and its elements then; empty where none does.
+  llvm::StringRef place;        // in the source
+  Diagnostics::Calls calls = {}; // the calls of schemes that led there
+  /// The name that the first statement naming this tensor gives it, and the element type at that point; empty if no
+  /// statement names it.
   llvm::StringRef name = {};
   Element namedElement = Element::F32;
   size_t uses = 0; // by other tensors, and as results
@@ -135,89 +136,90 @@ struct Tensor {
   template <typename Kind> const Kind *as() const { return std::get_if<Kind>(&operation); }
 };
 
-/// How seeded values of an operand lie: around a mean, or between two numbers.
+/// The distribution of seeded values of an operand: around a mean, or between two numbers.
 struct Spread {
   std::optional<double> deviation, mean, from, to;
 };
 struct Operand {
-  llvm::StringRef name; // and its place
+  llvm::StringRef name; // also gives the place
   Dimensions dimensions;
   Element element = Element::F32;
   bool isConst = false;
-  std::optional<subscript::Range> range = {}; // that the text promises
+  std::optional<subscript::Range> range = {}; // promised by the specification
   llvm::StringRef low = {}, high = {};        // the places of its ends
   Spread spread = {};
 };
 struct Result {
-  llvm::StringRef name; // empty where it has none
+  llvm::StringRef name; // empty if it has no name
   Dimensions dimensions;
   Element element = Element::F32;
 };
-/// Where the part of an axis begins that the kernel computes: a word of its argument struct.
+/// The first position of the part of an axis that the kernel computes: a word of its argument struct.
 struct Origin {
   llvm::StringRef name;
   llvm::StringRef axis; // the place of its declaration
   subscript::Range range;
 };
 
-/// What a statement of the kernel gives a name to: several may name one tensor, each by axes of its own.
+/// A name that a statement of the kernel gives to a tensor. Several statements may name one tensor, each with axes of
+/// its own.
 struct Name {
   llvm::StringRef name;
   const Tensor *tensor = nullptr;
   Dimensions dimensions;
 };
 
-/// Where lookups are written that are not certain to stay inside there, for what is said of them when all of the kernel
-/// is known: reads by their operand, constant tables by their rows.
+/// Source places of lookups that may read out of bounds where they are written, for errors after the whole kernel is
+/// typed: reads by their operand, constant tables by their rows.
 struct Lookups {
   std::map<std::string, llvm::StringRef> reads;
   std::map<std::vector<int64_t>, llvm::StringRef> tables;
 };
 
 struct Kernel {
-  llvm::StringRef name; // and its place
+  llvm::StringRef name; // also gives the place
   std::vector<Operand> operands;
   std::vector<Result> results;
-  std::vector<Origin> origins;                          // arguments too, behind the operands
-  std::vector<std::string> runtimeSizes;                // that its operands have, in order of declaration
-  std::vector<std::pair<std::string, int64_t>> lengths; // and their bounds
-  std::vector<std::unique_ptr<Tensor>> tensors;         // in the order in which they were made
+  std::vector<Origin> origins;                          // also arguments, after the operands
+  std::vector<std::string> runtimeSizes;                // those that the operands have, in order of declaration
+  std::vector<std::pair<std::string, int64_t>> lengths; // with their bounds
+  std::vector<std::unique_ptr<Tensor>> tensors;         // in the order of creation
   std::vector<Name> names;                              // in the order of the statements
-  std::vector<Tensor *> returned;                       // one a result
+  std::vector<Tensor *> returned;                       // one for each result
   llvm::StringRef returnPlace;
   Lookups lookups;
 
   Tensor *append(Tensor);
-  /// Erases what neither a result nor a tensor that is left is made of.
+  /// Erases the tensors that no result depends on.
   void eraseUnused();
   bool hasRuntimeSize(const std::string &) const;
-  /// The operand, of whole numbers, that texts read by this name; null where it is none.
+  /// Returns the operand of whole numbers that specifications read by this name; null if there is none.
   const Operand *indexOperand(llvm::StringRef name) const;
-  /// What the kernel promises of the elements of its index operands, and where its parts begin.
+  /// Adds the ranges that the kernel promises for elements of its index operands and for the origins of its parts.
   void addRanges(subscript::Domain &) const;
-  /// The sizes of an einsum's axes.
+  /// Returns the sizes of an einsum's axes.
   std::optional<subscript::AxisSizes> sizesOf(const Tensor &einsum) const;
 };
 
-/// The error about a constant table that is read outside its places. `place` is that of the text which the table stands
-/// in, if it is not known where the table itself is written.
+/// Reports the error about a constant table that is read out of bounds. `place` is the place of the text that contains
+/// the table, used if the place of the table itself is unknown.
 void sayTableOutside(Diagnostics &, const Lookups &, llvm::StringRef place, const subscript::TableOutside &);
 
-/// How a skew, a pad, a reshape or a slice moves the elements of its operand.
+/// Returns how a skew, a pad, a reshape or a slice moves the elements of its operand.
 attn::IndexMap indexMapOf(const Tensor &);
 
-/// "exp", "+", "min": a function as texts write it, "neg" where they write a sign.
+/// Returns the name of a function as specifications write it: "exp", "+", "min"; "neg" for the sign.
 llvm::StringRef nameOf(Function);
-/// The function of that name.
+/// Returns the function of that name; nothing if there is none.
 std::optional<Function> functionNamed(llvm::StringRef);
-/// "f32", "bf16": an element type as texts write it.
+/// Returns the name of an element type as specifications write it: "f32", "bf16".
 llvm::StringRef nameOf(Element);
-/// The element type of that name; f32 where it is none.
+/// Returns the element type of that name; f32 if there is none.
 Element elementNamed(llvm::StringRef);
 
-/// "f32[b = batch, i = 14, (jy jx) = 196, _ = 3]": the dimensions by their first names.
+/// Returns the dimensions by their first names: "f32[b = batch, i = 14, (jy jx) = 196, _ = 3]".
 std::string describe(const Dimensions &, Element);
-/// The kernel as text: a line for each tensor with its place, name, operation and dimensions.
+/// Prints the kernel as text: one line for each tensor with its place, name, operation and dimensions.
 void print(const Kernel &, llvm::SourceMgr &, llvm::raw_ostream &);
 
 } // namespace skewer::language::typed
