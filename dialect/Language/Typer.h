@@ -1,6 +1,7 @@
-// From the syntax tree to typed tensors (Typed.h): the rules of the language, and all of its errors but those that need
-// the finished function (Emission.h). Whatever an expression is made of is decided here; no operation of MLIR is made.
-// The context serves to look up the functions that plugins bring.
+// The typer: turns the syntax tree into typed tensors (Typed.h). importSource (Language.h) runs it after the parser; it
+// resolves names first (Resolver.h). It implements the rules of the language and reports all errors except those that
+// need the finished function (Emission.h). It decides how every expression is computed, and creates no operation of
+// MLIR: it uses the context only to look up functions of plugins.
 #pragma once
 #include "dialect/IR/ElementFunction.h"
 #include "dialect/Language/Ast.h"
@@ -12,52 +13,53 @@
 
 namespace skewer::language {
 
-/// An axis that is a part of a longer one: position `axis + origin` of `length`.
+/// A part of a longer axis: its position `axis` is the position `axis + origin` of `length`.
 struct Part {
   subscript::Expr origin;
   int64_t extent = 0, length = 0;
 };
 
-/// The names that a piece of text sees. `axes` are positions that einsums, or a scheme's operands, have named, in
-/// order.
+/// The names that a piece of the specification sees. `axes` are the positions that einsums or a scheme's operands have
+/// named, in order.
 struct Scope {
   std::map<std::string, Value> values;
-  std::map<std::string, llvm::StringRef> declared; // where, for notes and unused warnings
+  std::map<std::string, llvm::StringRef> declared; // the places, for notes and warnings about unused names
   std::set<std::string> used;
   std::vector<Axis> axes;
   std::map<std::string, Part> parts;    // by axis
-  std::set<std::string> unknown;        // names of which an error has said that they are not known
-  const Scope *caller = nullptr;        // of a scheme: what it does not see
-  std::set<std::string> among;          // axes of the tensor that a condition is about
-  std::map<std::string, Clash> clashes; // of the tensor before `where`
-  bool isBuiltin = false;               // a built-in scheme, which sees nothing of the file
+  std::set<std::string> unknown;        // names already reported as unknown
+  const Scope *caller = nullptr;        // only of a scheme: the scope that it does not see
+  std::set<std::string> among;          // the axes of the tensor that a condition is about
+  std::map<std::string, Clash> clashes; // clashes of the tensor before `where`
+  bool isBuiltin = false;               // a built-in scheme, which sees no names of the file
 
-  std::map<std::string, std::vector<Axis>> sizes;     // every size that an axis has in this piece of text
-  std::map<std::string, llvm::StringRef> reliances;   // where one size of an axis was taken for the only one
-  std::set<std::string> ownAxes;                      // of a condition or a table, whatever is around it
-  std::set<std::string> inherited;                    // of a scheme: axes of its caller
+  std::map<std::string, std::vector<Axis>> sizes;     // all sizes that an axis has in this piece
+  std::map<std::string, llvm::StringRef> reliances;   // where one size of an axis was assumed to be the only one
+  std::set<std::string> ownAxes;                      // axes of a condition or a table, whatever is around it
+  std::set<std::string> inherited;                    // only of a scheme: axes of its caller
   const Axis *axis(const std::string &name) const;
-  /// An axis that the text names; whether it is a new one, or has a new size. One that is summed over is no position
-  /// behind its sum.
+  /// Adds an axis that the text names; returns whether the axis is new or has a new size. An axis that is summed over
+  /// is not a position after its sum.
   bool learn(const Axis &, bool isPosition = true);
-  /// The scope of an expression that has axes of its own, and what it leaves behind.
+  /// Returns the scope of an expression that has axes of its own; `returnFrom` takes back what that scope records.
   Scope withAxes(llvm::ArrayRef<Axis> own) const;
   void returnFrom(const Scope &inner);
 };
 
-/// The sizes of axes that statements tell, of a kernel and of the schemes that it calls.
+/// The sizes of axes that the statements of a kernel, and of the schemes that it calls, determine.
 struct AxisFacts {
-  std::map<std::vector<const Node *>, std::map<std::string, std::vector<Axis>>> found; // by the calls that lead there
+  // By the calls that lead there.
+  std::map<std::vector<const Node *>, std::map<std::string, std::vector<Axis>>> found;
 };
 
 class Typer {
 public:
   Typer(Diagnostics &, const Options &, mlir::MLIRContext *);
-  /// Built-in schemes count only where `program` has none of the name.
+  /// Adds built-in schemes. One counts only if `program` has no scheme of that name.
   void addBuiltins(const Program &builtin);
-  /// Calls `finished` with each kernel as it is typed, until there is an error.
+  /// Calls `finished` with each kernel after it is typed, until there is an error.
   void type(const Program &, llvm::function_ref<void(const typed::Kernel &)> finished);
-  /// Whether a name is that of a whole number known at compile time, for all of the file.
+  /// Returns whether a name is a whole number known at compile time in the whole file.
   bool isWholeParam(llvm::StringRef name) const;
 
 private:
@@ -87,7 +89,7 @@ private:
   Value localised(const Node &, const Value &tensor);
   RealPtr withoutOrigins(const RealPtr &, subscript::Domain &, subscript::Substitution &back) const;
 
-  // Evaluate.cpp: expressions without tensors, and the way to the others.
+  // Evaluate.cpp: expressions without tensors, and the dispatch to the others.
   Value evaluate(const Node &);
   Value evaluateNode(const Node &);
   bool isPlainNumber(const Node &);
@@ -103,7 +105,7 @@ private:
   std::optional<std::vector<int64_t>> evaluateWholes(const Node &, llvm::StringRef what);
   Value error(llvm::StringRef place, const std::string &message);
 
-  // RecordDecisions.cpp: what is decided by numbers, for who asks.
+  // RecordDecisions.cpp: the decisions that numbers cause, for callers that ask.
   void record(Decision);
   Value decided(const Node &, Value number, RealPtr made = nullptr);
   bool decided(const Node &, bool truth, RealPtr made);
@@ -114,7 +116,7 @@ private:
   llvm::StringRef wholeText() const;
   std::vector<std::string> visibleNames() const;
 
-  // Complaints.cpp: errors that say what may have been meant.
+  // Complaints.cpp: errors that suggest what may have been meant.
   Value unknownName(const Node &);
   Value unknownCall(const Node &, const std::vector<std::string> &names);
   Value notAnOperand(llvm::StringRef place, const std::string &who, const Value &);
@@ -124,7 +126,7 @@ private:
   const Value *lookup(const std::string &name);
   Value elementOf(const Node &, const Value &list);
 
-  // Names.cpp: what a name stands for where it could be several things.
+  // Names.cpp: the meaning of ambiguous names.
   Value ambiguous(llvm::StringRef place, const std::string &name, const Value &);
   Value clashing(llvm::StringRef place, const std::string &name, const Clash &);
   Value positionAlong(const Node &, const std::string &axis, const Axis &);
@@ -143,10 +145,10 @@ private:
   Value functionOfPositions(const Node &, llvm::ArrayRef<Value> arguments);
   Value functionOfTensors(const Node &, llvm::ArrayRef<Value> arguments);
   Value elementwiseFunction(const Node &, llvm::StringRef name, Value tensor);
-  /// What a function of one argument is called, of tensors too; empty where the kind is none.
+  /// Returns the name of a function of one argument, which tensors have too; empty if the kind is no such function.
   static llvm::StringRef elementwiseName(RealKind);
 
-  // TypeApplied.cpp: functions of single numbers, those that plugins bring among them.
+  // TypeApplied.cpp: functions of single numbers, including those of plugins.
   Value typeApplied(const Node &, const attn::ElementFunction &);
   Value applied(const Node &, const attn::ElementFunction &, std::vector<Value> arguments);
 
@@ -156,7 +158,7 @@ private:
   Value joinTruths(const Node &, llvm::StringRef op, Value left, Value right);
   Value chooseByValues(const Node &, const Node &place, const Value &condition, Value yes, Value no);
 
-  // Numbers.cpp: what whole numbers and positions may be.
+  // Numbers.cpp: the allowed values of whole numbers and positions.
   bool fits64(llvm::StringRef place, const subscript::Expr &, const subscript::Domain &);
   bool isDefined(llvm::StringRef place, const subscript::Expr &, const subscript::Domain &);
   Value whereItFits(const Node &, Value index);
@@ -178,7 +180,7 @@ private:
   std::optional<double> numberOfSpread(const Node &, const std::string &what);
   bool declaredSpread(const KernelOperand &, typed::Spread &);
   Value typeIndexRead(const Node &, const Value &operand);
-  // TypeRanges.cpp: the ends of their ranges.
+  // TypeRanges.cpp: the ends of the ranges of index operands.
   Value typeEndOfRange(const Node &);
   std::optional<int64_t> endOfRange(const Node &);
   bool isAlikeAtAllLengths(const subscript::Expr &);
@@ -186,7 +188,7 @@ private:
                   const std::map<std::string, Axis> &axes);
   void sizesOfReads(const subscript::Einsum &, std::map<std::string, Axis> &axes);
 
-  // TypeScheme.cpp, SchemeAxes.cpp: inlining, and the axes that a scheme and its caller know by different names.
+  // TypeScheme.cpp, SchemeAxes.cpp: inlining, and the axes for which a scheme and its caller have different names.
   struct SchemeCall;
   Value inlineScheme(const Node &, const Scheme &);
   bool checkCall(const Node &, const Scheme &);
@@ -216,8 +218,9 @@ private:
   bool einsumSizes(const Node &, subscript::Einsum &, const std::vector<Value> &, llvm::StringRef text,
                    llvm::ArrayRef<std::string> written, subscript::AxisSizes &given, subscript::AxisSizes &all);
   bool checkResultAxes(const subscript::Einsum &, llvm::StringRef text, const subscript::AxisSizes &given);
-  bool adoptSizes(const Node &, const subscript::Einsum &, llvm::StringRef text, llvm::ArrayRef<std::vector<int64_t>> shapes,
-                  llvm::ArrayRef<std::string> written, subscript::AxisSizes &given);
+  bool adoptSizes(const Node &, const subscript::Einsum &, llvm::StringRef text,
+                  llvm::ArrayRef<std::vector<int64_t>> shapes, llvm::ArrayRef<std::string> written,
+                  subscript::AxisSizes &given);
   bool substituteLengths(subscript::Einsum &, llvm::StringRef text, const subscript::AxisSizes &all);
   bool substituteNames(subscript::Einsum &, llvm::StringRef text, llvm::ArrayRef<std::string> written,
                        const subscript::AxisSizes &given);
@@ -239,7 +242,7 @@ private:
                                          const subscript::AxisSizes &all,
                                          const std::map<std::string, std::string> &runtimes);
 
-  // AxisSizes.cpp: axes whose size their own statement does not tell.
+  // AxisSizes.cpp: axes whose size is not known from their own statement.
   void rememberAxes(const Dimensions &);
   void rememberAxis(const Axis &, bool isPosition);
   void sayTwoSizes(llvm::StringRef place, const std::string &name, llvm::ArrayRef<Axis>);
@@ -255,7 +258,7 @@ private:
   void learnFromRead(const Node &subscript, const Dimension &);
   void learnFromOthers(const Node &, const subscript::Einsum &, llvm::ArrayRef<Value> operands,
                        subscript::AxisSizes given);
-  // ResultSizes.cpp: what the type of a result says.
+  // ResultSizes.cpp: sizes known from the type of a result.
   void expect(const Node &, const std::vector<Statement> &body, const Dimensions &);
   void expectResults(const Kernel &);
   void expectOfScheme(const Node &call, const Scheme &);
@@ -264,10 +267,10 @@ private:
   void inheritAxis(const std::string &name, Scope &own);
   void returnAxes(llvm::StringRef call, const Scope &own);
 
-  // TypeSum.cpp: sum(x, axis), mean(x, axis), and sums in an einsum that may be slips of the pen.
+  // TypeSum.cpp: sum(x, axis), mean(x, axis), and sums in an einsum that may be mistakes.
   struct AlongAxes {
     Value operand;
-    std::vector<std::optional<size_t>> naming; // of each dimension the one that has some of the axes
+    std::vector<std::optional<size_t>> naming; // for each dimension: its naming that has some of the axes
     std::vector<bool> whole;                   // dimensions chosen by their place
     std::set<std::string> names;               // axes chosen by name
   };
@@ -276,7 +279,7 @@ private:
     subscript::Einsum spec;
     subscript::AxisSizes given, all;
     Dimensions kept;
-    double count = 1; // of elements along the axes whose sizes are known
+    double count = 1; // the number of elements along the axes whose sizes are known
     bool isStatic = true;
   };
   WithoutAxes withoutAxes(const AlongAxes &);
@@ -287,7 +290,7 @@ private:
   void warnOfLoneSums(const subscript::Einsum &, llvm::StringRef text, const subscript::AxisSizes &,
                       const std::set<std::string> &meant);
 
-  // TypeReductions.cpp: what else runs along axes: max(x, axis = j), cumsum(x, j).
+  // TypeReductions.cpp: other functions along axes: max(x, axis = j), cumsum(x, j).
   Value typeExtremum(const Node &);
   Value typeCumulativeSum(const Node &);
   void warnOfExtremum(const Node &, const Value &left, const Value &right);
@@ -309,7 +312,7 @@ private:
   typed::Tensor *elementwise(const Node &, typed::Function, llvm::ArrayRef<typed::Tensor *> operands,
                              const Dimensions &);
 
-  // TypeNumbers.cpp: numbers beside tensors, which lengths may decide when the kernel runs.
+  // TypeNumbers.cpp: numbers beside tensors, which the kernel may compute at run time from lengths.
   RealPtr madeBy(const Node &, RealKind, llvm::ArrayRef<Value> operands) const;
   Value made(const Node &, RealKind, llvm::ArrayRef<Value> operands, Value number);
   typed::Tensor *beside(const Node &, const Value &number, const Dimensions &);
@@ -322,13 +325,13 @@ private:
   Value typeLogSumExp(const Node &);
   struct Rows {
     Value tensor;
-    size_t axis = 0; // the dimension that they run along; the last one of `tensor`
+    size_t axis = 0; // the dimension that the rows run along; the last one of `tensor`
     std::vector<Naming> names;
     std::optional<subscript::Expr> mask;
   };
   std::optional<Rows> rowsOf(const Node &, llvm::StringRef function);
   std::optional<size_t> rowAxis(const Node &, llvm::StringRef function, const Value &);
-  /// `taker` is what takes the condition, for messages.
+  /// `taker` is the construct that takes the condition, for messages.
   std::optional<Value> predicate(const Node &, const Value &tensor, llvm::StringRef taker = "'where'");
   Value evaluateAmong(const Node &, const Value &tensor);
   std::optional<Value> asPredicate(const Node &, Value evaluated, const Value &tensor, llvm::StringRef taker);
@@ -404,10 +407,11 @@ private:
   std::vector<Value> takenApart(const Node &, const Value &, size_t count);
   Value reshapeTo(const Node &, Value, Dimensions);
   Value rearrange(const Node &, Value, const std::vector<Naming> &from, const std::vector<Naming> &to, Dimensions);
-  /// Where `movesElements`, absent elements may be among them: the conditions are carried along.
+  /// Evaluates an argument that is a tensor. If `movesElements`, some of its elements may be absent: the caller carries
+  /// the conditions along.
   std::optional<Value> tensorArgument(const Node &call, size_t position, bool movesElements = false,
                                       bool readsPlaces = true);
-  // Orders.cpp: what looks at the places of dimensions.
+  // Orders.cpp: operations that depend on the places of dimensions.
   bool requireOrder(llvm::StringRef place, const Value &, const std::string &who);
   Value arranged(const Node &, Value, llvm::ArrayRef<size_t> places);
   Value moved(const Node &, Value, size_t from, size_t to);
@@ -416,7 +420,7 @@ private:
                       llvm::StringRef usage);
   const Node *keyword(const Node &call, llvm::StringRef name) const;
 
-  /// A new tensor of the kernel at hand.
+  /// Adds a new tensor to the current kernel.
   typed::Tensor *append(const Node &, typed::Operation, llvm::ArrayRef<typed::Tensor *> operands, const Dimensions &,
                         typed::Element = typed::Element::F32);
   Value tensorValue(typed::Tensor *, Dimensions);
@@ -424,36 +428,40 @@ private:
   Diagnostics &diagnostics;
   const Options &options;
   mlir::MLIRContext *context;
-  typed::Kernel kernel; // the one at hand
+  typed::Kernel kernel; // the current one
   Scope globals;
-  Scope *scope = nullptr; // the kernel's or the scheme's
+  Scope *scope = nullptr; // of the kernel or the scheme
   const Axis *findAxis(const std::string &name) const;
   std::vector<std::string> runtimeSizes;
-  std::vector<std::pair<std::string, int64_t>> lengths; // and their bounds
-  const Program *program = nullptr;                     // of the file
+  std::vector<std::pair<std::string, int64_t>> lengths; // with their bounds
+  const Program *program = nullptr;                     // the program of the file
   Resolver resolver;
   std::vector<const Program *> builtins;
-  std::map<std::string, llvm::StringRef> textCalls; // of the einsum at hand: functions in its index expressions
-  std::set<const char *> warnedSums;                // places: a scheme is inlined more than once
-  std::vector<const Scheme *> openSchemes;          // whose bodies are being evaluated, the outermost first
+  std::map<std::string, llvm::StringRef> textCalls; // of the current einsum: the functions in its index expressions
+  std::set<const char *> warnedSums;                // places, because a scheme is inlined more than once
+  std::vector<const Scheme *> openSchemes;          // the schemes whose bodies are being evaluated, the outermost first
   unsigned schemeDepth = 0, evaluationDepth = 0;
-  llvm::StringRef placeAtHand; // of the innermost expression that is being evaluated
-  size_t factors = 0;          // numbers that have met a tensor, and tables of numbers, so far
-  bool computing = false;      // a table of such numbers, when the kernel runs
-  bool spelling = false;       // of the number at hand also whole numbers are computed when the kernel runs
-  unsigned untaken = 0;        // choices of numbers that are open, of which another value is taken
-  unsigned tabulating = 0;     // calls of tabulate that are open: lists of numbers are functions there
+  llvm::StringRef placeAtHand; // the place of the innermost expression that is being evaluated
+  size_t factors = 0;          // the count of numbers that met a tensor, and of tables of numbers, so far
+  bool computing = false;      // typing a table of such numbers that the kernel computes
+  bool spelling = false;       // the kernel also computes the whole numbers in the current number
+  // The number of open choices between numbers of which the value at hand is not taken.
+  unsigned untaken = 0;
+  unsigned tabulating = 0;     // open calls of tabulate, in which lists of numbers are functions
 
-  // What the statements of the kernel at hand tell of axes: found by a typer that only looks, when it is asked for.
+  // The sizes of axes that the statements of the current kernel determine. A second typer (`isScouting`) that reports
+  // nothing finds them on the first request.
   const Kernel *kernelAtHand = nullptr;
   std::vector<const Node *> callPath;
   bool isScouting = false;
   std::map<const Node *, Dimensions> expected; // expressions that have the shape of a result
-  AxisFacts *facts = nullptr; // of who only looks
+  AxisFacts *facts = nullptr; // only of a scouting typer
   const AxisFacts *knownFacts = nullptr;
   std::optional<AxisFacts> scouted;
-  bool readsTell = false; // a dimension that a bare axis reads, and the result, tell axes that nothing else tells
-  std::set<std::pair<const Node *, std::vector<const Node *>>> scoutedParts; // with the calls that lead there
+  // A dimension that a bare axis reads, and the result, determine axes that nothing else determines.
+  bool readsTell = false;
+  // With the calls that lead there.
+  std::set<std::pair<const Node *, std::vector<const Node *>>> scoutedParts;
 };
 
 } // namespace skewer::language
