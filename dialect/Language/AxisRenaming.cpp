@@ -25,7 +25,7 @@ RealPtr substitute(const RealPtr &function, const subscript::Substitution &subst
   return makeReal(function->kind, std::move(operands), function->node);
 }
 
-/// Every way to name what the naming names; none where one of its axes has no name any more.
+/// Returns every way to name what the naming names; none if one of its axes has lost its name.
 std::vector<Naming> AxisRenaming::renamed(const Naming &naming) const {
   if (naming.size() == 1)
     if (auto whole = replaced.find(naming[0].name); whole != replaced.end())
@@ -62,7 +62,7 @@ Dimension AxisRenaming::renamed(Dimension dimension) const {
   return dimension;
 }
 
-/// What the axes of an index expression or a function of positions become. The value's axes are renamed.
+/// Returns what each axis of an index expression or of a function of positions becomes, and renames the value's axes.
 subscript::Substitution AxisRenaming::substitution(Value &value, std::set<std::string> *lost) const {
   subscript::Substitution result;
   std::map<std::string, Axis> axes;
@@ -76,7 +76,8 @@ subscript::Substitution AxisRenaming::substitution(Value &value, std::set<std::s
     }
     Expr position = 0;
     for (const Axis &part : namings[0]) {
-      position = namings[0].size() == 1 ? Expr::symbol(part.name) : position * Expr(part.size) + Expr::symbol(part.name);
+      position = namings[0].size() == 1 ? Expr::symbol(part.name)
+                                        : position * Expr(part.size) + Expr::symbol(part.name);
       axes.insert({part.name, part});
     }
     result.insert({name, position});
@@ -90,7 +91,7 @@ Value AxisRenaming::operator()(Value value, std::set<std::string> *lost) const {
     return value;
   for (Value &item : value.items)
     item = (*this)(std::move(item), lost);
-  std::map<std::string, std::string> labels; // what the order of the dimensions calls them
+  std::map<std::string, std::string> labels; // the new name for each old name of a dimension
   for (Dimension &dimension : value.dimensions) {
     std::vector<Naming> before = dimension.namings;
     dimension = renamed(std::move(dimension));

@@ -1,5 +1,5 @@
-// How long an axis is where its own statement does not say: as long as it is in the other statements, where that is one
-// length.
+// Sizes of axes that their own statement does not determine: an axis is as long as in the other statements, if they all
+// agree on one length. The typer looks these sizes up whenever it meets such an axis.
 #include "dialect/Language/EinsumText.h"
 #include "dialect/Language/Typer.h"
 
@@ -50,7 +50,7 @@ void Scope::returnFrom(const Scope &inner) {
       reliances.insert({name, place});
 }
 
-/// The axes of these dimensions are known from here on.
+/// Adds the axes of these dimensions to the scope.
 void Typer::rememberAxes(const Dimensions &dimensions) {
   for (const Dimension &dimension : dimensions)
     for (const Naming &naming : dimension.namings)
@@ -73,8 +73,8 @@ void Typer::sayTwoSizes(StringRef place, const std::string &name, ArrayRef<Axis>
   diagnostics.note("give the size, " + name + " = …, where it can be given, or call one of the axes otherwise");
 }
 
-/// Whether the axis has one size in the text; false, with the error said, where it has several. A second one further
-/// down is an error then.
+/// Checks that the axis has one size in the text; reports an error and returns false if it has several. From then on, a
+/// second size further down is an error.
 bool Typer::relyOnSize(StringRef place, const std::string &name) {
   auto known = scope->sizes.find(name);
   if (known != scope->sizes.end() && known->second.size() > 1) {
@@ -86,7 +86,7 @@ bool Typer::relyOnSize(StringRef place, const std::string &name) {
   return true;
 }
 
-/// The same of the axes of a function of positions that the tensor beside it does not have.
+/// Does the same for the axes of a function of positions that the tensor beside it lacks.
 bool Typer::relyOnSizes(StringRef place, const Value &function, const Dimensions *beside) {
   std::set<std::string> told;
   if (beside)
@@ -100,8 +100,8 @@ bool Typer::relyOnSizes(StringRef place, const Value &function, const Dimensions
   return true;
 }
 
-/// An axis that its own statement does not tell, with the size that it has in the other statements. Nothing where none
-/// has it; nothing after an error where they have several.
+/// Returns an axis that its own statement does not determine, with its size in the other statements. Nothing if none of
+/// them has it; nothing after an error if they have several sizes.
 std::optional<Axis> Typer::adoptedAxis(StringRef place, const std::string &name, bool *isAmbiguous) {
   if (!scope->sizes.count(name) && !learnLater(name))
     return std::nullopt;
@@ -112,13 +112,13 @@ std::optional<Axis> Typer::adoptedAxis(StringRef place, const std::string &name,
   return std::nullopt;
 }
 
-/// Whether other statements tell the axis, which is known from here on: those further down, and the expression that this
-/// is a part of.
+/// Adds the axis to the scope if other statements determine it: statements further down, or the expression that
+/// contains this one. Returns whether they do.
 bool Typer::learnLater(const std::string &name) {
   return learnFrom(factsOfAll(/*readsTell=*/false), name) || learnFrom(factsOfAll(/*readsTell=*/true), name);
 }
 
-/// The axis of the kernel or scheme, wherever it is named; null where none has the name or nothing tells its size.
+/// Returns the axis of the kernel or scheme, wherever it is named; null if nothing has the name or determines its size.
 const Axis *Typer::axisOfBody(const std::string &name) {
   const Axis *axis = findAxis(name);
   return axis || !learnLater(name) ? axis : findAxis(name);
@@ -127,7 +127,8 @@ const Axis *Typer::axisOfBody(const std::string &name) {
 bool Typer::learnFrom(const AxisFacts *all, const std::string &name) {
   if (!all)
     return false;
-  std::vector<const Node *> calls = callPath; // whose statements may say it: a scheme's i and j are its caller's
+  // The calls whose statements may determine the axis: i and j of a scheme are those of its caller.
+  std::vector<const Node *> calls = callPath;
   for (const Scope *own = scope; own && own->inherited.count(name) && !calls.empty(); own = own->caller)
     calls.pop_back();
   auto path = all->found.find(calls);
@@ -141,9 +142,9 @@ bool Typer::learnFrom(const AxisFacts *all, const std::string &name) {
   return true;
 }
 
-/// What all statements of the kernel tell of the sizes of axes. They are found by going through the kernel once more, in
-/// which what is not known yet is left out, until nothing new comes up; most kernels never ask. What reads tell counts
-/// for axes of which nothing else is known, and so does what the type of the result tells.
+/// Returns the sizes of axes that all statements of the kernel determine. It types the kernel again, without what is
+/// not known yet, until it finds nothing new; most kernels never ask. Sizes from reads and from the type of the result
+/// count only for axes of which nothing else is known.
 const AxisFacts *Typer::factsOfAll(bool readsTell) {
   constexpr unsigned kMostRounds = 8;
   if (isScouting || !kernelAtHand || (knownFacts && (!readsTell || this->readsTell)))
@@ -156,7 +157,7 @@ const AxisFacts *Typer::factsOfAll(bool readsTell) {
   return knownFacts;
 }
 
-/// Goes through the kernel once, knowing these facts. Whether there are more of them now.
+/// Types the kernel once with these facts and adds the new ones. Returns whether there are new ones.
 bool Typer::scout(AxisFacts &known, bool readsTell) {
   Options own = options;
   own.decisions = nullptr;
@@ -179,8 +180,8 @@ bool Typer::scout(AxisFacts &known, bool readsTell) {
   return isNew;
 }
 
-/// Who only looks goes on into the parts of an expression that has no value yet: one of them may tell an axis that
-/// another one lacks. Each is looked at once.
+/// Evaluates the parts of an expression that has no value yet, in a scouting typer: one part may determine an axis that
+/// another part lacks. Each part is evaluated once.
 void Typer::scoutParts(const Node &node) {
   if (!isScouting || !scoutedParts.insert({&node, callPath}).second)
     return;
@@ -191,7 +192,7 @@ void Typer::scoutParts(const Node &node) {
     evaluate(*k.value);
 }
 
-/// n of k[n, d]: the axis is as long as the dimension that it reads, where nothing else tells its size.
+/// Learns the axis n from k[n, d]: it is as long as the dimension that it reads, if nothing else determines its size.
 void Typer::learnFromRead(const Node &subscript, const Dimension &dimension) {
   const Symbol *symbol = isScouting && readsTell ? resolver.symbolOf(subscript) : nullptr;
   if (!symbol || subscript.kind != NodeKind::Name || symbol->kind != SymbolKind::Axis)
@@ -201,7 +202,8 @@ void Typer::learnFromRead(const Node &subscript, const Dimension &dimension) {
     rememberAxis({name, dimension.size, dimension.runtime}, /*isPosition=*/true);
 }
 
-/// The sizes that are told by the call of an einsum or a rearrangement and by those of its operands whose value is known.
+/// Learns the sizes that the call of an einsum or a rearrangement determines, together with the operands whose value is
+/// known.
 void Typer::learnFromOthers(const Node &node, const subscript::Einsum &spec, ArrayRef<Value> operands,
                             subscript::AxisSizes sizes) {
   std::vector<std::vector<int64_t>> shapes;
@@ -221,12 +223,13 @@ void Typer::learnFromOthers(const Node &node, const subscript::Einsum &spec, Arr
     if (name[0] != '\'' && (size == kRuntime) == (runtimes.count(name) > 0))
       rememberAxis({name, size, size == kRuntime ? runtimes[name] : ""}, /*isPosition=*/false);
   for (const std::string &name : spec.axes())
-    if (auto axis = readsTell && !sizes.count(name) ? expectedAxis(node, spec, name) : std::nullopt; axis && !axisOfBody(name))
+    if (auto axis = readsTell && !sizes.count(name) ? expectedAxis(node, spec, name) : std::nullopt;
+        axis && !axisOfBody(name))
       rememberAxis(*axis, /*isPosition=*/false);
 }
 
-/// The axes i and j of a scheme that has none of its own: the caller's, of whatever size. Those that the caller comes to
-/// know further down are looked for when the scheme needs them.
+/// Gives a scheme without its own axes i and j those of its caller, with all their sizes. If the caller learns them
+/// only further down, they are looked up when the scheme needs them.
 void Typer::inheritAxis(const std::string &name, Scope &own) {
   if (auto known = scope->sizes.find(name); known != scope->sizes.end())
     for (const Axis &axis : known->second)
@@ -234,7 +237,7 @@ void Typer::inheritAxis(const std::string &name, Scope &own) {
   own.inherited.insert(name);
 }
 
-/// What the scheme has relied on of them, its caller relies on.
+/// Makes the caller rely on the axis sizes that the scheme relied on.
 void Typer::returnAxes(StringRef call, const Scope &own) {
   for (const std::string &name : own.inherited)
     if (own.reliances.count(name))

@@ -1,4 +1,5 @@
 // Proofs that every index expression stays inside its table, under the guard or the softmax's mask that covers it.
+// checkKernel (Emission.h) runs them on a finished function.
 #include "dialect/IR/Expressions.h"
 #include "dialect/IR/SeenElements.h"
 #include "dialect/Language/Emission.h"
@@ -11,7 +12,7 @@ namespace skewer::language {
 using subscript::Expr;
 
 namespace {
-struct TableReads { // of one dimension of an operand, by all einsums
+struct TableReads { // all einsums' reads of one dimension of an operand
   StringRef place;
   std::string name;
   Diagnostics::Calls calls;
@@ -53,7 +54,8 @@ void Checks::checkSubscripts(ArrayRef<EmittedEinsum> einsums) {
     noteUnreadRows(tables);
 }
 
-/// Rows of a table that none of its reads reaches, once for a table. What is read in other ways is read whole.
+/// Notes the rows of a table that no read reaches, once for each table. A table with other readers counts as read
+/// whole.
 void Checks::noteUnreadRows(Tables &tables) {
   for (auto &[key, table] : tables) {
     if (table.isWhole || !table.place.data())
@@ -78,10 +80,11 @@ void Checks::noteUnreadRows(Tables &tables) {
   diagnostics.reopenCalls({});
 }
 
-/// Whether a constant table is part of the expression: a bucket function, whose far buckets a short layer never sees.
+/// Returns whether a constant table is part of the expression: a bucket function, for example, whose far buckets a
+/// short layer never reads.
 static bool looksUp(const Expr &e) { return e.kind() == subscript::Kind::Table || llvm::any_of(e.operands(), looksUp); }
 
-/// False where nothing is new.
+/// Adds a guard to the einsum; returns false if it adds nothing new.
 static bool addGuard(attn::EinsumOp op, const attn::ResolvedEinsum &resolved, Expr guard) {
   if (resolved.guard && *resolved.guard != guard)
     guard = logicalAnd(*resolved.guard, guard);
@@ -92,8 +95,8 @@ static bool addGuard(attn::EinsumOp op, const attn::ResolvedEinsum &resolved, Ex
   return true;
 }
 
-/// Where the elements of weights are not hidden by the mask of their softmax: a predicate of their places d0, d1, ….
-/// Moves carry it along. Nothing where the tensor is no weights, or none is hidden.
+/// Returns where the mask of their softmax does not hide weights: a predicate on their places d0, d1, …, carried
+/// through moves. Nothing if the tensor is not weights, or if no mask hides any.
 static std::optional<Expr> shownWeights(mlir::Value tensor) {
   Operation *op = tensor.getDefiningOp();
   auto place = [](size_t d) { return Expr::symbol("d" + std::to_string(d)); };
@@ -115,7 +118,7 @@ static std::optional<Expr> shownWeights(mlir::Value tensor) {
   if (!below)
     return std::nullopt;
   attn::IndexMap index = map.getIndexMap();
-  if (!index.inside.isConstant(1)) // what a pad adds is there
+  if (!index.inside.isConstant(1)) // the elements that a pad adds are not hidden
     return std::nullopt;
   subscript::Substitution places;
   subscript::Domain domain;
@@ -127,7 +130,8 @@ static std::optional<Expr> shownWeights(mlir::Value tensor) {
   return subscript::simplify(subscript::substitute(*below, places), domain);
 }
 
-/// The weight of a key that a mask hides is nothing, and what it is multiplied with is not read.
+/// Guards an einsum by the masks of its weights: the weight of a hidden key is 0, so the guard skips reading its other
+/// factor.
 static bool guardByWeights(attn::EinsumOp op, const subscript::Domain &domain) {
   attn::ResolvedEinsum resolved = attn::resolve(op);
   for (auto [input, subscripts] : llvm::zip(op.getInputs(), resolved.subscripts)) {
@@ -143,7 +147,7 @@ static bool guardByWeights(attn::EinsumOp op, const subscript::Domain &domain) {
   return false;
 }
 
-/// An element that every softmax above throws away may be anything: the einsum takes the mask as its guard.
+/// Guards an einsum by the mask of the softmaxes above it: an element that all of them discard may have any value.
 static bool guardByMask(attn::EinsumOp op, const subscript::Domain &domain) {
   auto mask = attn::SeenElements().of(op.getResult());
   attn::ResolvedEinsum resolved = attn::resolve(op);
@@ -165,7 +169,7 @@ void Checks::checkEinsum(attn::EinsumOp op, const typed::Places &places, Tables 
   for (size_t k = 0; k < resolved.spec.operands.size(); ++k) {
     std::vector<int64_t> shape = attn::shapeOf(op.getInputs()[k]);
     for (size_t d = 0; d < shape.size(); ++d) {
-      const subscript::Dimension dimension = resolved.spec.operands[k][d]; // a copy: `resolved` may be made anew
+      const subscript::Dimension dimension = resolved.spec.operands[k][d]; // a copy: `resolved` may be computed again
       TableReads &table = tables[{op.getInputs()[k].getAsOpaquePointer(), d}];
       table.isWhole |= !llvm::all_of(op.getInputs()[k].getUsers(), llvm::IsaPred<attn::EinsumOp>);
       if (dimension.isProduct() || shape[d] == subscript::kRuntime) {
@@ -224,14 +228,14 @@ void Checks::checkEinsum(attn::EinsumOp op, const typed::Places &places, Tables 
       } else {
         table.rows = shape[d];
         table.runs.push_back(*proof.range);
-        if (!table.place.data() && !dimension.index.isConstant()) // one row is picked on purpose
+        if (!table.place.data() && !dimension.index.isConstant()) // a constant picks one row on purpose
           table.place = written, table.name = places.operandNames[k], table.calls = places.calls;
       }
     }
   }
 }
 
-/// Adds a note for each index operand without a range: such operands are why the expression has no bounds.
+/// Adds a note for each index operand without a range: because of such operands, the expression has no bounds.
 void Checks::noteMissingRanges(const Expr &expression) {
   for (const std::string &name : subscript::readsOf(expression))
     if (const typed::Operand *operand = kernel.indexOperand(name); operand && !operand->range)
@@ -239,7 +243,7 @@ void Checks::noteMissingRanges(const Expr &expression) {
                        describe(operand->dimensions) + " in low..high");
 }
 
-/// Reads that were not certain to stay inside where they are written, in the operations that they have ended up in.
+/// Checks reads that were not proven where they are written, in the operations that finally contain them.
 void Checks::checkReads(func::FuncOp function) {
   const auto &reads = kernel.lookups.reads;
   if (reads.empty())
@@ -262,10 +266,10 @@ void Checks::checkReads(func::FuncOp function) {
   });
 }
 
-/// Tables that were not certain to be read inside where they are written, in the operations that they have ended up in.
+/// Checks tables whose reads were not proven where they are written, in the operations that finally contain them.
 void Checks::checkTables(func::FuncOp function) {
   function.walk([&](Operation *op) {
-    if (!diagnostics.exhausted() && !isa<attn::EinsumOp>(op)) // checkEinsum looks at those
+    if (!diagnostics.exhausted() && !isa<attn::EinsumOp>(op)) // checkEinsum handles einsums
       if (auto bad = attn::findTableOutside(op))
         sayTableOutside(diagnostics, kernel.lookups, {}, *bad);
   });

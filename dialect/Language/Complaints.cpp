@@ -1,4 +1,5 @@
-// Errors that say what may have been meant: names without a value, one message for each, and values out of place.
+// Errors that suggest what may have been meant: for names without a value (one message for each) and for misplaced
+// values.
 #include "dialect/Language/Typer.h"
 #include "dialect/Language/Habits.h"
 
@@ -18,7 +19,7 @@ std::vector<std::string> Typer::visibleNames() const {
   return names;
 }
 
-/// "b, h, i, j".
+/// Returns a text such as "b, h, i, j".
 static std::string listOf(const std::vector<Axis> &axes) {
   std::string list;
   for (size_t k = 0; k < axes.size(); ++k)
@@ -26,13 +27,13 @@ static std::string listOf(const std::vector<Axis> &axes) {
   return list;
 }
 
-/// Whether `name` reads like a row or a column of an axis that has been named: iy and ix of i.
+/// Returns whether `name` looks like a row or a column of an axis that has been named: iy and ix of i.
 bool Typer::isPartOfAxis(const std::string &name) const {
   const Axis *whole = name.size() == 2 ? findAxis(name.substr(0, 1)) : nullptr;
   return whole && whole->runtime.empty() && StringRef("yrhutxcwv").contains(name[1]);
 }
 
-/// How such a part is written. False where the name is none.
+/// Adds a note on how to write such a part. Returns false if the name is not such a part.
 bool Typer::noteOnAxis(const std::string &name) {
   if (!isPartOfAxis(name))
     return false;
@@ -49,20 +50,20 @@ bool Typer::noteOnAxis(const std::string &name) {
   return true;
 }
 
-/// Whether "//" stands right before a piece of the file, where a comment may have been meant.
+/// Returns whether "//" stands right before a piece of the file; a comment may have been meant.
 bool Typer::isAfterSlashes(StringRef place) const {
   StringRef file = diagnostics.sources.getMemoryBuffer(diagnostics.sources.getMainFileID())->getBuffer();
   if (place.data() < file.data() || place.data() > file.end())
-    return false; // of a built-in scheme
+    return false; // in a built-in scheme
   return file.take_front(place.data() - file.data()).rtrim(" \t").ends_with("//");
 }
 
-/// The error about a name that has no value, once for each name of a scope.
+/// Reports the error about a name that has no value, once for each name of a scope.
 Value Typer::unknownName(const Node &node) {
   std::string name = node.name.str();
   if (!scope->unknown.insert(name).second)
     return {};
-  // A built-in scheme knows the score's axes by these names.
+  // A built-in scheme calls the score's axes i and j.
   if (scope->isBuiltin && (name == "i" || name == "j")) {
     scope->unknown.insert({"i", "j"});
     diagnostics.errorOfCall(node.text,
@@ -75,7 +76,8 @@ Value Typer::unknownName(const Node &node) {
   bool isComment = isAfterSlashes(node.text);
   if (const Symbol *symbol = resolver.symbolOf(node); symbol && symbol->kind == SymbolKind::Axis) {
     error(node.text, "nothing tells the size of axis '" + name + "'");
-    diagnostics.note(symbol->declared, "the axis is named here; where an einsum names it, its size is given by " + name + " = …");
+    diagnostics.note(symbol->declared,
+                     "the axis is named here; where an einsum names it, its size is given by " + name + " = …");
     return {};
   }
   auto isOf = [&](const Scope *s) { return s && (s->values.count(name) || s->axis(name)); };
@@ -99,13 +101,13 @@ Value Typer::unknownName(const Node &node) {
                        "' is given by the caller");
   } else if (scope->caller && isOf(scope->caller))
     diagnostics.note("the caller has that name, but a scheme sees its own operands only: pass it as one");
-  else if (!noteOnAxis(name) && part.empty() && name.size() <= 3) // a longer one is meant to be a value
+  else if (!noteOnAxis(name) && part.empty() && name.size() <= 3) // a longer name is meant to be a value
     diagnostics.note("a name is an axis once an einsum, or an operand of a scheme, has named it; " +
                      (scope->axes.empty() ? "none has yet" : "so far: " + listOf(scope->axes)));
   return {};
 }
 
-/// The error about a call of something that is neither a function nor a scheme.
+/// Reports the error about a call of something that is neither a function nor a scheme.
 Value Typer::unknownCall(const Node &node, const std::vector<std::string> &names) {
   std::string name = node.name.str();
   if (is_contained(program->brokenSchemes, node.name))
@@ -127,7 +129,7 @@ Value Typer::unknownCall(const Node &node, const std::vector<std::string> &names
   return {};
 }
 
-/// The error about an operand of arithmetic that is none.
+/// Reports the error about a value that cannot be an operand of arithmetic.
 Value Typer::notAnOperand(StringRef place, const std::string &who, const Value &value) {
   error(place, "'" + who + "' takes numbers, positions and tensors, found " + describe(value));
   if (value.is(ValueKind::Size))

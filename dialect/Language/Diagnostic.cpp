@@ -1,4 +1,4 @@
-// A place in a text as line, column and what stands there; printing with a caret.
+// Computes line, column and source line of a place in a text, and prints them with a caret.
 #include "dialect/Language/Diagnostic.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"
@@ -8,14 +8,14 @@ using namespace llvm;
 namespace skewer::language {
 
 namespace {
-/// What a terminal cannot show becomes '?', a tab a space.
+/// Replaces characters that a terminal cannot show by '?', and tabs by spaces.
 std::string printable(StringRef text) {
   std::string shown;
   for (char c : text)
     shown += c == '\t' ? ' ' : static_cast<unsigned char>(c) < 32 || c == 127 ? '?' : c;
   return shown;
 }
-/// UTF-8 continuation bytes take no column.
+/// Returns the number of columns; UTF-8 continuation bytes take none.
 unsigned columns(StringRef text) {
   return count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
 }
@@ -45,7 +45,7 @@ Diagnostic diagnosticAt(const SourceMgr &sources, StringRef place, Severity seve
   diagnostic.file = memory->getBufferIdentifier().str();
   std::tie(diagnostic.line, diagnostic.column) = sources.getLineAndColumn(location, buffer);
 
-  constexpr ptrdiff_t kBefore = 100, kAfter = 120; // bytes of a long line that are shown
+  constexpr ptrdiff_t kBefore = 100, kAfter = 120; // of a long line: the bytes to show before and after the place
   const char *begin = place.data(), *end = place.data();
   while (begin > memory->getBufferStart() && begin[-1] != '\n' && begin[-1] != '\r' && place.data() - begin < kBefore)
     --begin;

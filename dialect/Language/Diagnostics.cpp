@@ -1,4 +1,5 @@
-// What the front end says, and for whom: errors of schemes with the calls that led there, verifiers without operations.
+// The reporting of errors, warnings and notes: adds the calls of schemes that led to them, and removes operation names
+// from verifier messages.
 #include "dialect/Language/Diagnostics.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
@@ -71,7 +72,7 @@ std::optional<std::string> withoutOperation(StringRef message) {
   isOperation &= name.contains('.') && !name.contains(' ') && message.drop_front(name.size()).starts_with("' op ");
   if (isOperation)
     return withoutConstraint(message.drop_front(name.size() + 5));
-  // What the translation to LLVM says of operations that it does not know.
+  // Messages of the translation to LLVM about operations that it does not know.
   if (message.contains("LLVMTranslationDialectInterface") || message.contains("has no form in LLVM's IR") ||
       message.contains("failed to legalize") || message.contains("unrealized_conversion_cast"))
     return std::string("an operation is left over that has no machine code");

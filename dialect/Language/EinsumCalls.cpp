@@ -1,4 +1,5 @@
-// Calls of schemes and of real-valued functions, and divisions, inside the index expressions of an einsum's text.
+// Calls of schemes and of real-valued functions, and divisions, inside the index expressions of an einsum's text. Each
+// becomes a symbol until the sizes of the axes are known.
 #include "dialect/Language/EinsumText.h"
 #include "dialect/Language/Typer.h"
 
@@ -11,7 +12,7 @@ namespace {
 bool isWord(char c) { return isAlnum(c) || c == '_'; }
 } // namespace
 
-/// Where the bracket that opens at `at` closes; npos where it does not.
+/// Returns the place where the bracket that opens at `at` closes; npos if it never closes.
 static size_t closeOf(StringRef text, size_t at) {
   int inner = 0;
   for (; at < text.size(); ++at) {
@@ -44,7 +45,8 @@ std::vector<StringRef> namesInExpression(StringRef text) {
   return names;
 }
 
-/// Whether it divides without saying how it rounds: `/` is of real numbers, and of whole ones where nothing is left.
+/// Returns whether the expression contains `/`, which does not say how it rounds: it divides real numbers, and whole
+/// numbers without remainder.
 static bool divides(StringRef expression) {
   for (size_t at = expression.find('/'); at != StringRef::npos; at = expression.find('/', at + 1)) {
     if (!expression.drop_front(at).starts_with("//"))
@@ -54,10 +56,10 @@ static bool divides(StringRef expression) {
   return false;
 }
 
-/// A name in parentheses as long as the call, so that places stay what they are, and a lone call is no axis; the same
-/// name for calls that read alike. Nothing where there is no such name left.
+/// Returns a parenthesized symbol as long as the call, so that places stay the same and a lone call is not an axis.
+/// Calls with the same text get the same symbol. Nothing if no such symbol is left.
 static std::optional<std::string> symbolFor(StringRef call, std::map<std::string, StringRef> &calls) {
-  constexpr size_t kMaximumCalls = 1000; // each looks at the names of those before it
+  constexpr size_t kMaximumCalls = 1000; // each call compares itself with the earlier ones
   if (calls.size() >= kMaximumCalls || call.size() < 3)
     return std::nullopt;
   size_t number = 0;
@@ -92,7 +94,8 @@ std::string withCallSymbols(StringRef text, std::map<std::string, StringRef> &ca
         continue;
       StringRef name = text.drop_front(at).take_while(isWord);
       size_t open = at + name.size();
-      if (isDigit(name[0]) || (is_contained(known, name) && !isDefined(name)) || !text.drop_front(open).starts_with("("))
+      if (isDigit(name[0]) || (is_contained(known, name) && !isDefined(name)) ||
+          !text.drop_front(open).starts_with("("))
         continue;
       end = closeOf(text, open);
       if (end == StringRef::npos)
@@ -109,7 +112,7 @@ std::string withCallSymbols(StringRef text, std::map<std::string, StringRef> &ca
   return result;
 }
 
-/// The names of an expression, but for those that are called.
+/// Visits the names of an expression, except those that are called.
 static void namesIn(const Node &node, function_ref<void(const Node &)> visit) {
   if (node.kind == NodeKind::Name)
     visit(node);
@@ -120,7 +123,8 @@ static void namesIn(const Node &node, function_ref<void(const Node &)> visit) {
     namesIn(*k.value, visit);
 }
 
-/// Until the sizes of the axes are known, a call stands as a read at the axes that it names. Nothing after an error.
+/// Returns a read at the axes that the call names; it stands for the call until the sizes of the axes are known.
+/// Nothing after an error.
 std::optional<Expr> Typer::standInFor(const std::string &symbol, StringRef call, const std::set<std::string> &axes) {
   const Node *node = resolver.callInText(call);
   if (!node)
@@ -131,7 +135,7 @@ std::optional<Expr> Typer::standInFor(const std::string &symbol, StringRef call,
     std::string name = word.name.str();
     const Symbol *resolved = resolver.symbolOf(word);
     SymbolKind kind = resolved ? resolved->kind : SymbolKind::Unknown;
-    good &= kind != SymbolKind::Contested; // said where it was resolved
+    good &= kind != SymbolKind::Contested; // the resolver has reported it
     const Value *value = kind == SymbolKind::Axis ? nullptr : lookup(name);
     bool isAxis = axes.count(name) || findAxis(name);
     if (good && value && kind == SymbolKind::Either && isFunctionOfPositions(*value) && isAxis) {
@@ -176,11 +180,11 @@ std::optional<Expr> Typer::evaluateCallsIn(const Expr &e, const subscript::AxisS
     own.push_back({axis, size, size == subscript::kRuntime ? (outer ? outer->runtime : axis) : ""});
   }
   Scope inner = scope->withAxes(own);
-  std::map<std::string, StringRef> calls = std::move(textCalls); // an einsum inside has its own
+  std::map<std::string, StringRef> calls = std::move(textCalls); // an einsum inside has calls of its own
   Scope *outer = scope;
   scope = &inner;
   Value value = evaluate(parsed);
-  for (auto &[name, axis] : value.axes) // a function that was named before takes the sizes that its axes have here
+  for (auto &[name, axis] : value.axes) // a function named earlier takes the sizes that its axes have here
     if (auto size = all.find(name); size != all.end())
       axis.size = size->second;
   auto index =
@@ -193,7 +197,7 @@ std::optional<Expr> Typer::evaluateCallsIn(const Expr &e, const subscript::AxisS
   return index;
 }
 
-/// Replaces what stands in for calls once the sizes are known.
+/// Replaces these stand-ins by the values of the calls, once the sizes are known.
 bool Typer::evaluateCalls(subscript::Einsum &spec, const subscript::AxisSizes &all) {
   if (textCalls.empty())
     return true;

@@ -1,4 +1,5 @@
-// Names and sizes in the text of an einsum.
+// Names and sizes in the text of an einsum: the typer replaces names in index expressions by their values and
+// determines the sizes of all axes.
 #include "dialect/Language/EinsumText.h"
 #include "dialect/Language/Typer.h"
 #include "dialect/Subscript/Arithmetic.h"
@@ -15,7 +16,7 @@ StringRef lengthOf(StringRef symbol) {
   return symbol.starts_with("len'") ? symbol.drop_front(3).trim('\'') : StringRef();
 }
 
-/// Lengths are no axes: they stand as 0 until the sizes are known.
+/// Replaces lengths by 0 until the sizes are known, because lengths are not axes.
 subscript::Einsum withoutLengths(subscript::Einsum spec) {
   for (auto &operand : spec.operands)
     for (subscript::Dimension &dimension : operand) {
@@ -38,7 +39,7 @@ std::string withLengthSymbols(StringRef text) {
     if (at > 0 && (isAlnum(result[at - 1]) || result[at - 1] == '_'))
       continue;
     StringRef before = StringRef(result).take_front(at);
-    if (before.count('(') <= before.count(')')) // beside a product it is an axis: "len (a b)"
+    if (before.count('(') <= before.count(')')) // outside of parentheses it is an axis: "len (a b)"
       continue;
     size_t open = result.find_first_not_of(' ', at + 3);
     if (open == std::string::npos || result[open] != '(')
@@ -95,7 +96,7 @@ bool Typer::keywordSizes(const Node &node, AxisSizes &given, ArrayRef<StringRef>
   return true;
 }
 
-/// Params and scalars in index expressions become their values. What is left are axes and lengths.
+/// Replaces params and scalars in index expressions by their values, so that only axes and lengths remain.
 bool Typer::substituteNames(subscript::Einsum &spec, StringRef text, ArrayRef<std::string> written,
                             const AxisSizes &given) {
   std::set<std::string> axes(written.begin(), written.end());
@@ -144,7 +145,7 @@ bool Typer::substituteNames(subscript::Einsum &spec, StringRef text, ArrayRef<st
             substitution.insert({symbol, globalPosition(symbol)});
           continue;
         }
-        if (value && value->is(ValueKind::Real)) { // a function that has a name
+        if (value && value->is(ValueKind::Real)) { // a function with a name
           std::string standIn = "'" + symbol;
           textCalls[standIn] = at;
           if (!standsIn(standIn, at))
@@ -160,7 +161,7 @@ bool Typer::substituteNames(subscript::Einsum &spec, StringRef text, ArrayRef<st
                                describe(*value) + (value->isWhole() ? ", which has more than 53 bits" : "")),
                  false;
         else if (value)
-          return false; // said before
+          return false; // already reported
         else if (!findAxis(symbol)) {
           std::vector<std::string> names = visibleNames();
           names.insert(names.end(), axes.begin(), axes.end());
@@ -178,7 +179,8 @@ bool Typer::substituteNames(subscript::Einsum &spec, StringRef text, ArrayRef<st
   return true;
 }
 
-/// map[1] of a list known at compile time is the number; other reads have no place in an index expression.
+/// Replaces an element of a list known at compile time, map[1], by its number. Other reads are not allowed in an index
+/// expression, except reads of index operands.
 std::optional<Expr> Typer::replaceReads(const Expr &e, StringRef place) {
   std::vector<Expr> operands;
   for (const Expr &operand : e.operands()) {
@@ -204,7 +206,7 @@ std::optional<Expr> Typer::replaceReads(const Expr &e, StringRef place) {
     for (size_t d = 0; d < operands.size(); ++d)
       operands[d] = positionFor(operands[d], list->dimensions[d].size);
     operands.insert(operands.begin(), list->taken.begin(), list->taken.end());
-    return Expr::read(list->name, std::move(operands)); // a scheme may know it by another name
+    return Expr::read(list->name, std::move(operands)); // a scheme may give it another name
   }
   if (!list || !list->is(ValueKind::List)) {
     error(place, "'" + e.name() + "[…]' in an index expression is an element of a list or of an index operand, found " +
@@ -224,10 +226,10 @@ std::optional<Expr> Typer::replaceReads(const Expr &e, StringRef place) {
   auto values = std::make_shared<std::vector<int64_t>>();
   for (const Value &item : list->items)
     values->push_back(item.integer);
-  return Expr::table(std::move(values), operands[0]); // looked up inside: checkEinsum
+  return Expr::table(std::move(values), operands[0]); // checkEinsum proves that the lookup stays inside
 }
 
-/// The axes of the text, in order, whatever becomes of the index expressions that name them.
+/// Returns the axes of the text, in order, even those that later vanish from the index expressions.
 std::vector<std::string> Typer::writtenAxes(const subscript::Einsum &spec, StringRef text, const AxisSizes &given) {
   static const StringRef operators[] = {"floordiv", "mod", "and", "or", "not"};
   std::vector<std::string> axes;
@@ -248,7 +250,7 @@ std::vector<std::string> Typer::writtenAxes(const subscript::Einsum &spec, Strin
         std::string name = word.str();
         const Value *value = bare.count(name) || given.count(name) ? nullptr : lookup(name);
         if (value)
-          for (const auto &[axis, size] : value->axes) // a function of positions that has a name
+          for (const auto &[axis, size] : value->axes) // a function of positions with a name
             add(axis);
         else if (!is_contained(operators, word) &&
                  (bare.count(name) || given.count(name) || findAxis(name) || learnLater(name)))
@@ -261,7 +263,7 @@ std::vector<std::string> Typer::writtenAxes(const subscript::Einsum &spec, Strin
   return axes;
 }
 
-/// Sizes come from the operands and the call; then from the axes of the kernel or scheme.
+/// Determines the sizes of all axes: from the operands and the call first, then from the axes of the kernel or scheme.
 bool Typer::einsumSizes(const Node &node, subscript::Einsum &spec, const std::vector<Value> &operands, StringRef text,
                         ArrayRef<std::string> written, AxisSizes &given, AxisSizes &all) {
   std::vector<std::vector<int64_t>> shapes;
@@ -296,7 +298,7 @@ bool Typer::einsumSizes(const Node &node, subscript::Einsum &spec, const std::ve
   return substituteLengths(spec, text, all);
 }
 
-/// An axis of the result is one of an operand's, or its size is given.
+/// Checks that every axis of the result belongs to an operand or has a given size.
 bool Typer::checkResultAxes(const subscript::Einsum &spec, StringRef text, const AxisSizes &given) {
   subscript::Einsum operandsOnly = spec;
   operandsOnly.result.reset();
@@ -318,8 +320,8 @@ bool Typer::checkResultAxes(const subscript::Einsum &spec, StringRef text, const
   return true;
 }
 
-/// Adds the sizes that neither operands nor the call tell: those of what index operands are read along, and of the axes
-/// of the kernel or scheme. False after an error.
+/// Adds the sizes that neither the operands nor the call determine: sizes of axes along which index operands are read,
+/// and sizes of axes of the kernel or scheme. False after an error.
 bool Typer::adoptSizes(const Node &node, const subscript::Einsum &spec, StringRef text,
                        ArrayRef<std::vector<int64_t>> shapes, ArrayRef<std::string> written, AxisSizes &given) {
   AxisSizes known = given;
@@ -350,19 +352,19 @@ bool Typer::adoptSizes(const Node &node, const subscript::Einsum &spec, StringRe
       found = expectedAxis(node, spec, axis);
     if (!found && (isScouting || isAmbiguous))
       return false;
-    if (!found && inProducts.count(axis)) // said where the product is
+    if (!found && inProducts.count(axis)) // reported where the product is
       continue;
     if (!found)
       return error(placeOf(axis),
                    "axis '" + axis + "' has no size; no operand has it alone, so give it: " + axis + " = …"),
              false;
     known[axis] = given[axis] = found->size;
-    learnSizes(spec, shapes, known); // what the product leaves for another axis
+    learnSizes(spec, shapes, known); // a product may now determine another axis
   }
   return true;
 }
 
-/// What stands for len(axis) in the index expressions becomes the length.
+/// Replaces the symbols of len(axis) in the index expressions by the length.
 bool Typer::substituteLengths(subscript::Einsum &spec, StringRef text, const AxisSizes &all) {
   std::vector<std::string> axes = withoutLengths(spec).axes();
   auto lengthOfAxis = [&](const std::string &axis, StringRef place) -> std::optional<int64_t> {

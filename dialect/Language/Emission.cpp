@@ -1,4 +1,4 @@
-// One function for a typed kernel, one operation for a tensor. Nothing is decided here.
+// Emits a typed kernel: one function for the kernel, one operation for each tensor. It decides nothing.
 #include "dialect/Language/Emission.h"
 #include "dialect/IR/RangeEnds.h"
 #include "dialect/IR/Reductions.h"
@@ -22,10 +22,10 @@ template <typename Op> mlir::Value createBinary(OpBuilder &builder, Location at,
   return Op::create(builder, at, inputs[0], inputs[1]);
 }
 
-// A function without its operation does not compile.
+// Every function needs a case here; a missing one does not compile.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic error "-Wswitch"
-/// Makes the operation that computes a function of elements.
+/// Creates the operation that computes a function of elements.
 mlir::Value elementwise(typed::Function function, OpBuilder &builder, Location at, Inputs inputs) {
   using typed::Function;
   switch (function) {
@@ -80,7 +80,7 @@ public:
       : kernel(kernel), builder(builder), sources(sources) {}
   EmittedKernel emit();
 
-  // One for each kind of operation: that of the tensor at hand.
+  // Create the operation of the current tensor, one overload for each kind.
   mlir::Value operator()(const typed::Argument &argument) { return block->getArgument(argument.number); }
   mlir::Value operator()(const typed::Constant &);
   mlir::Value operator()(const typed::Splat &);
@@ -137,7 +137,7 @@ Location Emission::location(StringRef place) {
                              column);
 }
 
-/// The place of the tensor that is emitted, with the calls of schemes that led there.
+/// Returns the place of the current tensor, with the calls of schemes that led there.
 Location Emission::location() {
   SmallVector<std::pair<std::string, Location>> calls;
   for (const auto &[place, scheme] : llvm::reverse(at->calls))
@@ -184,7 +184,7 @@ mlir::Value Emission::operator()(const typed::Splat &splat) {
   FloatAttr scalar = builder.getF32FloatAttr(splat.number);
   if (type().hasStaticShape())
     return arith::ConstantOp::create(builder, location(), DenseElementsAttr::get(type(), scalar.getValue()));
-  auto sourceOf = [&](const std::string &size) -> mlir::Value { // the first operand that has it tells it
+  auto sourceOf = [&](const std::string &size) -> mlir::Value { // the first operand with this size
     for (auto [number, operand] : llvm::enumerate(kernel.operands))
       for (auto [d, dimension] : llvm::enumerate(operand.dimensions))
         if (dimension.runtime == size)
@@ -203,7 +203,7 @@ mlir::Value Emission::operator()(const typed::Position &position) {
   auto op = attn::PositionOp::create(builder, location(), type(), text(position.axes), text(position.expression),
                                      DictionaryAttr());
   attn::bindIndices(op);
-  if (!op.getIndices().empty()) // run-time sizes that no operand of its own tells
+  if (!op.getIndices().empty()) // run-time sizes that no operand of this operation gives
     op->setAttr("attn.shape", shapeOf(at->dimensions));
   return op.getResult();
 }
@@ -277,7 +277,7 @@ mlir::Value Emission::operator()(const typed::Concat &concat) {
   return attn::ConcatOp::create(builder, location(), type(), inputs, static_cast<uint64_t>(concat.dimension));
 }
 
-/// An empty function of the kernel's name and types, with what its operands and results are called.
+/// Creates an empty function with the kernel's name and types, and with attributes that name its operands and results.
 void Emission::createFunction() {
   SmallVector<Type> types, results;
   for (const typed::Operand &operand : kernel.operands)
@@ -324,7 +324,7 @@ void Emission::createFunction() {
     unsigned number = function.getNumArguments();
     auto type = RankedTensorType::get({1}, builder.getI32Type());
     if (failed(function.insertArgument(number, type, {}, location(origin.axis))))
-      return; // a function of operands of its own never refuses
+      return; // never happens: a function accepts a new argument
     function.setArgAttr(number, attn::kArgumentName, builder.getStringAttr(origin.name));
     function.setArgAttr(number, "attn.shape", builder.getI64ArrayAttr({1}));
     function.setArgAttr(number, attn::kArgumentRange,

@@ -1,5 +1,5 @@
-// Evaluation of expressions: numbers in double precision, index expressions symbolically, tensors by
-// what computes them.
+// Evaluation of expressions: numbers in double precision, index expressions symbolically, tensors as the operations
+// that compute them. The typer calls it for every expression of a statement.
 #include "dialect/Language/Typer.h"
 #include "dialect/Language/Habits.h"
 #include "dialect/Subscript/Arithmetic.h"
@@ -33,7 +33,7 @@ const Value *Typer::lookup(const std::string &name) {
 }
 
 Value Typer::evaluate(const Node &node) {
-  // Schemes inside schemes add up. This many levels were measured to fit a stack of 2 MiB, in a release build.
+  // Nested schemes add to the depth. This many levels fit a stack of 2 MiB, measured in a release build.
   constexpr unsigned kMaximumDepth = 600;
   if (evaluationDepth >= kMaximumDepth)
     return error(node.text, "this expression and the schemes that it is in are nested deeper than " +
@@ -48,7 +48,7 @@ Value Typer::evaluate(const Node &node) {
   return value;
 }
 
-/// A number as it is written, or the name of one.
+/// Returns whether the node is a literal number or the name of a whole number.
 bool Typer::isPlainNumber(const Node &node) {
   if (node.kind == NodeKind::Unary && node.name == "-")
     return isPlainNumber(*node.operands[0]);
@@ -90,13 +90,14 @@ Value Typer::evaluateNode(const Node &node) {
   }
   case NodeKind::Subscript: {
     const Node &named = *node.operands[0];
-    const Value *known = named.kind == NodeKind::Name ? lookup(named.name.str()) : nullptr; // whatever axes there are
+    // The value, even if an axis has this name.
+    const Value *known = named.kind == NodeKind::Name ? lookup(named.name.str()) : nullptr;
     Value base = known ? *known : evaluate(named);
     if (!base.good())
       return {};
     if (node.operands.size() == 2 && node.operands[1]->kind == NodeKind::Ellipsis && !base.is(ValueKind::Indices))
-      return base; // k[...]: the value, where an axis has its name too
-    // mask[None, None]: a function of positions as the tensor that it would be.
+      return base; // k[...]: the value, even if an axis has its name
+    // mask[None, None]: converts the function of positions to a tensor.
     if ((base.is(ValueKind::Index) || base.is(ValueKind::Real)) &&
         llvm::any_of(llvm::drop_begin(node.operands), [](const NodePtr &index) {
           return index->kind == NodeKind::Slice || index->kind == NodeKind::Ellipsis ||
@@ -108,7 +109,7 @@ Value Typer::evaluateNode(const Node &node) {
         if (node.operands[k]->kind == NodeKind::Slice || node.operands[k]->kind == NodeKind::Ellipsis ||
             (node.operands[k]->kind == NodeKind::Name && node.operands[k]->name == "None"))
           return typeSlice(node, base);
-      // x[0]: the others are taken whole, as in NumPy.
+      // x[0]: the other dimensions are taken whole, as in NumPy.
       if (node.operands.size() - 1 < base.dimensions.size() &&
           llvm::all_of(llvm::drop_begin(node.operands), [&](const NodePtr &index) { return isPlainNumber(*index); }))
         return typeSlice(node, base);
@@ -127,7 +128,7 @@ Value Typer::evaluateNode(const Node &node) {
   return {};
 }
 
-/// The first character of the file: the place of what is about all of it.
+/// Returns the first character of the file, the place for messages about the whole file.
 StringRef Typer::wholeText() const {
   return diagnostics.sources.getMemoryBuffer(diagnostics.sources.getMainFileID())->getBuffer().take_front(1);
 }
@@ -137,13 +138,13 @@ Value Typer::evaluateName(const Node &node) {
   const Symbol *symbol = resolver.symbolOf(node);
   SymbolKind kind = symbol ? symbol->kind : SymbolKind::Unknown;
   if (kind == SymbolKind::Contested)
-    return {}; // said where it was resolved
+    return {}; // the resolver has reported it
   const Axis *axis = findAxis(name);
   const Value *value = kind == SymbolKind::Axis && axis ? nullptr : lookup(name);
   if (value && kind == SymbolKind::Either && axis) {
     if (isFunctionOfPositions(*value))
       return ambiguous(node.text, name, *value);
-    value = nullptr; // where positions are meant, a tensor of the name is no rival
+    value = nullptr; // where a position is meant, a tensor of that name does not compete
   }
   if (value && axis && !(symbol && symbol->isSettled) && scope->among.count(name))
     return ambiguous(node.text, name, *value);
@@ -156,7 +157,7 @@ Value Typer::evaluateName(const Node &node) {
     return positionAlong(node, name, *axis);
   if (name == "inf")
     return Value::real(INFINITY);
-  if (scope && scope != &globals && learnLater(name)) // of a statement further down
+  if (scope && scope != &globals && learnLater(name)) // a statement further down names it
     return evaluateName(node);
   return unknownName(node);
 }
@@ -169,7 +170,7 @@ Value Typer::positionAlong(const Node &node, const std::string &name, const Axis
   return value;
 }
 
-/// position(k): the position along the axis k, whatever else has the name.
+/// Returns position(k): the position along the axis k, even if a value has the same name.
 Value Typer::typePosition(const Node &node) {
   if (!checkArguments(node, 1, 1, {}, "position(axis)"))
     return {};
@@ -266,7 +267,7 @@ Value Typer::evaluateBinary(const Node &node) {
   return {};
 }
 
-/// Bits of whole numbers: numbers, positions and elements of index operands.
+/// Evaluates bit operations on whole numbers: numbers, positions and elements of index operands.
 Value Typer::evaluateBits(const Node &node, StringRef op, const Value &a, const Value &b) {
   bool isMask = op == "&";
   auto isIndex = [](const Value &value) { return value.is(ValueKind::Index) || value.isPosition(); };
@@ -289,21 +290,22 @@ Value Typer::evaluateBits(const Node &node, StringRef op, const Value &a, const 
     }
     return bitsOf(node, a, b, *masked);
   }
-  Expr shift = b.is(ValueKind::Index) ? b.index : Expr(b.integer), shifted = a.is(ValueKind::Index) ? a.index : Expr(a.integer);
+  Expr shift = b.is(ValueKind::Index) ? b.index : Expr(b.integer),
+       shifted = a.is(ValueKind::Index) ? a.index : Expr(a.integer);
   if (subscript::proveWithin(shift, {0, kMostBits}, domainOf(b)).outcome != subscript::Proof::Proven)
     return error(node.operands[1]->text, "bits are shifted by 0 to 62 places, found " +
                                              (b.isWhole() ? std::to_string(b.integer) : subscript::print(shift)));
   return bitsOf(node, a, b, op == "<<" ? subscript::shiftLeft(shifted, shift) : subscript::shiftRight(shifted, shift));
 }
 
-/// A whole number or an index expression that is made of both.
+/// Returns the whole number or the index expression that `bits` computes from both.
 Value Typer::bitsOf(const Node &node, const Value &a, const Value &b, const Expr &bits) {
   if (a.is(ValueKind::Number) && b.is(ValueKind::Number)) {
     auto number = subscript::evaluate(bits, {});
     if (!number)
       return error(node.text, "the result does not fit 64 bits");
     Value value = Value::whole(*number);
-    // x & mask is made of divisions, each of which is decided.
+    // x & mask consists of divisions, and each of them is a decision.
     if (a.function || b.function)
       value.function = makeReal(NAN, false, &node);
     return value.function ? decided(node, value) : value;
@@ -316,7 +318,7 @@ Value Typer::bitsOf(const Node &node, const Value &a, const Value &b, const Expr
   return whereItFits(node, std::move(value));
 }
 
-/// Whole numbers are compared as such: those of more than 53 bits are no doubles.
+/// Compares whole numbers as such, because those of more than 53 bits are not exact as doubles.
 static bool lessThan(const Value &a, const Value &b) {
   return a.isInteger && b.isInteger ? a.integer < b.integer : a.number < b.number;
 }
@@ -356,7 +358,8 @@ Value Typer::evaluateNumbers(const Node &node, StringRef op, const Value &a, con
     exact = subscript::checkedSubtract(a.integer, b.integer);
   else if (whole && op == "*")
     exact = subscript::checkedMultiply(a.integer, b.integer);
-  else if (whole && op == "/" && b.integer != 0 && b.integer != -1 && decidedWhole(node, a.integer % b.integer == 0, madeBy(node, RealKind::Modulo, {a, b})))
+  else if (whole && op == "/" && b.integer != 0 && b.integer != -1 &&
+           decidedWhole(node, a.integer % b.integer == 0, madeBy(node, RealKind::Modulo, {a, b})))
     exact = a.integer / b.integer;
   else if (whole && op == "^" && b.integer >= 0 && b.integer < 64) {
     exact = 1;
@@ -428,7 +431,7 @@ std::optional<std::vector<int64_t>> Typer::evaluateWholes(const Node &node, Stri
   std::vector<int64_t> wholes;
   for (auto [place, item] : enumerate(list.items)) {
     if (!item.isWhole()) {
-      bool isWritten = node.kind == NodeKind::Tuple; // else it is a name's
+      bool isWritten = node.kind == NodeKind::Tuple; // otherwise it belongs to a name
       error(isWritten ? node.operands[place]->text : node.text,
             what.str() + " is a list of whole numbers known at compile time, found " + describe(item));
       return std::nullopt;
@@ -514,7 +517,7 @@ Value Typer::evaluateCall(const Node &node) {
       {"highest", &Typer::typeEndOfRange},
       {"lowest", &Typer::typeEndOfRange},
   };
-  // A scheme that the file defines comes before anything that is built in; a built-in scheme sees none of these.
+  // Schemes of the file hide built-in schemes and functions; a built-in scheme does not see schemes of the file.
   const Resolver::Schemes &schemes = resolver.schemesFor(scope && scope->isBuiltin);
   auto scheme = schemes.find(node.name.str());
   if (scheme != schemes.end())

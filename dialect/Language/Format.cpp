@@ -1,4 +1,4 @@
-// Laying out a specification: spaces first, then columns, then indentation, which follows from both.
+// Lays out a specification in three steps: spaces, then columns, then indentation, which depends on both.
 #include "dialect/Language/Format.h"
 #include "dialect/Language/FormatLines.h"
 #include "dialect/Language/Parser.h"
@@ -11,7 +11,8 @@ using namespace llvm;
 namespace skewer::language {
 namespace {
 
-/// Whether a space stands between two tokens of a line. `bracket` is the innermost open one before `token`, or 0.
+/// Returns whether a space stands between two tokens of a line. `bracket` is the innermost open one before `token`, or
+/// 0.
 bool isSpaced(const FormatToken &before, const FormatToken &token, char bracket) {
   const Token &a = before.token, &b = token.token;
   if (b.is(",") || b.is(";") || b.is(")") || b.is("]") || a.is("(") || a.is("["))
@@ -40,7 +41,7 @@ bool isSpaced(const FormatToken &before, const FormatToken &token, char bracket)
 bool opens(const Token &token) { return token.is("(") || token.is("["); }
 bool closes(const Token &token) { return token.is(")") || token.is("]"); }
 
-/// Gives each line its text, and tells which of them begin statements.
+/// Gives each line its text, and marks the lines that begin statements.
 void space(std::vector<FormatLine> &lines) {
   std::string open; // brackets since the last brace
   const Token *last = nullptr;
@@ -72,7 +73,7 @@ void insertSpaces(FormatLine &line, size_t column, size_t count) {
       token.column += count;
 }
 
-/// The '=' of a statement that gives a value to names; null of another.
+/// Returns the '=' of a statement that gives a value to names; null for other statements.
 FormatToken *equalsOf(FormatLine &line) {
   if (!line.beginsStatement)
     return nullptr;
@@ -88,17 +89,17 @@ FormatToken *equalsOf(FormatLine &line) {
   return nullptr;
 }
 
-/// The ':' of the one operand, or group of operands, that a line of a kernel's or scheme's head declares; null of
-/// another.
+/// Returns the ':' of the only operand, or only group of operands, that a line of a kernel's or scheme's head declares;
+/// null for other lines.
 FormatToken *colonOf(FormatLine &line, bool isInHead) {
   FormatToken *colon = nullptr;
   if (!isInHead || line.tokens.empty() || line.tokens.front().token.is("->"))
     return nullptr;
   for (FormatToken &token : line.tokens) {
-    if (token.token.is(")") && token.depth == 0) // what follows is a result or a body
+    if (token.token.is(")") && token.depth == 0) // a result or a body follows
       break;
     if (token.token.is(":") && token.depth == 1) {
-      if (colon || token.column == 0) // one that begins a line has nothing in front that could be moved
+      if (colon || token.column == 0) // a ':' that begins a line has nothing before it to move
         return nullptr;
       colon = &token;
     }
@@ -106,7 +107,7 @@ FormatToken *colonOf(FormatLine &line, bool isInHead) {
   return colon;
 }
 
-/// Where what a line says inside the parenthesis of a head begins.
+/// Returns the column after the head's opening parenthesis if it is on this line, otherwise 0.
 size_t insideOf(const FormatLine &line) {
   for (const FormatToken &token : line.tokens)
     if (line.beginsStatement && token.token.is("(") && token.depth == 0)
@@ -114,9 +115,9 @@ size_t insideOf(const FormatLine &line) {
   return 0;
 }
 
-/// Brings what `place` finds on neighbouring lines into one column, counted from `from`. Lines without it may stand
-/// between them as `isBetween` says; one that `begins` something belongs to no group before it. `onlyWhereMeant`:
-/// groups of which a line has more than one space there in the text.
+/// Moves the token that `place` finds on neighbouring lines into one column, counted from `from`. `isBetween` says
+/// which lines without such a token may stand between them. A line for which `begins` is true starts a new group. If
+/// `onlyWhereMeant`, only groups are moved in which a line of the text has more than one space there.
 void align(std::vector<FormatLine> &lines, function_ref<FormatToken *(FormatLine &)> place,
            function_ref<size_t(const FormatLine &)> from, function_ref<bool(const FormatLine &)> isBetween,
            function_ref<bool(const FormatLine &)> begins, bool onlyWhereMeant = false) {
@@ -146,14 +147,14 @@ void align(std::vector<FormatLine> &lines, function_ref<FormatToken *(FormatLine
 
 struct Bracket {
   char kind;
-  size_t inside; // the column below which its content stands
-  size_t close;  // that of its closing one at the beginning of a line
+  size_t inside; // the column of its content
+  size_t close;  // the column of its closing bracket at the beginning of a line
 };
 
-/// Indentation: blocks by braces, other lines by what is open.
+/// Computes the indentation: braces indent blocks, open brackets and statements indent other lines.
 void indent(std::vector<FormatLine> &lines) {
   std::vector<Bracket> open;
-  size_t statement = 0; // indentation of the one that is open
+  size_t statement = 0; // the indentation of the open statement
   for (FormatLine &line : lines) {
     bool inBracket = !open.empty() && open.back().kind != '{';
     size_t block = 0;
@@ -188,7 +189,7 @@ void indent(std::vector<FormatLine> &lines) {
   }
 }
 
-/// Empty lines go where a block or a file begins or ends.
+/// Removes empty lines at the beginning and the end of a block, and at the beginning of the file.
 void dropBlankLines(std::vector<FormatLine> &lines) {
   for (size_t k = 0; k < lines.size(); ++k) {
     bool opensBefore = k > 0 && !lines[k - 1].tokens.empty() && lines[k - 1].tokens.back().token.is("{");
@@ -201,7 +202,7 @@ void dropBlankLines(std::vector<FormatLine> &lines) {
 std::string print(const std::vector<FormatLine> &lines) {
   auto isTrailed = [](const FormatLine &line) { return !line.tokens.empty() && !line.comment.empty(); };
   std::string out;
-  size_t column = 0; // of the comments of neighbouring lines
+  size_t column = 0; // the column of comments on neighbouring lines
   for (size_t k = 0; k < lines.size(); ++k) {
     const FormatLine &line = lines[k];
     if (isTrailed(line) && (k == 0 || !isTrailed(lines[k - 1]) || line.blankBefore)) {
@@ -221,7 +222,7 @@ std::string print(const std::vector<FormatLine> &lines) {
   return out;
 }
 
-/// Whether both texts have the same tokens, of which the same begin lines.
+/// Returns whether both texts have the same tokens, and the same tokens begin lines.
 bool saysTheSame(StringRef a, StringRef b) {
   SourceMgr none;
   Diagnostics silent(none, [](const Diagnostic &) {});
@@ -251,7 +252,7 @@ std::optional<std::string> formatted(SourceMgr &sources, DiagnosticSink sink) {
       lines, equalsOf, [](const FormatLine &) { return size_t(0); },
       [](const FormatLine &line) { return !line.tokens.empty() && !line.beginsStatement; },
       [](const FormatLine &) { return false; });
-  std::set<const FormatLine *> heads; // lines of the heads of kernels and schemes
+  std::set<const FormatLine *> heads; // the lines of the heads of kernels and schemes
   bool isInHead = false;
   for (const FormatLine &line : lines) {
     if (line.beginsStatement)

@@ -1,4 +1,4 @@
-// A text taken apart into lines of tokens, with the comments that the lexer leaves out.
+// Splits a text into lines of tokens, with the comments that the lexer skips.
 #include "dialect/Language/FormatLines.h"
 #include "dialect/Language/Format.h"
 #include "llvm/ADT/STLExtras.h"
@@ -47,7 +47,7 @@ bool staysOpen(const Token &token) {
          token.is("from");
 }
 
-/// Comments and empty lines between two tokens; `lines` has the line of the first of them at its end.
+/// Adds the comments and empty lines between two tokens. The last of `lines` is the line of the first token.
 static void addGap(StringRef gap, std::vector<FormatLine> &lines) {
   bool first = true, blank = false;
   while (true) {
@@ -79,7 +79,7 @@ static void addGap(StringRef gap, std::vector<FormatLine> &lines) {
   }
 }
 
-/// Signs, and how + - * / // % stood, which needs the token behind them too.
+/// Marks signs, and records the spaces around + - * / // %, which depend on the next token too.
 static void addContext(std::vector<FormatLine> &lines) {
   FormatToken *before = nullptr, *operation = nullptr;
   for (FormatLine &line : lines)

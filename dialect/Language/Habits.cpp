@@ -1,4 +1,4 @@
-// The words of other languages, in tables. What a reader gets to see is in tests/dialect/language/habits.attn.
+// Tables of words of other languages, with a hint for each. tests/dialect/language/habits.attn shows the messages.
 #include "dialect/Language/Habits.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -7,7 +7,7 @@ using namespace llvm;
 
 namespace skewer::language {
 
-/// Of what moves, makes or multiplies tensors.
+/// Returns a hint for functions that move, make or multiply tensors.
 static StringRef insteadOfShaping(StringRef name) {
   return StringSwitch<StringRef>(name)
       .Cases({"matmul", "bmm", "mm", "dot", "dot_product", "tensordot", "inner", "linear", "Linear", "baddbmm"},
@@ -40,7 +40,7 @@ static StringRef insteadOfShaping(StringRef name) {
       .Default("");
 }
 
-/// Of arithmetic, sums and comparisons.
+/// Returns a hint for arithmetic, sums and comparisons.
 static StringRef insteadOfArithmetic(StringRef name) {
   return StringSwitch<StringRef>(name)
       .Cases({"reduce", "reduce_sum", "nansum", "add_reduce"},
@@ -78,7 +78,7 @@ static StringRef insteadOfArithmetic(StringRef name) {
       .Default("");
 }
 
-/// Of whole parts of layers, and of what a layer does not need.
+/// Returns a hint for whole parts of layers, and for functions that a layer does not need.
 static StringRef insteadOfLayers(StringRef name) {
   return StringSwitch<StringRef>(name)
       .Cases({"masked_fill", "masked_softmax", "tril", "triu", "causal_mask", "make_causal_mask", "create_mask"},
