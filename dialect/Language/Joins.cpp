@@ -1,4 +1,4 @@
-// Joining by name and by place, and the order of what comes out.
+// Joining of dimensions by name and by place, and the order of the joined dimensions.
 #include "dialect/Language/Joins.h"
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
@@ -13,7 +13,7 @@ bool hasNaming(const Dimension &d, const std::string &label) {
   return llvm::any_of(d.namings, [&](const Naming &naming) { return print(naming) == label; });
 }
 
-/// A naming that both have, as it is printed.
+/// Returns a naming that both dimensions have, in its printed form.
 std::optional<std::string> sharedNaming(const Dimension &a, const Dimension &b) {
   for (const Naming &naming : a.namings)
     if (hasNaming(b, print(naming)))
@@ -27,7 +27,7 @@ bool isLone(const Dimension &d) {
 bool isSameSize(const Dimension &a, const Dimension &b) { return a.size == b.size && a.runtime == b.runtime; }
 std::string sizeOf(const Dimension &d) { return d.isRuntime() ? d.runtime : std::to_string(d.size); }
 
-/// Every axis that a naming of the dimensions has.
+/// Returns every axis that a naming of the dimensions has.
 std::set<std::string> atomsOf(const Dimensions &dimensions) {
   std::set<std::string> atoms;
   for (const Dimension &d : dimensions)
@@ -37,7 +37,7 @@ std::set<std::string> atomsOf(const Dimensions &dimensions) {
   return atoms;
 }
 
-/// Whether every axis of the dimension, by one of its namings, is among these.
+/// Returns whether one naming of the dimension has only axes from `atoms`.
 bool isCovered(const Dimension &d, const std::set<std::string> &atoms) {
   return llvm::any_of(d.namings, [&](const Naming &naming) {
     return llvm::all_of(naming, [&](const Axis &axis) { return atoms.count(axis.name); });
@@ -55,7 +55,7 @@ Chain labelsOf(const Dimensions &dimensions) {
   return labels;
 }
 
-/// The orders that a shape keeps: its own, or those of its parts.
+/// Returns the orders that a shape keeps: its own, or those of its parts.
 std::vector<Chain> chainsOf(const Shape &shape) {
   if (!shape.order.isWritten)
     return shape.order.chains;
@@ -64,7 +64,7 @@ std::vector<Chain> chainsOf(const Shape &shape) {
 
 using Pairs = std::set<std::pair<std::string, std::string>>;
 
-/// With what follows from the pairs.
+/// Returns the transitive closure of the pairs.
 Pairs closed(Pairs pairs) {
   std::set<std::string> names;
   for (const auto &[first, last] : pairs)
@@ -86,7 +86,7 @@ Pairs pairsOf(const std::vector<Chain> &chains) {
   return pairs;
 }
 
-/// Which names stand before which: by all of the chains together, and by the hints that nothing contradicts.
+/// Returns which names stand before which: by all chains together, and by the hints that nothing contradicts.
 Pairs precedence(const std::vector<Chain> &chains, const std::vector<Chain> &hints) {
   Pairs hard = closed(pairsOf(chains)), soft, all = hard;
   for (const auto &[first, last] : pairsOf(hints))
@@ -129,8 +129,8 @@ Joined contradiction(const Shape &a, const Shape &b) {
                   second + " -> " + first + "\")"});
 }
 
-/// The dimensions in an order that all chains keep; of those that nothing orders, the first comes first. Nothing where
-/// the chains contradict each other.
+/// Returns the dimensions in an order that all chains keep. Among dimensions that nothing orders, the first comes
+/// first. Nothing if the chains contradict each other.
 std::optional<Dimensions> inOrderOf(Dimensions dimensions, const Order &order) {
   Pairs before = precedence(order.chains, order.hints);
   auto precedes = [&](const Dimension &a, const Dimension &b) {
@@ -153,7 +153,8 @@ std::optional<Dimensions> inOrderOf(Dimensions dimensions, const Order &order) {
   return sorted;
 }
 
-/// How far a step along an axis moves through a dimension that is named so: a number, times run-time sizes by name.
+/// Returns how far one step along an axis moves through a dimension of that naming: a number, times run-time sizes by
+/// name.
 std::pair<int64_t, std::multiset<std::string>> strideOf(const Naming &naming, size_t place) {
   std::pair<int64_t, std::multiset<std::string>> stride{1, {}};
   for (const Axis &inner : llvm::ArrayRef<Axis>(naming).drop_front(place + 1)) {
@@ -165,8 +166,8 @@ std::pair<int64_t, std::multiset<std::string>> strideOf(const Naming &naming, si
   return stride;
 }
 
-/// Whether two products may name one dimension: a position has one place along an axis of both, by either of them.
-/// "(g r e)" and "(h e)" may, "(a b)" and "(b c)" may not.
+/// Returns whether two products may name one dimension: a position must have the same place along a shared axis by both
+/// of them. "(g r e)" and "(h e)" may, "(a b)" and "(b c)" may not.
 bool mayBeOne(const Naming &a, const Naming &b) {
   for (size_t k = 0; k < a.size(); ++k)
     for (size_t l = 0; l < b.size(); ++l)
@@ -180,8 +181,8 @@ bool mayBeOne(const Dimension &a, const Dimension &b) {
   });
 }
 
-/// "b h (iy ix)" beside "b h i": what one operand names by a product of axes and the other otherwise, at one place among
-/// dimensions of equal names, is one dimension that has both names.
+/// Returns whether the dimensions are the same under two names, as "b h (iy ix)" and "b h i". The dimensions have equal
+/// names, except where one operand has a product of axes and the other another name. Such a dimension gets both names.
 bool isOneByTwoNames(const Dimensions &a, const Dimensions &b) {
   if (a.size() != b.size())
     return false;
@@ -205,7 +206,7 @@ Joined joinByName(const Shape &a, const Shape &b) {
     joined.isAsBoth = true;
     return joined;
   }
-  // The dimension of `b` that each of `a` is.
+  // Find the dimension of `b` that matches each dimension of `a`.
   std::set<size_t> matched;
   Dimensions all = a.dimensions;
   for (Dimension &d : all) {
@@ -346,7 +347,7 @@ std::optional<size_t> firstOpen(const Shape &shape) {
   return std::nullopt;
 }
 
-/// The axes that `named` has and `tensor` lacks, where it has as many dimensions of size 1 at its end.
+/// Returns the axes that `named` has and `tensor` lacks, if `tensor` has as many dimensions of size 1 at its end.
 static std::vector<Axis> axesInPlaceOfOnes(const Shape &named, const Shape &tensor) {
   if (!isNamed(named.dimensions) || isNamed(tensor.dimensions))
     return {};
@@ -376,7 +377,8 @@ std::vector<Axis> axesForOnes(const Shape &named, const Shape &tensor) {
 
 std::optional<Complaint> complaintOfOnes(const Shape &named, const Shape &tensor) {
   std::vector<Axis> missing = axesInPlaceOfOnes(named, tensor);
-  bool isOpen = isOpenForOnes(named, missing) && isNamed({tensor.dimensions.begin(), tensor.dimensions.end() - missing.size()});
+  bool isOpen = isOpenForOnes(named, missing) &&
+                isNamed({tensor.dimensions.begin(), tensor.dimensions.end() - missing.size()});
   if (!isOpen)
     return std::nullopt;
   std::string names, subscripts;
@@ -386,12 +388,14 @@ std::optional<Complaint> complaintOfOnes(const Shape &named, const Shape &tensor
     subscripts += (d == 0 ? "" : ", ") + print(tensor.dimensions[d].namings[0]);
   return Complaint{"nothing says which dimension of size 1 stands for which of " + names +
                        "', which are in no order here",
-                   {subscripts.empty() ? "leave the dimensions of size 1 out"
-                                       : "leave the dimensions of size 1 out, and the tensor is joined by the names of its "
-                                         "axes, here " + subscripts + ": x[" + subscripts + "]"}};
+                   {subscripts.empty()
+                        ? "leave the dimensions of size 1 out"
+                        : "leave the dimensions of size 1 out, and the tensor is joined by the names of its "
+                          "axes, here " + subscripts + ": x[" + subscripts + "]"}};
 }
 
-/// Without what is no name: a number of a text, "b (d 2)", which stands behind a quotation mark.
+/// Returns the shape without the names that stand for numbers of a text, "b (d 2)". These names begin with a quotation
+/// mark.
 static Shape withoutNumbers(Shape shape) {
   for (Dimension &d : shape.dimensions)
     llvm::erase_if(d.namings, [](const Naming &naming) {
@@ -414,10 +418,11 @@ static Joined joinNamed(const Shape &a, const Shape &b) {
       if (!isCovered(d, known))
         return refused("axis '" + print(d.namings[0]) + "' of one operand is no axis of the other, which has " +
                            describeAxes(tensor->dimensions),
-                       {known.empty() ? "its dimensions have no names: read it at its axes, g[b, h, i], or name them: "
-                                        "einsum(\"b h i d -> b h i d\", x)"
-                                      : "name the axes alike, read a tensor at its axes, g[b, h, i], or repeat it first: "
-                                        "broadcast(x, \"… -> …\", …)"});
+                       {known.empty()
+                            ? "its dimensions have no names: read it at its axes, g[b, h, i], or name them: "
+                              "einsum(\"b h i d -> b h i d\", x)"
+                            : "name the axes alike, read a tensor at its axes, g[b, h, i], or repeat it first: "
+                              "broadcast(x, \"… -> …\", …)"});
   }
   return joinByPlace(a, b);
 }
@@ -433,7 +438,7 @@ void mergeNamings(Dimensions &dimensions, const Dimensions &other) {
         return print(mine) == print(naming) &&
                llvm::equal(mine, naming, [](const Axis &a, const Axis &b) { return a.size == b.size; });
       };
-      // A name that is something else in this tensor already.
+      // A name that already means something else in this tensor.
       std::string taken;
       for (size_t o = 0; o < dimensions.size(); ++o)
         for (const Naming &mine : dimensions[o].namings)
@@ -442,7 +447,7 @@ void mergeNamings(Dimensions &dimensions, const Dimensions &other) {
               if (axis.name == theirs.name && (o != d || !same(mine)))
                 taken = axis.name;
       if (!taken.empty())
-        for (const Axis &axis : naming) // not one of them can be told without the others
+        for (const Axis &axis : naming) // none of them is clear without the others
           own.clashes.insert({axis.name, {print(naming), taken}});
       else if (llvm::none_of(own.namings, same))
         own.namings.push_back(naming);

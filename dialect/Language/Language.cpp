@@ -1,4 +1,4 @@
-// The language's entry: text in, a verified module out.
+// The entry point of the language: parses, types, emits and verifies a specification.
 #include "dialect/Language/Language.h"
 #include "dialect/IR/TextPlace.h"
 #include "dialect/Language/Emission.h"
@@ -15,7 +15,7 @@ using namespace mlir;
 
 namespace skewer::language {
 
-/// `file` is the name of a buffer.
+/// Returns the place of a line and column; `file` is the name of a buffer.
 static StringRef placeAt(SourceMgr &sources, StringRef file, unsigned line, unsigned column) {
   for (unsigned buffer = 1; line && buffer <= sources.getNumBuffers(); ++buffer)
     if (sources.getMemoryBuffer(buffer)->getBufferIdentifier() == file)
@@ -35,7 +35,7 @@ void visitCalls(SourceMgr &sources, Location location,
     visit(placeAt(sources, call.file, call.line, call.column), noteOfCall(call.scheme));
 }
 
-/// `visit` gets each kernel as it is typed.
+/// Imports a text and calls `visit` with each kernel after it is typed.
 static OwningOpRef<ModuleOp> importText(SourceMgr &sources, const Options &options, MLIRContext *context,
                                     DiagnosticSink sink, llvm::function_ref<void(const typed::Kernel &)> visit) {
   context->loadDialect<attn::AttnDialect, arith::ArithDialect, math::MathDialect, tensor::TensorDialect,
@@ -80,7 +80,7 @@ static OwningOpRef<ModuleOp> importText(SourceMgr &sources, const Options &optio
   if (!parsed || diagnostics.hasErrors())
     return nullptr;
 
-  // The front end checks what it emits; the verifier has the last word.
+  // The front end checks what it emits; the verifier is the final check.
   ScopedDiagnosticHandler handler(context, [&](mlir::Diagnostic &diagnostic) {
     std::string message = diagnostic.str();
     StringRef place = placeOf(sources, diagnostic.getLocation());

@@ -1,4 +1,4 @@
-// Text to tokens: names, numbers, strings in either kind of quotes, symbols; comments begin with #.
+// The lexer's rules: names, numbers, strings in single or double quotes, symbols; comments begin with #.
 #include "dialect/Language/Lexer.h"
 #include "dialect/Subscript/Characters.h"
 #include "llvm/ADT/StringExtras.h"
@@ -15,10 +15,11 @@ Token Lexer::take(TokenKind kind, size_t length) {
 }
 
 Lexer::Lexer(StringRef text, Diagnostics &diagnostics) : rest(text), diagnostics(diagnostics) {
-  rest.consume_front("\xEF\xBB\xBF"); // a byte order mark, which editors of Windows put in front
+  rest.consume_front("\xEF\xBB\xBF"); // a byte order mark, which Windows editors write first
 }
 
-/// How long the string is whose first quote, of `length` bytes, was typeset: up to one of the same kind on its line.
+/// Returns the length of a string whose opening quote, of `length` bytes, is typographic; it ends at a quote of the
+/// same kind on its line.
 static size_t typesetString(StringRef text, size_t length, std::string_view quote) {
   StringRef line = text.take_until([](char c) { return c == '\n'; });
   for (size_t at = length; at < line.size(); ++at)
@@ -52,7 +53,7 @@ Token Lexer::next() {
 
   if (isDigit(c) || (c == '.' && rest.size() > 1 && isDigit(rest[1]))) {
     size_t length = 0;
-    while (length < rest.size() && !rest.drop_front(length).starts_with("..") && // of a range, 0..31
+    while (length < rest.size() && !rest.drop_front(length).starts_with("..") && // the dots of a range, 0..31
            (isAlnum(rest[length]) || rest[length] == '.' || rest[length] == '_' ||
             ((rest[length] == '-' || rest[length] == '+') && isDigit(c) && toLower(rest[length - 1]) == 'e' &&
              length + 1 < rest.size() && isDigit(rest[length + 1]))))
@@ -67,7 +68,7 @@ Token Lexer::next() {
     if (length < rest.size() && rest[length] == c)
       return take(TokenKind::String, length + 1);
     diagnostics.error(rest.take_front(1), "this string is never closed on its line");
-    if (slashes) // it's a comment
+    if (slashes) // the string is in a comment
       diagnostics.note("a comment begins with '#'; '//' divides rounding down");
     return take(TokenKind::Bad, length);
   }
@@ -79,14 +80,14 @@ Token Lexer::next() {
     }
   if (StringRef("(){}[],:;=+-*/%^<>!~&").contains(c))
     return take(TokenKind::Symbol, 1);
-  // Operators of other languages: the parser knows what was meant where they stand.
+  // Operators of other languages become tokens, because the parser can tell what they mean where they stand.
   if (StringRef(".@|?").contains(c) && (rest.size() < 2 || rest[1] != c))
     return take(TokenKind::Symbol, 1);
 
   return takeBad();
 }
 
-/// What no token begins with: one error for a run of such characters, however long it is.
+/// Skips characters that begin no token; reports one error for each run of them, however long it is.
 Token Lexer::takeBad() {
   subscript::Character found = subscript::characterAt(rest, 0);
   auto begins = [](char c) { return isAlnum(c) || isSpace(c) || StringRef("_\"'(){}[],:;=+-*/%^<>!~#").contains(c); };

@@ -1,5 +1,5 @@
-// The axes that a body names: they are in scope in all of it, before and behind, so that no meaning depends on the order
-// of statements.
+// Collects the axes that a body names. They are in scope in the whole body, before and after, so that no meaning
+// depends on the order of statements.
 #include "dialect/Language/Resolver.h"
 
 using namespace llvm;
@@ -25,7 +25,7 @@ void Resolver::nameAxesOf(const Node &node) {
     nameAxesOfCall(node);
 }
 
-/// Those of an einsum's or a rearrangement's text: letters that stand by themselves or in a product.
+/// Adds the axes of an einsum's or a rearrangement's text: letters by themselves or in a product.
 void Resolver::nameAxesOfText(const Node &node) {
   const ParsedText &parsed = textOf(node.name);
   if (!parsed.spec)
@@ -43,7 +43,7 @@ void Resolver::nameAxesOfText(const Node &node) {
 
 void Resolver::nameAxesOfCall(const Node &call) {
   if (const Scheme *scheme = schemeOf(call)) {
-    // Those that its signature says, but for the axes of its operands, which are the caller's.
+    // The axes of the scheme's signature, except the axes of its operands, which belong to the caller.
     for (StringRef axis : scheme->resultAxes) {
       bool isScore = axis == "i" || axis == "j";
       bool isOperands = any_of(scheme->operands, [&](const SchemeOperand &operand) {
@@ -59,7 +59,7 @@ void Resolver::nameAxesOfCall(const Node &call) {
   if (text == 0 || call.name == "rearrange" || call.name == "broadcast") {
     if (call.operands.size() > text && call.operands[text]->kind == NodeKind::String)
       nameAxesOfText(*call.operands[text]);
-    for (const Keyword &k : call.keywords) // an axis that index expressions alone have
+    for (const Keyword &k : call.keywords) // an axis that only index expressions have
       if (k.name != "where" && k.name != "sum")
         nameAxis(k.name);
   } else if (call.name == "gather" || call.name == "tabulate") {

@@ -1,5 +1,5 @@
-// What a name stands for where it could be several things: an axis or a value, an axis of one part of a sum or of
-// another.
+// The meaning of ambiguous names: a name may be an axis or a value, or an axis of one part of a sum and of another
+// part.
 #include "dialect/Language/Typer.h"
 
 using namespace llvm;
@@ -17,7 +17,7 @@ Value Typer::ambiguous(StringRef place, const std::string &name, const Value &va
   return {};
 }
 
-/// A name that the parts of a tensor use for different things.
+/// Reports a name that the parts of a tensor use for different things.
 Value Typer::clashing(StringRef place, const std::string &name, const Clash &clash) {
   error(place, "'" + name + "' is not clear here: a part of the tensor has a dimension " + clash.naming + ", where '" +
                    clash.name + "' is something else than in another part");
@@ -25,7 +25,7 @@ Value Typer::clashing(StringRef place, const std::string &name, const Clash &cla
   return {};
 }
 
-/// "(row)": one name in parentheses that is a number or a function of positions is an index expression.
+/// Makes a parenthesized name, "(row)", an index expression if it is a number or a function of positions.
 bool Typer::nameIndices(subscript::Einsum &spec, StringRef text, const subscript::AxisSizes &given) {
   auto isParenthesised = [&](const subscript::Dimension &d) { return d.isAxis() && text.substr(d.begin, 1) == "("; };
   std::set<std::string> bare;
@@ -43,7 +43,7 @@ bool Typer::nameIndices(subscript::Einsum &spec, StringRef text, const subscript
     for (subscript::Dimension &dimension : operand) {
       const Value *value = isParenthesised(dimension) ? lookup(dimension.axes[0]) : nullptr;
       if (value && !value->good())
-        return false; // said before
+        return false; // already reported
       if (!value || !isFunctionOfPositions(*value))
         continue;
       if (bare.count(dimension.axes[0]) || findAxis(dimension.axes[0]))
@@ -54,8 +54,9 @@ bool Typer::nameIndices(subscript::Einsum &spec, StringRef text, const subscript
   return true;
 }
 
-/// A bare name is an axis, and may be the number that is its size too: param d = 64, "i d". Of another number, or a
-/// function of positions, nobody can tell which of the two is meant.
+/// Checks that no name in the text is both an axis and a value. A bare name is an axis; it may also be the number that
+/// is the axis's size: param d = 64, "i d". If it is another number, or a function of positions, the meaning is
+/// unclear.
 bool Typer::checkAxisNames(const subscript::Einsum &spec, StringRef text, const subscript::AxisSizes &sizes) {
   std::vector<const subscript::Dimensions *> lists{&*spec.result};
   for (const subscript::Dimensions &operand : spec.operands)
@@ -78,8 +79,8 @@ bool Typer::checkAxisNames(const subscript::Einsum &spec, StringRef text, const 
   return true;
 }
 
-/// "(t j)" has an axis j, which is not the flat position: who writes j <= i of the last two dimensions may not mean
-/// that.
+/// Adds a note if a condition uses an inner axis: "(t j)" has an axis j, which is not the flat position, and j <= i may
+/// be meant for the last two dimensions.
 void Typer::noteInnerAxes(const Node &node, const Value &condition, const Dimensions &dimensions) {
   std::set<std::string> symbols = subscript::symbolsOf(condition.index);
   for (auto [name, fromEnd] : {std::pair("i", 2u), std::pair("j", 1u)}) {
@@ -90,7 +91,7 @@ void Typer::noteInnerAxes(const Node &node, const Value &condition, const Dimens
       continue;
     for (const Naming &naming : namings) {
       if (none_of(naming, [&, name = name](const Axis &axis) { return axis.name == name; }) ||
-          all_of(naming, [&](const Axis &axis) { return symbols.count(axis.name); })) // it has been thought of
+          all_of(naming, [&](const Axis &axis) { return symbols.count(axis.name); })) // used on purpose
         continue;
       std::string flat;
       for (const Axis &axis : naming)

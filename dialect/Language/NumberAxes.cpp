@@ -1,4 +1,5 @@
-// Numbers in the text of an einsum or a rearrange that stand for axes of that size: "b n (3 h d) -> 3 b h n d".
+// Numbers in the text of an einsum or a rearrange that stand for axes of that size: "b n (3 h d) -> 3 b h n d". The
+// resolver replaces them by names before it parses the text.
 #include "dialect/Language/EinsumText.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -10,7 +11,8 @@ namespace skewer::language {
 namespace {
 bool isWord(char c) { return isAlnum(c) || c == '_' || c == '\''; }
 
-/// A name as long as the number that the text does not hold: places in it stay what they are.
+/// Returns a name that the text does not contain and that is as long as the number, so that places in the text stay the
+/// same.
 std::string nameFor(StringRef digits, StringRef text, const std::map<std::string, int64_t> &taken) {
   for (char first = 'A'; first <= 'Z'; ++first) {
     std::string name = std::string(1, first) + digits.drop_front().str();
@@ -20,7 +22,7 @@ std::string nameFor(StringRef digits, StringRef text, const std::map<std::string
   return "";
 }
 
-/// Whether what stands in parentheses is a product that holds a number: "3 h d".
+/// Returns whether the text in parentheses is a product of at least two words, such as "3 h d".
 bool isProduct(StringRef inner) {
   static const StringRef operators[] = {"floordiv", "mod", "and", "or", "not"};
   size_t words = 0;
@@ -55,7 +57,7 @@ std::string withNumberAxes(std::string text, std::map<std::string, int64_t> &num
       at += std::max<size_t>(word.size(), 1);
     }
   };
-  size_t begin = 0; // of what stands outside of parentheses
+  size_t begin = 0; // where the text outside of parentheses begins
   for (size_t at = 0; at < written.size(); ++at) {
     if (written[at] != '(')
       continue;
@@ -79,7 +81,7 @@ const subscript::Dimension *renameNumberAxes(subscript::Einsum &spec, const std:
                                              subscript::AxisSizes &sizes) {
   std::map<std::string, std::string> names;
   for (const auto &[name, value] : numbers) {
-    std::string own = "'" + std::to_string(value); // no axis of a text has a quotation mark
+    std::string own = "'" + std::to_string(value); // no axis of a specification has a quotation mark
     names[name] = own;
     sizes[own] = value;
   }

@@ -1,4 +1,4 @@
-// Whole numbers where positions are: what fits 64 bits, and constant tables that an index must not leave.
+// Checks of whole numbers and positions: they must fit 64 bits, and indices must stay inside constant tables.
 #include "dialect/Language/Typer.h"
 
 using namespace llvm;
@@ -6,7 +6,7 @@ using namespace llvm;
 namespace skewer::language {
 using subscript::Expr;
 
-/// The ranges of the axes that a function of positions depends on, and of the kernel's index operands.
+/// Returns the ranges of the axes that a function of positions depends on, and of the kernel's index operands.
 subscript::Domain Typer::domainOf(const Value &value) const {
   subscript::Domain domain;
   for (const auto &[name, axis] : value.axes)
@@ -16,7 +16,7 @@ subscript::Domain Typer::domainOf(const Value &value) const {
   return domain;
 }
 
-/// Whether no part of an index expression can leave 64 bits; false after an error.
+/// Checks that every part of an index expression fits 64 bits; false after an error.
 bool Typer::fits64(StringRef place, const Expr &index, const subscript::Domain &domain) {
   if (!subscript::findOverflow(index, domain))
     return true;
@@ -25,7 +25,7 @@ bool Typer::fits64(StringRef place, const Expr &index, const subscript::Domain &
   return false;
 }
 
-/// The first divisor that is not certain to be positive.
+/// Returns the first divisor that is not certain to be positive.
 static std::optional<Expr> doubtfulDivisor(const Expr &e, const subscript::Domain &domain,
                                            std::set<const void *> &seen) {
   if (!seen.insert(e.identity()).second)
@@ -40,7 +40,7 @@ static std::optional<Expr> doubtfulDivisor(const Expr &e, const subscript::Domai
   return std::nullopt;
 }
 
-/// Whether an index expression of an einsum's text can be computed everywhere; false after an error.
+/// Checks that an index expression of an einsum's text has a value everywhere; false after an error.
 bool Typer::isDefined(StringRef place, const Expr &index, const subscript::Domain &domain) {
   std::set<const void *> seen;
   if (auto divisor = doubtfulDivisor(index, domain, seen)) {
@@ -50,8 +50,8 @@ bool Typer::isDefined(StringRef place, const Expr &index, const subscript::Domai
   return fits64(place, index, domain);
 }
 
-/// A new index expression; an error where it may leave 64 bits, or is so long that the algebra would not end: schemes
-/// that use an argument twice double it. Of published layers none has more than 200 operations.
+/// Returns a new index expression if it fits; an error if it may exceed 64 bits, or is so long that the algebra would
+/// not end, because schemes that use an argument twice double it. Published layers have at most 200 operations.
 Value Typer::whereItFits(const Node &node, Value index) {
   constexpr size_t kMaximumSize = 1 << 12;
   if (subscript::sizeOf(index.index) > kMaximumSize)
@@ -60,9 +60,7 @@ Value Typer::whereItFits(const Node &node, Value index) {
   return fits64(node.text, index.index, domainOf(index)) ? index : Value();
 }
 
-/// (a, b, c)[place]: an element of a list. At a position, whole numbers are a constant table, other numbers a constant
-/// tensor.
-/// A list of numbers at a position, as a function of it: halves that are told apart by a comparison each.
+/// Returns the element of a list at a position, as a function of the position: each comparison selects one half.
 static RealPtr pickedFrom(ArrayRef<Value> items, const RealPtr &place, int64_t first, const Node &node) {
   if (items.size() == 1)
     return numberLeaf(items[0], node);
@@ -75,6 +73,8 @@ static RealPtr pickedFrom(ArrayRef<Value> items, const RealPtr &place, int64_t f
                   &node);
 }
 
+/// Returns (a, b, c)[place], an element of a list. At a position, whole numbers become a constant table, and other
+/// numbers a constant tensor.
 Value Typer::elementOf(const Node &node, const Value &list) {
   const Node &place = *node.operands[1];
   Value index = evaluate(place);
@@ -124,7 +124,7 @@ Value Typer::elementOf(const Node &node, const Value &list) {
   value.kind = ValueKind::Index;
   value.axes = index.axes;
   value.index = Expr::table(values, *row);
-  // Under a condition the place may yet be inside: what is not certain now is asked again where it is used.
+  // A condition may still keep the place inside. If it is not certain now, it is checked again where it is used.
   if (subscript::findTableOutside(value.index, domainOf(value)))
     kernel.lookups.tables.insert({*values, place.text});
   return value;

@@ -1,5 +1,5 @@
-// Expressions of the language, weakest binding first: where, if else, or, and, not, comparisons, &, << >>, + -,
-// * / // %, unary -, ^.
+// The parser of expressions. Its operators, weakest binding first: where, if else, or, and, not, comparisons, &,
+// << >>, + -, * / // %, unary -, ^.
 #include "dialect/Language/Habits.h"
 #include "dialect/Language/Parser.h"
 #include "llvm/ADT/StringExtras.h"
@@ -34,7 +34,8 @@ int precedenceOf(const Token &token) {
     return kProduct;
   return 0;
 }
-/// Whether an expression begins after it without saying what it belongs to: after "(", "=", a new line's first word.
+/// Returns whether an expression may begin after this token without belonging to another one: after "(", "=", or before
+/// the first word of a new line.
 bool isOpen(StringRef token) {
   return StringRef("([{,;=:").contains(token.take_front(1)) || token == "return" || token == "}";
 }
@@ -65,7 +66,7 @@ NodePtr Parser::make(NodeKind kind, StringRef from, StringRef name, std::vector<
 NodePtr Parser::expression() {
   if (++nesting > kMaximumNesting) {
     diagnostics.error(current.text, "nested deeper than " + std::to_string(kMaximumNesting) + " levels");
-    return nullptr; // `nesting` is reset where the statement is given up
+    return nullptr; // `nesting` is reset when the parser skips the statement
   }
   StringRef from = current.text;
   NodePtr left = conditional();
@@ -85,7 +86,7 @@ NodePtr Parser::expression() {
   return left;
 }
 
-/// a if P else b; what follows `else` may be another one.
+/// Parses a if P else b. Another conditional may follow `else`.
 NodePtr Parser::conditional() {
   StringRef from = current.text;
   NodePtr value = binary(kOr);
@@ -129,7 +130,7 @@ NodePtr Parser::binary(int lowest) {
   } else {
     left = unary();
   }
-  NodePtr chain; // 0 <= i < n is 0 <= i and i < n
+  NodePtr chain; // 0 <= i < n means 0 <= i and i < n
   StringRef middle;
   while (left) {
     if (StringRef instead = insteadOfOperator(current.text); !instead.empty() && current.kind == TokenKind::Symbol) {
@@ -278,7 +279,7 @@ NodePtr Parser::number() {
   return node;
 }
 
-/// ( a ), ( a, b ), [ a, b ]: one element in parentheses is itself.
+/// Parses ( a ), ( a, b ), [ a, b ]. One element in parentheses stands for itself.
 NodePtr Parser::list(StringRef close) {
   StringRef from = current.text;
   bool parenthesis = close == ")";

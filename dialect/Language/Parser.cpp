@@ -1,4 +1,4 @@
-// Declarations and statements of the language, with recovery after errors.
+// The parser of declarations and statements; it continues after errors.
 #include "dialect/Language/Parser.h"
 #include "dialect/Language/Habits.h"
 #include "llvm/ADT/StringExtras.h"
@@ -28,7 +28,7 @@ std::string Parser::found() const {
 }
 
 bool Parser::fail(const std::string &expected) {
-  if (current.kind == TokenKind::Bad) // the lexer has said what is wrong with it
+  if (current.kind == TokenKind::Bad) // the lexer has already reported it
     return false;
   bool isProse = !previous.empty() && isAlnum(previous.back()) && current.kind == TokenKind::Name;
   if (slashes.data() && isProse) {
@@ -41,7 +41,7 @@ bool Parser::fail(const std::string &expected) {
   return false;
 }
 
-/// A note on what the current token means in other languages.
+/// Adds a note on what the current token means in other languages.
 void Parser::explainFound() {
   if (at("//") || (at("/") && following.is("*")) || slashes.data())
     return diagnostics.note("a comment begins with '#'");
@@ -80,7 +80,7 @@ void Parser::skipToDeclaration() {
     advance();
 }
 
-/// To the first token of a line, a ';' or the end of the block.
+/// Skips to the first token of a line that begins a statement, a ';' or the end of the block.
 void Parser::skipToStatement() {
   nesting = 0;
   size_t braces = 0; // for i in … { … }
@@ -111,9 +111,9 @@ void Parser::program(Program &program) {
   }
 }
 
-/// Where a declaration should begin.
+/// Reports the error where a declaration should begin.
 bool Parser::failAtWord() {
-  if (unclosed) // the block before it has no end, which has been reported
+  if (unclosed) // the block before it has no end, which is already reported
     return false;
   fail("'param', 'size', 'kernel' or 'scheme'");
   if (current.kind == TokenKind::Name && following.is("=") && insteadOfWord(current.text).empty())
@@ -203,7 +203,7 @@ bool Parser::type(TypeExpression &type) {
   return true;
 }
 
-/// What stands behind '~': deviation, mean + deviation, or from..to. A sum in parentheses is one number.
+/// Parses the text after '~': deviation, mean + deviation, or from..to. A sum in parentheses is one number.
 bool Parser::spread(TypeExpression &type) {
   NodePtr first = product();
   if (!first)
@@ -220,7 +220,7 @@ bool Parser::spread(TypeExpression &type) {
   return (type.to = product()) != nullptr;
 }
 
-/// A type, or several results by name: (out : f32[…], lse : f32[…]).
+/// Parses a type, or several named results: (out : f32[…], lse : f32[…]).
 bool Parser::kernelResults(Kernel &kernel) {
   StringRef from = current.text;
   if (!take("(")) {
@@ -250,7 +250,7 @@ bool Parser::kernel(Program &program) {
     return false;
   while (!at(")")) {
     size_t first = kernel.operands.size();
-    bool isConst = false; // from the word on, to the end of the group
+    bool isConst = false; // true from the word 'const' to the end of the group
     do {
       KernelOperand operand;
       if (at("const") && following.kind == TokenKind::Name) {
@@ -289,7 +289,7 @@ bool Parser::kernel(Program &program) {
   return true;
 }
 
-/// [b, h, i, d]
+/// Parses [b, h, i, d].
 bool Parser::axisNames(std::vector<StringRef> &axes, StringRef after, const std::string &what) {
   if (!expect("[", after))
     return false;
@@ -393,7 +393,7 @@ void Parser::block(std::vector<Statement> &body, StringRef &end) {
     if (!statement(one)) {
       one.isBroken = true;
       if (current.text.data() == begin)
-        advance(); // a statement that cannot begin so is one mistake
+        advance(); // a statement that cannot begin like this is one mistake
       skipToStatement();
     }
     if (!one.isBroken || !one.targets.empty())
@@ -404,7 +404,7 @@ void Parser::block(std::vector<Statement> &body, StringRef &end) {
     fail("'}' at the end of the block");
 }
 
-/// part i = n of N from q0
+/// Parses part i = n of N from q0.
 bool Parser::part(Statement &statement) {
   advance();
   statement.isPart = true;
@@ -418,7 +418,7 @@ bool Parser::part(Statement &statement) {
   return expectName(statement.message, "an origin: q0, k0 or head0");
 }
 
-/// What begins with a name and is no NAME = …; false after an error.
+/// Checks a statement that begins with a name and is not NAME = …; false after an error.
 bool Parser::nameAlone(Statement &statement, StringRef name) {
   StringRef instead = insteadOfWord(name);
   if (current.kind == TokenKind::Name && (following.is("=") || !instead.empty()) && !current.newlineBefore) {

@@ -1,4 +1,4 @@
-// Trees of real-valued functions: construction and evaluation.
+// Trees of real-valued functions: construction, evaluation, and the linear forms that they depend on.
 #include "dialect/Language/RealFunction.h"
 #include <cmath>
 #include <functional>
@@ -116,7 +116,7 @@ static Expr replacing(const Expr &e, Replace replace) {
 }
 
 static RealPtr withIndices(const RealPtr &f, Replace replace, std::map<const RealFunction *, RealPtr> &made) {
-  RealPtr &other = made[f.get()]; // an argument that a scheme uses twice stands there twice
+  RealPtr &other = made[f.get()]; // an argument that a scheme uses twice is shared
   if (other)
     return other;
   RealFunction copy = *f;
@@ -180,7 +180,7 @@ double RealProgram::run(const std::vector<int64_t> &point) {
   indices.run(point);
   for (size_t k = 0; k < code.size(); ++k) {
     const Instruction &instruction = code[k];
-    // The operand of an index is none of these registers.
+    // The operand of an index is not one of these registers.
     bool ofIndex = instruction.kind == RealKind::Index;
     double a = ofIndex ? 0 : registers[instruction.operands[0]], b = registers[instruction.operands[1]], result = 0;
     switch (instruction.kind) {
@@ -315,7 +315,8 @@ public:
     }
     if (affine->coefficients.empty())
       return Expr(affine->constant);
-    // j - i and i - j, and 2*j - 2*i, are one form. Of an offset the last name, the key's, counts up.
+    // j - i and i - j, and 2*j - 2*i, are one form. In an offset, the last name, that of the key, has a positive
+    // coefficient.
     int64_t scale = 0;
     for (const auto &[name, coefficient] : affine->coefficients)
       scale = std::gcd(scale, std::abs(coefficient));
@@ -374,14 +375,15 @@ std::vector<Expr> RealForms::rows() const {
   return rows;
 }
 
-/// The function with a symbol for each quotient and remainder, whose ranges are added to the domain; `back` undoes it.
+/// Returns the function with a symbol in place of each quotient and remainder. The ranges of the symbols are added to
+/// the domain; `back` maps them back.
 static RealPtr withoutDivisions(const RealPtr &f, subscript::Domain &domain, subscript::Substitution &back) {
   return withIndices(f, [&](const Expr &e) -> std::optional<Expr> {
     bool divides = e.kind() == subscript::Kind::FloorDiv || e.kind() == subscript::Kind::Mod;
     auto bounds = divides ? subscript::bound(e, domain) : std::nullopt;
     if (!bounds)
       return std::nullopt;
-    std::string symbol = subscript::print(e); // of several words, and so no axis
+    std::string symbol = subscript::print(e); // it has several words, so it is not an axis
     domain.insert({symbol, bounds->range});
     back.insert({symbol, e});
     return Expr::symbol(symbol);
@@ -399,7 +401,7 @@ std::optional<RealForms> formsOf(const RealPtr &f, const subscript::Domain &doma
   auto plain = findForms(f, domain);
   if (!plain || plain->forms.size() < 2)
     return plain;
-  // On a map whose tokens have one number, j // W - i // W and j % W - i % W are fewer than i and j.
+  // On a map whose positions have one number each, j // W - i // W and j % W - i % W take fewer values than i and j.
   subscript::Domain divided = domain;
   subscript::Substitution back;
   auto byParts = findForms(withoutDivisions(f, divided, back), divided);
@@ -411,7 +413,7 @@ std::optional<RealForms> formsOf(const RealPtr &f, const subscript::Domain &doma
 }
 
 RealPtr choiceOf(const RealPtr &f) {
-  constexpr size_t kMaximumSize = 1 << 13; // each choice that is moved outwards doubles what stood around it
+  constexpr size_t kMaximumSize = 1 << 13; // each choice that moves outwards doubles the expression around it
   if (f->kind == RealKind::Select)
     return f;
   for (size_t k = 0; k < f->operands.size() && f->size < kMaximumSize; ++k)

@@ -1,4 +1,5 @@
-// What numbers decide is written down where it is decided; without anybody who asks nothing is.
+// Records what numbers decide, at the place of the decision. Without a receiver (Options::decisions) it records
+// nothing.
 #include "dialect/Language/Typer.h"
 
 using namespace llvm;
@@ -6,13 +7,13 @@ using namespace llvm;
 namespace skewer::language {
 using subscript::Expr;
 
-/// Nobody hears what a value that is not taken would decide.
+/// Records a decision, except those of values that are not taken.
 void Typer::record(Decision decision) {
   if (options.decisions && !untaken)
     options.decisions->push_back(std::move(decision));
 }
 
-/// A whole number that comes of rounding or of a choice; the number itself.
+/// Records a whole number that results from a rounding or a choice; returns the number.
 Value Typer::decided(const Node &node, Value number, RealPtr made) {
   Decision decision;
   decision.kind = Decision::Quantity, decision.place = node.text, decision.number = number.integer;
@@ -37,7 +38,7 @@ bool Typer::decidedWhole(const Node &node, bool isWhole, RealPtr remainder) {
   return isWhole;
 }
 
-/// A function of positions, evaluated at each of them.
+/// Records the values of a function of positions, evaluated at each of them.
 void Typer::decidedTable(const Node &node, std::vector<double> values, const RealForms &forms, bool isTensor) {
   Decision decision;
   decision.kind = Decision::Table, decision.place = node.text, decision.number = isTensor;
@@ -47,7 +48,7 @@ void Typer::decidedTable(const Node &node, std::vector<double> values, const Rea
   record(std::move(decision));
 }
 
-/// The expression without what the ranges decide.
+/// Returns the expression simplified by the ranges, and records the change.
 Expr Typer::simplified(const Expr &written, const subscript::Domain &domain) const {
   Expr kept = subscript::simplify(written, domain);
   if (options.decisions && !untaken) {

@@ -1,4 +1,4 @@
-// Calls: what each of their arguments may be, and the axes that they name.
+// Resolution of calls: the kinds of names that each argument may contain, and the axes that calls name.
 #include "dialect/Language/Resolver.h"
 
 using namespace llvm;
@@ -96,7 +96,7 @@ void Resolver::visitRearrangement(const Node &node) {
     checkText(node.operands[1]->name);
 }
 
-/// gather and tabulate: a function of the positions along the axes that the call names, and of nothing else.
+/// Resolves gather and tabulate: a function only of the positions along the axes that the call names.
 void Resolver::visitAmongKeywords(const Node &node, size_t function, StringRef notAnAxis) {
   if (function > 0 && !node.operands.empty())
     visit(*node.operands[0], Place::Tensor);
@@ -112,7 +112,7 @@ void Resolver::visitAmongKeywords(const Node &node, size_t function, StringRef n
   names->axes = std::move(outer);
 }
 
-/// sum(x, j), max(x, axis = j)
+/// Resolves sum(x, j) and max(x, axis = j).
 void Resolver::visitAlong(const Node &node) {
   if (!node.operands.empty())
     visit(*node.operands[0], Place::Tensor);

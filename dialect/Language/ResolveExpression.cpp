@@ -1,12 +1,12 @@
-// Names in expressions. A name that is an axis in scope and has a value has two meanings wherever it stands bare, and is
-// an error there; the few places where one of them alone is possible are those of `Place`.
+// Resolution of names in expressions. A bare name that is an axis in scope and also has a value has two meanings, which
+// is an error. The few places where only one meaning is possible are those of `Place`.
 #include "dialect/Language/Resolver.h"
 
 using namespace llvm;
 
 namespace skewer::language {
 
-/// What may stand inside an expression at such a place, once it is more than a name.
+/// Returns the place of the parts of an expression at this place, if the expression is more than a name.
 Resolver::Place Resolver::within(Place place) {
   switch (place) {
   case Place::Number:
@@ -59,27 +59,28 @@ void Resolver::visit(const Node &node, Place place) {
   }
 }
 
-/// Whether it is a negative number: d^-0.5 divides by a power of d.
+/// Returns whether the node is a negative number: d^-0.5 divides by a power of d.
 static bool isNegative(const Node &node) {
   return node.kind == NodeKind::Unary && node.name == "-" && node.operands[0]->kind == NodeKind::Number;
 }
 
-/// What is divided by, in products and powers too, is a number where it could be one.
+/// Visits both operands. Names in a divisor, also inside its products and powers, mean a number if they can.
 void Resolver::visitBinary(const Node &node, Place place) {
   const Node &left = *node.operands[0], &right = *node.operands[1];
   bool isDivisor = place == Place::Divisor || place == Place::PositionDivisor;
   Place own = within(place), divisor = divisorAt(place);
-  visit(left, (node.name == "*" && isDivisor) || (node.name == "^" && (isDivisor || isNegative(right))) ? divisor : own);
+  visit(left, (node.name == "*" && isDivisor) || (node.name == "^" && (isDivisor || isNegative(right))) ? divisor
+                                                                                                        : own);
   visit(right, node.name == "/" || (node.name == "*" && isDivisor) ? divisor : own);
 }
 
-/// The place of what is divided by at such a place.
+/// Returns the place of a divisor in an expression at this place.
 Resolver::Place Resolver::divisorAt(Place place) {
   Place own = within(place);
   return own == Place::Position ? Place::PositionDivisor : own == Place::Number ? own : Place::Divisor;
 }
 
-/// x[…]: before the bracket stands a value if there is one of the name. Beside slices a subscript is a number.
+/// Visits x[…]: the name before the bracket is a value if one has that name. Subscripts next to slices are numbers.
 void Resolver::visitSubscript(const Node &node, Place place) {
   const Node &base = *node.operands[0];
   visit(base, base.kind == NodeKind::Name ? Place::Tensor : within(place));
@@ -92,7 +93,8 @@ void Resolver::visitSubscript(const Node &node, Place place) {
       visit(*item, isSliced ? Place::Number : within(place));
 }
 
-/// All of what a statement says: a name alone is the value, y = m and return m, whatever axes have its name.
+/// Visits the whole expression of a statement. A name alone is the value, y = m and return m, even if an axis has its
+/// name.
 void Resolver::visitStatement(const Node &node) {
   if (node.kind == NodeKind::Tuple)
     visitNext(node.operands, 0, Place::Tensor);
@@ -115,11 +117,12 @@ void Resolver::visitName(const Node &node, Place place) {
   own.isSettled = place == Place::Number || place == Place::Tensor || (isDivisor && own.isNumber());
   if (!isAxis || place == Place::Number)
     return record(node, own);
-  if (own.kind == SymbolKind::Size) // it can be nothing but the size of a dimension
+  if (own.kind == SymbolKind::Size) // it can only be the size of a dimension
     return record(node, position);
   if (place == Place::Tensor || (isDivisor && own.isNumber()))
     return record(node, own);
-  if (place == Place::Position || place == Place::PositionDivisor || place == Place::Axis || place == Place::AxisOrSize) {
+  if (place == Place::Position || place == Place::PositionDivisor || place == Place::Axis ||
+      place == Place::AxisOrSize) {
     if (own.kind == SymbolKind::Operand)
       return record(node, position);
     if (!own.isNumber())

@@ -1,4 +1,4 @@
-// The resolved names of a file, for readers and tests: skewer … --emit=resolved.
+// Prints the resolved names of a file, for readers and tests: skewer … --emit=resolved.
 #include "dialect/Language/Language.h"
 #include "dialect/Language/Parser.h"
 #include "dialect/Language/Resolved.h"

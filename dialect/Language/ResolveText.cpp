@@ -1,5 +1,5 @@
-// The texts of einsums and rearrangements: taken apart once, their words checked, the calls in their index expressions
-// resolved like any other.
+// Resolution of the texts of einsums and rearrangements: each is parsed once, its words are checked, and the calls in
+// its index expressions are resolved like any other.
 #include "dialect/Language/EinsumText.h"
 #include "dialect/Language/Parser.h"
 #include "dialect/Language/Resolver.h"
@@ -30,7 +30,7 @@ const ParsedText &Resolver::textOf(StringRef text) {
   return found->second;
 }
 
-/// Whether no axis of the text has a name that means something else, or that only the compiler gives.
+/// Checks that no axis of the text has a reserved name or a name that only the compiler gives.
 bool Resolver::checkText(StringRef text) {
   textOf(text);
   ParsedText &parsed = texts.at(text.data());
@@ -52,7 +52,8 @@ bool Resolver::checkText(StringRef text) {
   return !parsed.isRefused;
 }
 
-/// Numbers in index expressions that have the name of an axis in scope. A tensor is none: it cannot stand there.
+/// Reports numbers in index expressions that have the name of an axis in scope. Tensors need no check, because they
+/// cannot stand there.
 void Resolver::checkIndices(StringRef text) {
   ParsedText &parsed = texts.at(text.data());
   if (!parsed.spec)
@@ -66,7 +67,7 @@ void Resolver::checkIndices(StringRef text) {
         auto value = names->values.find(name);
         if (value == names->values.end() || !value->second.isNumber() || !names->axes.count(name))
           continue;
-        size_t at = 0; // of the whole word
+        size_t at = 0; // the place of the whole word
         while ((at = place.find(name, at)) != StringRef::npos &&
                ((at > 0 && isWord(place[at - 1])) || isWord((place.drop_front(at + name.size()) + " ").str()[0])))
           ++at;
@@ -78,7 +79,7 @@ void Resolver::checkIndices(StringRef text) {
     }
 }
 
-/// The calls in index expressions, among the axes of the text.
+/// Resolves the calls in index expressions, with the axes of the text in scope.
 void Resolver::resolveCalls(const ParsedText &parsed) {
   for (const auto &[symbol, call] : parsed.calls) {
     if (calls.count(call.data()))
@@ -92,7 +93,7 @@ void Resolver::resolveCalls(const ParsedText &parsed) {
 
 const Node *Resolver::callInText(StringRef call) {
   auto found = calls.find(call.data());
-  if (found == calls.end()) // a function of positions by its name alone
+  if (found == calls.end()) // a function of positions that is not called
     found = calls.insert({call.data(), Parser(call, diagnostics).onlyExpression()}).first;
   return found->second.get();
 }

@@ -1,4 +1,4 @@
-// Declarations and statements: which names they bring into being, in their order.
+// Resolution of declarations and statements: declares their names in order.
 #include "dialect/Language/Resolver.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -16,7 +16,7 @@ void Resolver::record(const Node &node, Symbol symbol) {
     order.push_back(&node);
 }
 
-/// The error about a word that names nothing.
+/// Reports an error if the word is reserved.
 void Resolver::checkWord(StringRef word) {
   if (isReserved(word))
     diagnostics.error(word, "'" + word.str() + "' is a word of the language and names nothing else");
@@ -89,7 +89,7 @@ void Resolver::resolve(const Scheme &scheme) {
   std::map<std::string, StringRef> declared;
   auto argument = [&](StringRef name, bool isPart) {
     auto [entry, fresh] = declared.insert({name.str(), name});
-    if (!fresh && isPart) { // of two operands the parser has said so
+    if (!fresh && isPart) { // the parser has reported two operands of one name
       diagnostics.error(name, "operand '" + name.str() + "' is declared twice");
       diagnostics.note(entry->second, "the first time here");
     }

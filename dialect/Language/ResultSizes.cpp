@@ -1,12 +1,13 @@
-// What a kernel's results say of the sizes of axes: the shape that an expression has in the end.
+// Sizes of axes that the result types of a kernel determine: some expressions must have the shape of a result.
 #include "dialect/Language/Typer.h"
 
 using namespace llvm;
 
 namespace skewer::language {
 
-/// The expression has these sizes, and so has what its elements are made of one by one: operands of arithmetic, a name's
-/// value, the argument of a softmax. An operand of fewer dimensions says nothing.
+/// Records that the expression has these sizes, and so do the expressions that its elements are computed from one by
+/// one: operands of arithmetic, the value of a name, the argument of a softmax. An operand of fewer dimensions
+/// determines nothing.
 void Typer::expect(const Node &node, const std::vector<Statement> &body, const Dimensions &sizes) {
   if (!expected.insert({&node, sizes}).second)
     return;
@@ -55,7 +56,7 @@ void Typer::expectResults(const Kernel &declared) {
   }
 }
 
-/// What a call has to be, its scheme's result has to be.
+/// Records that the result of a scheme has the sizes expected of the call.
 void Typer::expectOfScheme(const Node &call, const Scheme &scheme) {
   auto sizes = expected.find(&call);
   if (sizes == expected.end())
@@ -63,12 +64,12 @@ void Typer::expectOfScheme(const Node &call, const Scheme &scheme) {
   const Dimensions own = sizes->second;
   for (const Statement &statement : scheme.body)
     if (statement.value && statement.targets.empty() && !statement.isRequirement) {
-      expected.erase(statement.value.get()); // of another call
+      expected.erase(statement.value.get()); // the entry of another call
       expect(*statement.value, scheme.body, own);
     }
 }
 
-/// The axis of an einsum's result, where the result's shape says how long it is.
+/// Returns the axis of an einsum's result if the result's shape determines its length.
 std::optional<Axis> Typer::expectedAxis(const Node &einsum, const subscript::Einsum &spec,
                                         const std::string &name) const {
   auto sizes = expected.find(&einsum);

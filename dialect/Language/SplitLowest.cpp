@@ -1,4 +1,4 @@
-// Functions of positions that are -inf at some of them: an additive mask is a mask.
+// Splits functions of positions that are -inf at some positions, because an additive mask is a mask.
 #include "dialect/Language/RealFunction.h"
 #include <cmath>
 
@@ -14,7 +14,8 @@ RealPtr both(const RealPtr &a, const RealPtr &b) {
   return makeReal(RealKind::And, {a, b}, a->node);
 }
 
-/// Where a selection is a number: `a` where the condition holds, else `b`. Null is everywhere.
+/// Returns the condition under which a selection is a number: `a` where the condition holds, else `b`. Null means
+/// everywhere.
 RealPtr chosen(const RealPtr &condition, const RealPtr &a, const RealPtr &b) {
   if (!a && !b)
     return nullptr;
@@ -26,7 +27,7 @@ RealPtr chosen(const RealPtr &condition, const RealPtr &a, const RealPtr &b) {
   return makeReal(RealKind::Or, {first, second}, condition->node);
 }
 
-/// `negated`: what is split is subtracted, so that +inf stands for -inf.
+/// Splits a function. If `negated`, it is subtracted, so that +inf stands for -inf.
 std::optional<LowestSplit> split(const RealPtr &f, bool negated) {
   auto rebuilt = [&](std::vector<RealPtr> operands) { return makeReal(f->kind, std::move(operands), f->node); };
   switch (f->kind) {

@@ -1,5 +1,5 @@
-// A function rises or falls where its operations do. What bends it, abs and choices, splits the range where it bends; in
-// between the next step is found by halving.
+// Finds the steps of a function. The function rises or falls where its operations do. abs and choices change the
+// direction, so the range is split there; within each piece, the next step is found by bisection.
 #include "dialect/Language/Steps.h"
 #include <cmath>
 
@@ -10,26 +10,26 @@ using subscript::Range;
 
 namespace {
 
-/// How a function goes over a range.
+/// The direction of a function over a range.
 enum class Trend { Constant, Rises, Falls, Unknown };
 
 Trend reversed(Trend trend) {
   return trend == Trend::Rises ? Trend::Falls : trend == Trend::Falls ? Trend::Rises : trend;
 }
-/// Of what rises where either of two rises, and falls where either falls.
+/// Returns the trend of a combination that rises if either operand rises, and falls if either falls.
 Trend both(Trend a, Trend b) {
   return a == Trend::Constant || a == b ? b : b == Trend::Constant ? a : Trend::Unknown;
 }
 
-/// Of a function and of index expressions within it, over ranges of one symbol.
+/// Computes the trend of a function, and of index expressions in it, over ranges of one symbol.
 class Trends {
 public:
   explicit Trends(std::string symbol) : symbol(std::move(symbol)) {}
 
   Trend of(const RealFunction &, const Range &, bool isSingle);
 
-  /// Where the last trend is unknown because of something that has two sides: whether a number is on one of them. The
-  /// range splits where that changes.
+  /// If the last trend is unknown because of an operation with two sides: whether a number is on one of them. The range
+  /// is split where this changes.
   std::function<bool(int64_t)> side;
 
   double value(const RealFunction &f, bool isSingle, int64_t at) const {
@@ -39,7 +39,7 @@ public:
 private:
   Trend of(const Expr &, const Range &);
   Trend ofAbs(Trend inner, const Range &, std::function<bool(int64_t)> isNegative);
-  /// Which of two a condition takes; Unknown where it takes both.
+  /// Returns the trend of the branch that the condition takes; Unknown if it takes both.
   template <typename First, typename Second>
   Trend ofSelect(Trend condition, const Range &, std::function<bool(int64_t)> holds, First first, Second second);
   std::optional<int64_t> value(const Expr &e, int64_t at) const { return subscript::evaluate(e, {{symbol, at}}); }
@@ -105,7 +105,7 @@ Trend Trends::of(const Expr &e, const Range &range) {
     return !factor ? Trend::Unknown
            : *factor == 0 ? Trend::Constant : *factor > 0 ? operands[1 - fixed] : reversed(operands[1 - fixed]);
   }
-  case Kind::FloorDiv: // by a positive number
+  case Kind::FloorDiv: // the divisor is positive
     return operands[1] == Trend::Constant ? operands[0] : Trend::Unknown;
   case Kind::Less:
   case Kind::LessEqual:
@@ -156,7 +156,7 @@ Trend Trends::of(const RealFunction &f, const Range &range, bool isSingle) {
   case RealKind::Ceil:
   case RealKind::Round:
   case RealKind::Exp:
-  case RealKind::Log: // of what is not negative: elsewhere it has no value, which is looked at
+  case RealKind::Log: // of a non-negative number: otherwise it has no value, which is checked
   case RealKind::Sqrt:
   case RealKind::Tanh:
   case RealKind::Erf:
@@ -191,7 +191,7 @@ Trend Trends::of(const RealFunction &f, const Range &range, bool isSingle) {
     Trend trend = isOfFirst ? first : second;
     return factor > 0 ? trend : factor < 0 && f.kind != RealKind::FloorDivide ? reversed(trend) : Trend::Unknown;
   }
-  case RealKind::Power: // of what is positive, by a number
+  case RealKind::Power: // of a positive number, by a number
     return isConstant ? Trend::Constant
            : second != Trend::Constant || !(low(0) > 0 && high(0) > 0) ? Trend::Unknown
            : low(1) >= 0 ? first : reversed(first);
@@ -204,8 +204,8 @@ Trend Trends::of(const RealFunction &f, const Range &range, bool isSingle) {
   }
 }
 
-/// The smallest number above `low` at which the predicate is not what it is at `low`; it changes once up to `high`, where
-/// it is otherwise.
+/// Returns the smallest number above `low` at which the predicate differs from its value at `low`. The predicate
+/// changes once up to `high`, and differs at `high`.
 template <typename Predicate> int64_t firstChange(int64_t low, int64_t high, Predicate holds) {
   bool before = holds(low);
   while (low + 1 < high) {
@@ -237,7 +237,7 @@ public:
   std::vector<Step> steps;
 
 private:
-  /// Where the function rises, or falls.
+  /// Finds the steps in a range where the function rises or falls.
   bool findIn(const Range &range) {
     auto last = valueAt(range.high);
     for (int64_t at = range.low; last;) {
@@ -274,7 +274,8 @@ std::optional<std::vector<Step>> stepsOf(const RealPtr &function, const std::str
   return finder.find(range) ? std::optional(std::move(finder.steps)) : std::nullopt;
 }
 
-/// Halves tell at once between which values what is left lies, which a sum of steps up and down would not.
+/// Returns nested selections between halves of the steps. Unlike a sum of steps up and down, they show at once between
+/// which values the rest lies.
 static Expr amongSteps(const std::vector<Step> &steps, size_t first, size_t end, const Expr &argument) {
   if (end - first == 1)
     return steps[first].value;
@@ -287,7 +288,7 @@ Expr bySteps(const std::vector<Step> &steps, const Expr &argument) {
   return amongSteps(steps, 0, steps.size(), argument);
 }
 
-/// The index expression of the function, where it has one alone; nothing where it has several.
+/// Returns the index expression of the function if it has only one; nothing if it has several.
 static const Expr *onlyIndex(const RealFunction &f) {
   const Expr *first = nullptr;
   const Expr *other = findIndex(f, [&](const Expr &e) {
@@ -304,7 +305,7 @@ std::optional<Expr> asSteps(const RealForms &forms, size_t most) {
   const Expr *index = onlyIndex(*forms.function);
   auto byIndex = [](const Expr &) { return std::optional(Expr::symbol("index")); };
   auto bounds = index ? subscript::bound(*index, {{symbol, forms.ranges[0]}}) : std::nullopt;
-  if (bounds && !index->isConstant()) // of max(abs(x), 1) half as many steps are told as of x
+  if (bounds && !index->isConstant()) // max(abs(x), 1) has half as many steps in abs(x) as in x
     if (auto steps = stepsOf(withIndices(forms.function, byIndex), "index", bounds->range, most))
       return bySteps(*steps, subscript::substitute(*index, {{symbol, forms.forms[0]}}));
   auto steps = stepsOf(forms.function, symbol, forms.ranges[0], most);

@@ -1,4 +1,4 @@
-// Words of the language, and what symbols are called in messages.
+// The reserved words of the language, and the names of symbol kinds in messages.
 #include "dialect/Language/Symbols.h"
 #include "llvm/ADT/StringSet.h"
 
