@@ -1,4 +1,5 @@
-// Calls of functions of single numbers: the arguments are brought to one shape, as those of arithmetic are.
+// Calls of functions of single numbers, including those of plugins: the arguments are brought to one shape, as operands
+// of arithmetic are.
 #include "dialect/Language/Typer.h"
 #include <cmath>
 
@@ -23,9 +24,9 @@ Value Typer::typeApplied(const Node &node, const attn::ElementFunction &function
 }
 
 Value Typer::applied(const Node &node, const attn::ElementFunction &function, std::vector<Value> arguments) {
-  Value joined; // of the shape that all of them have in the end
+  Value joined; // has the final shape of all arguments
   bool tensors = false;
-  Dimensions others; // of the tensors among the arguments: a function of positions meets all of them
+  Dimensions others; // of the tensors among the arguments: functions of positions take the sizes of their axes
   for (const Value &value : arguments)
     others.insert(others.end(), value.dimensions.begin(), value.dimensions.end());
   for (Value &value : arguments) {
@@ -55,7 +56,7 @@ Value Typer::applied(const Node &node, const attn::ElementFunction &function, st
       inputs.push_back(splat(node, argument.number, joined.dimensions));
       continue;
     }
-    Value shape = joined; // as wide as all of them already: only the argument changes
+    Value shape = joined; // it already has the final shape, so only the argument changes
     if (!align(node, argument, shape))
       return {};
     inputs.push_back(argument.tensor);

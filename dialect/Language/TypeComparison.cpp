@@ -1,5 +1,5 @@
-// Conditions on values that a kernel computes: x > y, isfinite(x), and what is chosen by them. They are tensors of 1
-// and 0.
+// Conditions on values that a kernel computes: x > y, isfinite(x), and choices by them. Conditions are tensors of 1 and
+// 0.
 #include "dialect/IR/BuiltinFunctions.h"
 #include "dialect/Language/Typer.h"
 #include "dialect/Subscript/Simplifier.h"
@@ -20,7 +20,7 @@ bool isRuntimeSplat(const typed::Tensor &tensor) {
          llvm::any_of(tensor.dimensions, [](const Dimension &d) { return d.isRuntime(); });
 }
 
-/// Whether the tensor is of 1 and 0 that say what holds, of values or of positions alone.
+/// Returns whether the tensor is a condition, of 1 and 0, and whether it depends on values or on positions alone.
 Truth truthOf(const typed::Tensor &tensor) {
   const std::vector<typed::Tensor *> &operands = tensor.operands;
   auto both = [](const typed::Tensor &a, const typed::Tensor &b) {
@@ -40,7 +40,7 @@ Truth truthOf(const typed::Tensor &tensor) {
       tensor.as<typed::Gather>())
     return truthOf(*operands[0]);
   if (auto *einsum = tensor.as<typed::Einsum>(); einsum && einsum->spec.contracted().empty()) {
-    // Along a run-time size a tensor is repeated by ones.
+    // A product with ones repeats a tensor along a run-time size.
     std::vector<typed::Tensor *> inputs = operands;
     llvm::erase_if(inputs, [](typed::Tensor *input) { return isRuntimeSplat(*input); });
     return inputs.size() == 1 ? truthOf(*inputs[0]) : Truth::None;
@@ -53,7 +53,7 @@ bool Typer::isConditionOnValues(const Value &value) {
   return value.is(ValueKind::Tensor) && truthOf(*value.tensor) == Truth::OfValues;
 }
 
-/// a < b of two values one of which, at least, is a tensor.
+/// Returns a < b for two values, at least one of them a tensor.
 Value Typer::compare(const Node &node, StringRef op, Value left, Value right) {
   bool swaps = op == ">" || op == ">=";
   StringRef name = op == ">" ? "<" : op == ">=" ? "<=" : op;
@@ -65,7 +65,7 @@ Value Typer::compare(const Node &node, StringRef op, Value left, Value right) {
   return applied(node, *attn::findElementFunction(context, name), {std::move(left), std::move(right)});
 }
 
-/// P and Q, P or Q, where one of them at least is a tensor.
+/// Returns P and Q, or P or Q, at least one of them a tensor.
 Value Typer::joinTruths(const Node &node, StringRef op, Value left, Value right) {
   for (auto [value, operand] : {std::pair(&left, &node.operands[0]), std::pair(&right, &node.operands[1])})
     if (!isConditionOnValues(*value) && !(value->is(ValueKind::Index) && subscript::isPredicate(value->index)) &&
@@ -78,7 +78,7 @@ Value Typer::joinTruths(const Node &node, StringRef op, Value left, Value right)
   return arithmetic(node, op == "and" ? "min" : "max", std::move(left), std::move(right));
 }
 
-/// `yes` at the elements at which a condition on values holds, else `no`.
+/// Returns `yes` at the elements at which a condition on values holds, else `no`.
 Value Typer::chooseByValues(const Node &node, const Node &place, const Value &condition, Value yes, Value no) {
   if (!isConditionOnValues(condition)) {
     error(place.text, std::string(node.kind == NodeKind::Call ? "'select'" : "'if'") + " takes a condition, found " +

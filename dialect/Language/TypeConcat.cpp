@@ -1,4 +1,4 @@
-// concat: tensors one after another along a dimension.
+// concat: joins tensors one after another along a dimension.
 #include "dialect/Language/Typer.h"
 #include "dialect/Subscript/Arithmetic.h"
 
@@ -7,7 +7,7 @@ using namespace llvm;
 namespace skewer::language {
 using subscript::Expr;
 
-/// The conditions of a part that stands from `start` on, about the whole: what stands elsewhere is not asked.
+/// Adds the conditions of a part that begins at `start` to those of the whole. They apply only inside the part.
 void Typer::joinPart(Value &whole, const Value &part, size_t along, int64_t start) const {
   if (part.present.empty() && part.finite.empty())
     return;
@@ -27,7 +27,8 @@ void Typer::joinPart(Value &whole, const Value &part, size_t along, int64_t star
   add(whole.finite, std::move(moved.finite));
 }
 
-/// concat(a, b, …, dim = k). In the other dimensions a size of 1 is repeated, and missing ones are put in front.
+/// Evaluates concat(a, b, …, dim = k). In the other dimensions, a part of size 1 is repeated, and missing dimensions
+/// are put in front.
 Value Typer::typeConcat(const Node &node) {
   StringRef usage = "concat(a, b, dim = 1)";
   if (!checkArguments(node, 1, SIZE_MAX, {"dim"}, usage))
@@ -55,7 +56,7 @@ Value Typer::typeConcat(const Node &node) {
     return error(place ? place->text : node.text,
                  "the tensors have " + std::to_string(rank) +
                      " dimensions, counted from 0; found dim = " + std::to_string(along));
-  // What every part has to have, but along the dimension of joining.
+  // The dimensions that every part must have, except the joined one.
   Dimensions common(rank, Dimension{1, "", {}});
   int64_t total = 0;
   for (size_t k = 0; k < parts.size(); ++k) {

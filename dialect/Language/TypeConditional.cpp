@@ -1,4 +1,4 @@
-// `a if P else b`, select(P, a, b), and einsum("…", …, where = P): what stands where a condition on positions holds.
+// `a if P else b`, select(P, a, b), and einsum("…", …, where = P): values that depend on a condition on positions.
 #include "dialect/Language/Typer.h"
 #include "dialect/Language/Joins.h"
 #include "dialect/Subscript/Simplifier.h"
@@ -11,7 +11,7 @@ using subscript::Expr;
 
 static StringRef takerOf(const Node &node) { return node.kind == NodeKind::Call ? "'select'" : "'if'"; }
 
-/// Whether the expression is made of numbers alone, as far as its words say.
+/// Returns whether the expression is made of numbers alone, as far as its words show.
 bool Typer::isOfNumbers(const Node &node) {
   auto all = [&] { return llvm::all_of(node.operands, [&](const NodePtr &operand) { return isOfNumbers(*operand); }); };
   switch (node.kind) {
@@ -33,7 +33,7 @@ bool Typer::isOfNumbers(const Node &node) {
 }
 
 Value Typer::typeConditional(const Node &node, const Node &condition, const Node &yesNode, const Node &noNode) {
-  // Of numbers only the one that is taken need exist.
+  // If all values are numbers, only the chosen one must exist.
   std::optional<bool> isYes;
   if (isOfNumbers(condition) && isOfNumbers(yesNode) && isOfNumbers(noNode)) {
     Value evaluated = evaluate(condition);
@@ -81,7 +81,8 @@ Value Typer::typeConditional(const Node &node, const Node &condition, const Node
   auto evaluated = asPredicate(condition, std::move(value), frame, taker);
   if (!evaluated)
     return {};
-  // What is summed over is gone: a condition on it belongs to the sum, and would give the result one axis more here.
+  // An axis that is summed over is not in the result. A condition on it belongs to the sum; here it would add an axis
+  // to the result.
   if (auto *einsum = yes.is(ValueKind::Tensor) ? yes.tensor->as<typed::Einsum>() : nullptr;
       einsum && yesNode.kind == NodeKind::Call && yesNode.name == "einsum") {
     std::set<std::string> left = subscript::symbolsOf(evaluated->index);
@@ -97,7 +98,7 @@ Value Typer::typeConditional(const Node &node, const Node &condition, const Node
   return choose(node, condition, *evaluated, std::move(yes), std::move(no));
 }
 
-/// The number or function over the axes of all of these: what a number decides changes no axes.
+/// Returns the number or function over the axes of all of these values: a number's decision does not change the axes.
 static Value overAxesOf(Value value, ArrayRef<const Value *> all) {
   std::map<std::string, Axis> axes;
   for (const Value *one : all)
@@ -114,7 +115,7 @@ static Value overAxesOf(Value value, ArrayRef<const Value *> all) {
   return value;
 }
 
-/// A selection among functions of positions is one itself.
+/// Returns a selection among functions of positions, which is itself such a function.
 Value Typer::selectPositions(const Node &node, const Value &condition, const Value &yes, const Value &no) {
   if (condition.is(ValueKind::Number))
     return overAxesOf(decided(node, condition.number != 0, condition.function) ? yes : no, {&yes, &no});
@@ -130,7 +131,7 @@ Value Typer::selectPositions(const Node &node, const Value &condition, const Val
   return whereItFits(node, std::move(value));
 }
 
-/// The same of values that `typeReal` has made of its parts; `axes` are those of the whole.
+/// Does the same for values that `typeReal` computed from the parts; `axes` has the axes of the whole.
 Value Typer::selectTensors(const Node &node, const Expr &condition, const Value &axes, Value yes, Value no) {
   yes = toTensor(node, yes), no = toTensor(node, no);
   if (!yes.good() || !no.good())
@@ -141,7 +142,7 @@ Value Typer::selectTensors(const Node &node, const Expr &condition, const Value 
   for (const std::string &symbol : subscript::symbolsOf(condition))
     if (auto axis = axes.axes.find(symbol); axis != axes.axes.end())
       predicate.axes.insert(*axis);
-  if (yes.is(ValueKind::Number) && no.is(ValueKind::Number)) { // of the axes that the condition has
+  if (yes.is(ValueKind::Number) && no.is(ValueKind::Number)) { // over the axes of the condition
     Dimensions dimensions = inOrder(predicate.axes);
     yes = tensorValue(splat(node, yes.number, dimensions), dimensions);
     yes.order.isWritten = false;
@@ -151,7 +152,7 @@ Value Typer::selectTensors(const Node &node, const Expr &condition, const Value 
   return choose(node, node, predicate, std::move(yes), std::move(no));
 }
 
-/// The axes in the order of the scope, as dimensions.
+/// Returns the axes as dimensions, in the order of the scope.
 Dimensions Typer::inOrder(std::map<std::string, Axis> axes) const {
   Dimensions dimensions;
   for (const Axis &axis : scope->axes)
@@ -164,7 +165,7 @@ Dimensions Typer::inOrder(std::map<std::string, Axis> axes) const {
   return dimensions;
 }
 
-/// Repeats the tensor along the axes that it lacks: the shape of its sum with a function of these.
+/// Repeats the tensor along those of the axes that it lacks: it gets the shape of its sum with a function of them.
 bool Typer::extend(const Node &node, const Node &condition, Value &value, const std::map<std::string, Axis> &axes) {
   std::map<std::string, Axis> missing;
   subscript::Substitution known = renaming(value.dimensions, placeNamings(value.dimensions));
@@ -191,8 +192,8 @@ bool Typer::extend(const Node &node, const Node &condition, Value &value, const 
   return true;
 }
 
-/// `yes` where the condition holds, else `no`: tensors of one shape, or a tensor and a number. Zeros are left to the
-/// guard of an einsum; what is not chosen may be anything, NaN included.
+/// Returns `yes` where the condition holds, else `no`: tensors of one shape, or a tensor and a number. An einsum's
+/// guard produces zeros. The value that is not chosen may be anything, NaN included.
 Value Typer::choose(const Node &node, const Node &condition, const Value &predicate, Value yes, Value no) {
   for (Value *value : {&yes, &no})
     if (value->is(ValueKind::Tensor) && (!relyOnSizes(condition.text, predicate, &value->dimensions) ||
@@ -242,7 +243,7 @@ Value Typer::choose(const Node &node, const Node &condition, const Value &predic
   return frame;
 }
 
-/// The tensor where the condition holds, else 0.
+/// Returns the tensor where the condition holds, else 0.
 Value Typer::guarded(const Node &node, const Node &condition, const Value &tensor, const Value &predicate) {
   Expr guard;
   if (auto own = ownNamings(tensor))
@@ -262,8 +263,8 @@ Value Typer::guarded(const Node &node, const Node &condition, const Value &tenso
   return value;
 }
 
-/// A tensor times a condition on its axes is the tensor where the condition holds, and 0 elsewhere, whatever stands
-/// there: what a mask takes away is not multiplied. Nothing where the two are something else.
+/// Multiplies a tensor by a condition on its axes: the result is the tensor where the condition holds, and 0 elsewhere,
+/// whatever value stands there, because masked elements are not multiplied. Nothing for other operands.
 std::optional<Value> Typer::timesCondition(const Node &node, const Value &left, const Value &right) {
   for (auto [condition, other, place] : {std::tuple(&left, &right, 0), std::tuple(&right, &left, 1)})
     if (other->is(ValueKind::Tensor) && isConditionOnValues(*condition))
@@ -283,7 +284,7 @@ std::optional<Value> Typer::timesCondition(const Node &node, const Value &left, 
   return guarded(node, *node.operands[isLeft ? 1 : 0], tensor, condition);
 }
 
-/// A number where the condition holds, else 0.
+/// Returns a number where the condition holds, else 0.
 Value Typer::constantWhere(const Node &node, const Node &condition, double number, const Value &predicate,
                            const Dimensions &dimensions) {
   Value all = tensorValue({}, dimensions);
@@ -291,7 +292,8 @@ Value Typer::constantWhere(const Node &node, const Node &condition, double numbe
   Expr holds;
   if (!expressIn(condition, predicate, all, names, holds, takerOf(node)))
     return {};
-  // Times a position of 0 an infinity is no number, and positions along sizes known at run time only are none either.
+  // Two cases need a guard: infinity times a position of 0 is not a number, and positions along a run-time size are not
+  // numbers.
   bool isNumber = std::isfinite(number);
   std::set<std::string> counted = subscript::symbolsOutsideReads(holds);
   for (size_t d = 0; d < names.size(); ++d)
@@ -317,7 +319,8 @@ Value Typer::constantWhere(const Node &node, const Node &condition, double numbe
   return value;
 }
 
-/// The names that an einsum's own text gives its result; nothing where the value is none, or has lost them.
+/// Returns the names that an einsum's own text gives its result; nothing if the value is no einsum, or has lost these
+/// names.
 std::optional<std::vector<Naming>> Typer::ownNamings(const Value &value) const {
   auto *einsum = value.tensor->as<typed::Einsum>();
   if (!einsum || einsum->spec.result->size() != value.dimensions.size())
@@ -330,8 +333,9 @@ std::optional<std::vector<Naming>> Typer::ownNamings(const Value &value) const {
   return own.size() == value.dimensions.size() ? std::optional(own) : std::nullopt;
 }
 
-/// A condition on the places d0, d1, … of an einsum's result over the axes of its text: of one that has come out of a
-/// scheme, whose names are not the caller's. Nothing where they do not say each place.
+/// Returns a condition on the places d0, d1, … of an einsum's result, over the axes of the einsum's text. An einsum
+/// that comes out of a scheme needs it, because the names of its axes are not the caller's. Nothing if the axes do not
+/// determine each place.
 std::optional<Expr> Typer::overOwnAxes(const Expr &holds, const Value &value) const {
   const subscript::Dimensions &result = *value.tensor->as<typed::Einsum>()->spec.result;
   auto sizes = kernel.sizesOf(*value.tensor);
@@ -350,7 +354,7 @@ std::optional<Expr> Typer::overOwnAxes(const Expr &holds, const Value &value) co
   return canonical(subscript::substitute(holds, places), own);
 }
 
-/// A copy of the einsum under one more guard: the value without it may be used elsewhere.
+/// Returns a copy of the einsum with an additional guard, because the value without it may be used elsewhere.
 Value Typer::guardEinsum(Value value, const Expr &guard) {
   typed::Tensor copy = *value.tensor;
   auto &einsum = std::get<typed::Einsum>(copy.operation);
@@ -360,7 +364,8 @@ Value Typer::guardEinsum(Value value, const Expr &guard) {
   return value;
 }
 
-/// einsum("…", …, where = P): the sum over the elements at which the condition holds; it may name what is summed over.
+/// Returns einsum("…", …, where = P): the sum over the elements at which the condition holds. The condition may name
+/// axes that are summed over.
 Value Typer::onlyWhere(const Node &condition, const Value &value, const std::map<std::string, Axis> &axes,
                        ArrayRef<std::string> summed) {
   auto own = ownNamings(value);

@@ -1,4 +1,4 @@
-// einsum("…", operands…, axis = size), and T[index, …], which is one.
+// einsum("…", operands…, axis = size), and reads T[index, …], which become einsums.
 #include "dialect/Language/EinsumText.h"
 #include "dialect/Language/Typer.h"
 #include "dialect/Subscript/Arithmetic.h"
@@ -15,7 +15,7 @@ static std::string plural(size_t count, const std::string &what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
-/// Whether the text says as many operands and dimensions as there are, and names no dimension of the result twice.
+/// Checks that the text has as many operands and dimensions as there are, and that its result names no axis twice.
 bool Typer::checkRanks(const Node &node, const subscript::Einsum &spec, const std::vector<Value> &operands,
                        StringRef text) {
   if (operands.size() != spec.operands.size())
@@ -43,7 +43,7 @@ bool Typer::checkRanks(const Node &node, const subscript::Einsum &spec, const st
   return true;
 }
 
-/// Whether `1` and `()` stand for dimensions of size 1; false after an error.
+/// Checks that `1` and `()` stand for dimensions of size 1; false after an error.
 bool Typer::checkOnes(const subscript::Einsum &spec, ArrayRef<Value> operands, StringRef text) {
   for (size_t k = 0; k < operands.size() && k < spec.operands.size(); ++k)
     for (size_t d = 0; d < spec.operands[k].size() && d < operands[k].dimensions.size(); ++d) {
@@ -62,7 +62,7 @@ bool Typer::checkOnes(const subscript::Einsum &spec, ArrayRef<Value> operands, S
   return true;
 }
 
-/// Names the axes that the text says as numbers, whose sizes they are.
+/// Names the axes that the text writes as numbers; the numbers are their sizes.
 bool Typer::nameNumbers(subscript::Einsum &spec, StringRef text, const std::vector<Value> &operands,
                         const std::map<std::string, int64_t> &numbers, AxisSizes &given) {
   for (size_t k = 0; k < operands.size() && k < spec.operands.size(); ++k)
@@ -80,7 +80,7 @@ bool Typer::nameNumbers(subscript::Einsum &spec, StringRef text, const std::vect
   return true;
 }
 
-/// "bhid" where four axes were meant.
+/// Adds a note on a word such as "bhid" that was meant as four axes.
 void Typer::noteOnWord(StringRef word) {
   std::string spaced;
   for (char c : word)
@@ -92,7 +92,7 @@ void Typer::noteOnWord(StringRef word) {
                    spaced);
 }
 
-/// The names in an einsum's text, which may be wrong; the letters of one without spaces.
+/// Returns the names in an einsum's text, which may be wrong; for a text without spaces, its letters.
 static std::set<std::string> namesIn(StringRef text) {
   std::set<std::string> names;
   bool isLetters = text.find_first_of(" (") == StringRef::npos;
@@ -112,7 +112,7 @@ Value Typer::typeEinsum(const Node &node) {
     return {};
   }
   StringRef text = node.operands[0]->name;
-  // One that is wrong leaves its axes without a size, but what uses them further down is no second mistake.
+  // A wrong text leaves its axes without a size. Later uses of these axes are not reported as further mistakes.
   llvm::scope_exit known([&] { scope->unknown.merge(namesIn(text)); });
   ParsedText parsed = resolver.textOf(text);
   if (parsed.isRefused)
@@ -154,7 +154,7 @@ Value Typer::typeEinsum(const Node &node) {
     for (size_t d = 0; d < operands[k].dimensions.size(); ++d) {
       subscript::Dimension &dimension = spec->operands[k][d];
       if (dimension.isAxis() && readsWhole(dimension.axes[0], operands[k].dimensions[d].size)) {
-        dimension.index = Expr::symbol(dimension.axes[0]); // with its origin from here on
+        dimension.index = Expr::symbol(dimension.axes[0]); // the substitution adds its origin
         dimension.axes.clear();
       } else if (const Part *part = dimension.isAxis() ? partOf(dimension.axes[0]) : nullptr;
                  part && operands[k].dimensions[d].size != part->extent) {
@@ -183,7 +183,7 @@ Value Typer::typeEinsum(const Node &node) {
   if (!value.good())
     return {};
   known.release();
-  std::map<std::string, Axis> axes; // those that are summed over too
+  std::map<std::string, Axis> axes; // also those that are summed over
   for (size_t k = 0; k < operands.size(); ++k)
     for (size_t d = 0; d < operands[k].dimensions.size(); ++d)
       if (const subscript::Dimension &dimension = spec->operands[k][d]; dimension.isAxis())
@@ -203,29 +203,30 @@ Value Typer::typeEinsum(const Node &node) {
   return onlyWhere(*condition, value, axes, summed);
 }
 
-/// An index expression as it is written into the operation: simplified, and inside its dimension of that size.
+/// Returns an index expression as the operation has it: simplified, and bounded by the size of its dimension.
 Expr Typer::builtIndex(const subscript::Dimension &dimension, const Dimension &own, const AxisSizes &all,
                        const subscript::Domain &domain, const std::map<std::string, Axis> &readAxes) const {
   if (dimension.isProduct())
     return dimension.index;
   const Expr &written = dimension.index;
   Expr index = simplified(written, domain);
-  // Where positions leave nothing of a read (seg[b, i] != seg[b, j] of one token), its text still says how long the
-  // axes of run-time size are.
+  // If simplification removes a read (seg[b, i] != seg[b, j] of one token), the written text still gives the lengths of
+  // its axes of run-time size.
   std::set<std::string> left = subscript::symbolsOf(index);
   for (const std::string &symbol : subscript::symbolsOf(written))
     if (auto read = readAxes.find(symbol);
         read != readAxes.end() && !read->second.runtime.empty() && !left.count(symbol))
       index = written;
-  // "(h // 1)" is the axis h, and yet no name of the dimension: it may be read in part.
+  // "(h // 1)" is the axis h, but does not name the dimension, because it may read only a part of it.
   auto axis = index.isSymbol() ? all.find(index.name()) : all.end();
   if (axis == all.end() || axis->second == kRuntime || own.isRuntime() || axis->second == own.size)
     return index;
-  // More than the dimension has is an error, unless a mask hides it: what checks that reads it as it was written.
+  // Reading beyond the dimension is an error unless a mask hides it. That check needs the index as it was written.
   return axis->second > own.size ? written : min(index, Expr(own.size - 1));
 }
 
-/// A dimension of run-time size is one axis, which has that size wherever it is. False after an error at `place`.
+/// Checks that a dimension of run-time size is one axis, which has that size everywhere. False after an error at
+/// `place`.
 bool Typer::nameRuntime(const subscript::Dimension &dimension, const Dimension &own, const AxisSizes &all,
                         StringRef place, std::map<std::string, std::string> &runtimes) {
   if (!own.isRuntime())
@@ -247,7 +248,7 @@ bool Typer::nameRuntime(const subscript::Dimension &dimension, const Dimension &
   return true;
 }
 
-/// The dimensions of an einsum's result. Nothing after an error.
+/// Returns the dimensions of an einsum's result. Nothing after an error.
 std::optional<Dimensions> Typer::einsumResult(const subscript::Einsum &spec, StringRef text, const AxisSizes &all,
                                               const std::map<std::string, std::string> &runtimes) {
   Dimensions result;
@@ -285,8 +286,9 @@ std::optional<Dimensions> Typer::einsumResult(const subscript::Einsum &spec, Str
   return result;
 }
 
-/// Axes that the text has and that no index expression has any more, (h // 4) of one group: what is summed over them is
-/// added as often as they are long. An operand of ones says so.
+/// Adds an operand of ones for axes of the text that no index expression depends on any more, such as (h // 4) of one
+/// group. A sum over such an axis adds the same element once for each of its positions; the operand of ones keeps the
+/// axis.
 void Typer::addOnes(const Node &node, subscript::Einsum &spec, std::vector<Value> &operands, const AxisSizes &all,
                     ArrayRef<std::string> written) {
   std::vector<std::string> left = spec.axes();
@@ -301,7 +303,8 @@ void Typer::addOnes(const Node &node, subscript::Einsum &spec, std::vector<Value
   }
 }
 
-/// `written` are the axes of the text, where it may have some that simplification takes out of the index expressions.
+/// Builds an einsum. `written` are the axes of its text, including axes that simplification may remove from the index
+/// expressions.
 Value Typer::buildEinsum(const Node &node, subscript::Einsum &spec, std::vector<Value> operands,
                          const AxisSizes &given, const AxisSizes &all, ArrayRef<std::string> written) {
   subscript::Domain domain = subscript::domainOf(all);
@@ -364,15 +367,16 @@ Value Typer::buildEinsum(const Node &node, subscript::Einsum &spec, std::vector<
   return tensorValue(tensor, std::move(*result));
 }
 
-/// The axes of run-time size in the result that only numbers depend on, as b in mask[b % 4, i, j]: how long they are
-/// has to be said by an operand.
+/// Returns the axes of run-time size in the result on which only numbers depend, as b in mask[b % 4, i, j]. An operand
+/// must give their lengths.
 static std::vector<Axis> runtimeAxesWithoutOperand(const subscript::Einsum &spec,
                                                    const std::map<std::string, Axis> &axes) {
   std::set<std::string> told;
   for (const subscript::Dimension &dimension : spec.operands[0]) {
     if (dimension.isAxis())
       told.insert(dimension.axes[0]);
-    for (const Expr &read : subscript::readNodes(dimension.index)) // an index operand tells those that it is read along
+    // An index operand gives the lengths of the axes along which it is read.
+    for (const Expr &read : subscript::readNodes(dimension.index))
       for (const Expr &at : read.operands())
         if (at.isSymbol())
           told.insert(at.name());
@@ -384,8 +388,8 @@ static std::vector<Axis> runtimeAxesWithoutOperand(const subscript::Einsum &spec
   return untold;
 }
 
-/// A dimension that is read at an axis alone is read whole: false, after an error, where all that is known of the axis is
-/// another length.
+/// Checks a dimension that is read at a bare axis, and so read whole; false, after an error, if all known sizes of the
+/// axis are different.
 bool Typer::checkRead(StringRef place, StringRef tensor, const Axis &axis) {
   auto known = scope->sizes.find(axis.name);
   if (known == scope->sizes.end() || is_contained(known->second, axis))
@@ -401,9 +405,9 @@ bool Typer::checkRead(StringRef place, StringRef tensor, const Axis &axis) {
   return false;
 }
 
-/// slope[h], table[j - i + N - 1, h]: a tensor over the axes that the indices name, in the order in which they name them
-/// first; axes that one index names at once stand in no order. An axis that is an index by itself is as long as the
-/// dimension.
+/// Reads slope[h] or table[j - i + N - 1, h]: a tensor over the axes that the indices name, in the order in which they
+/// first name them. Axes that one index names together have no order. An axis that is an index by itself is as long as
+/// the dimension.
 Value Typer::typeRead(const Node &node, const Value &base) {
   if (node.operands.size() - 1 != base.dimensions.size())
     return error(node.text, "'" + node.operands[0]->text.take_front(40).str() + "' has " +
@@ -416,10 +420,10 @@ Value Typer::typeRead(const Node &node, const Value &base) {
   spec.operands.emplace_back();
   std::map<std::string, Axis> axes;
   std::set<std::string> told;     // axes that are an index by themselves
-  std::vector<std::string> order; // in which the axes are named
+  std::vector<std::string> order; // in which the indices name the axes
   bool isOrdered = true;
   Order byPlaces{false};
-  struct Picked { // an index that is a tensor, and the axis of the rows among which it picks
+  struct Picked { // an index that is a tensor, and the axis of the rows that it picks from
     const Node *place;
     Value index;
     Axis rows;
@@ -435,7 +439,8 @@ Value Typer::typeRead(const Node &node, const Value &base) {
     bool picks = index.is(ValueKind::Tensor);
     if (picks) {
       if (!isNamed(index.dimensions) || own.isRuntime() || !base.present.empty() || !base.finite.empty())
-        return error(written.text, "an index that is a tensor has a name for each dimension, and reads a dimension of known "
+        return error(written.text,
+                     "an index that is a tensor has a name for each dimension, and reads a dimension of known "
                                    "size of a tensor without absent elements");
       if (!refuseAbsent(written.text, index, "a subscript reads"))
         return {};
@@ -453,7 +458,8 @@ Value Typer::typeRead(const Node &node, const Value &base) {
       if (!is_contained(order, name))
         order.push_back(name);
     isOrdered &= order.size() < before + 2;
-    for (size_t earlier = 0; earlier < before; ++earlier) // places of one bracket have an order, an offset's axes none
+    // Indices of one bracket have an order; axes of one offset do not.
+    for (size_t earlier = 0; earlier < before; ++earlier)
       for (size_t own = before; own < order.size(); ++own)
         byPlaces.hints.push_back({order[earlier], order[own]});
     *expression = positionFor(*expression, own.size);
@@ -478,7 +484,7 @@ Value Typer::typeRead(const Node &node, const Value &base) {
   for (const auto &[name, axis] : axes)
     if (!told.count(name) && !relyOnSize(node.text, name))
       return {};
-  if (!isOrdered) // whatever order they come to stand in, nothing goes by it
+  if (!isOrdered) // any order will do, because nothing depends on it
     for (auto [d, dimension] : enumerate(inOrder(axes)))
       order[d] = dimension.namings[0][0].name;
   AxisSizes given;
@@ -498,7 +504,7 @@ Value Typer::typeRead(const Node &node, const Value &base) {
       continue;
     if (axis.size == kRuntime || base.dimensions[d].size == kRuntime)
       return error(node.operands[d + 1]->text, "axis '" + axis.name + "' and this dimension have different sizes");
-    // Read at a position that runs over less (or more) than the dimension: an index expression.
+    // The axis is shorter (or longer) than the dimension, so the read uses an index expression.
     spec.operands[0][d].axes.clear();
     spec.operands[0][d].index = Expr::symbol(axis.name) + Expr(0);
     if (axis.size > base.dimensions[d].size)
@@ -506,7 +512,7 @@ Value Typer::typeRead(const Node &node, const Value &base) {
                                                    std::to_string(axis.size - 1) + ", but this dimension has size " +
                                                    std::to_string(base.dimensions[d].size));
   }
-  // Of all rows that one whose number the index is, and nothing where it is none's.
+  // Selects the row whose number the index equals; 0 if no row has that number.
   auto amongRows = [&](Value value) -> Value {
     for (auto &[place, index, rows] : picked) {
       const std::string name = rows.name;
@@ -527,7 +533,9 @@ Value Typer::typeRead(const Node &node, const Value &base) {
         continue;
       AlongAxes along{std::move(value), {}, {}, {name}};
       for (const Dimension &own : along.operand.dimensions) {
-        auto named = find_if(own.namings, [&](const Naming &naming) { return naming.size() == 1 && isRows(naming[0]); });
+        auto named = find_if(own.namings, [&](const Naming &naming) {
+          return naming.size() == 1 && isRows(naming[0]);
+        });
         along.whole.push_back(false);
         along.naming.push_back(named == own.namings.end() ? std::nullopt
                                                           : std::optional<size_t>(named - own.namings.begin()));
@@ -537,7 +545,8 @@ Value Typer::typeRead(const Node &node, const Value &base) {
       value = sumAlong(sum, along, withoutAxes(along), along.operand);
     }
     if (!picked.empty() && value.good()) {
-      diagnostics.remark(node.text, "a tensor says which row is read: its elements are compared with the number of every "
+      diagnostics.remark(node.text,
+                         "a tensor says which row is read: its elements are compared with the number of every "
                                     "row, and a number for each element and row is held in memory");
       diagnostics.note("what is made of positions and of whole numbers of an i32 operand with a range is read without");
     }
@@ -545,7 +554,7 @@ Value Typer::typeRead(const Node &node, const Value &base) {
   };
   auto isWhole = [](const subscript::Dimension &dimension) { return dimension.isAxis(); };
   if (llvm::all_of(spec.operands[0], isWhole) && subscript::print(spec.operands[0]) == subscript::print(*spec.result)) {
-    // The whole tensor as it is, with names.
+    // The whole tensor unchanged, with names.
     Value named = base;
     for (size_t d = 0; d < named.dimensions.size(); ++d)
       named.dimensions[d].namings = {{axes.at(spec.operands[0][d].axes[0])}};

@@ -1,4 +1,4 @@
-// Arithmetic on tensors: operands are brought to one shape, by the names of their axes or by position.
+// Arithmetic on tensors: the operands are brought to one shape, by the names of their axes or by position.
 #include "dialect/Language/Typer.h"
 #include "dialect/Language/Joins.h"
 #include <cmath>
@@ -17,15 +17,17 @@ typed::Tensor *Typer::elementwise(const Node &node, typed::Function function, Ar
   return append(node, typed::Elementwise{function}, operands, dimensions);
 }
 
-/// Arithmetic is in f32; f16 and bf16 are only how operands and results are stored.
+/// Converts the tensor to f32, because arithmetic is in f32. f16 and bf16 are only storage types of operands and
+/// results.
 Value Typer::widen(const Node &node, Value value) {
   if (value.is(ValueKind::Tensor) && value.tensor->element != typed::Element::F32)
     value.tensor = append(node, typed::Cast{}, value.tensor, value.dimensions);
   return value;
 }
 
-/// A function of positions as a tensor over the axes that were written, whatever is left of them in the function: those
-/// that nothing depends on any more are repeated along, unless the tensor that it meets, `beside`, has them.
+/// Returns a function of positions as a tensor over the axes that were written, even if simplification removed some of
+/// them from the function. The tensor is repeated along the removed axes, unless the tensor that it meets, `beside`,
+/// has them.
 Value Typer::toTensor(const Node &node, const Value &value, const Dimensions *beside) {
   if (!value.is(ValueKind::Index) && !value.is(ValueKind::Real))
     return value;
@@ -53,7 +55,7 @@ Value Typer::toTensor(const Node &node, const Value &value, const Dimensions *be
   return result.good() ? repeatedAlong(node, std::move(result), function.axes, beside) : result;
 }
 
-/// The number or tensor along these axes too, but those that `beside` has.
+/// Repeats the number or tensor along these axes, except those that `beside` has.
 Value Typer::repeatedAlong(const Node &node, Value value, const std::map<std::string, Axis> &axes,
                            const Dimensions *beside) {
   std::map<std::string, Axis> missing = axes;
@@ -70,7 +72,7 @@ Value Typer::repeatedAlong(const Node &node, Value value, const std::map<std::st
   return value.is(ValueKind::Number) || extend(node, node, value, missing) ? value : Value();
 }
 
-/// A function of positions over the sizes that axes have in a tensor that it meets.
+/// Returns the function of positions with the axis sizes of a tensor that it meets.
 Value Typer::sizedBy(Value function, const Dimensions &dimensions) {
   for (const Dimension &d : dimensions)
     for (const Naming &naming : d.namings)
@@ -80,7 +82,7 @@ Value Typer::sizedBy(Value function, const Dimensions &dimensions) {
   return function;
 }
 
-/// An index expression as numbers, over the axes that the dimensions are named by, one each.
+/// Returns an index expression as a tensor of numbers. Each dimension is named by one axis.
 Value Typer::positionTensor(const Node &node, const subscript::Expr &index, Dimensions dimensions) {
   std::string axes;
   std::set<std::string> numbers = subscript::symbolsOutsideReads(index);
@@ -95,7 +97,7 @@ Value Typer::positionTensor(const Node &node, const subscript::Expr &index, Dime
   return result;
 }
 
-/// A tensor of zeros, repeated or not.
+/// Returns whether the tensor consists of zeros, repeated or not.
 static bool isZero(const typed::Tensor &tensor) {
   if (auto *splat = tensor.as<typed::Splat>())
     return splat->number == 0;
@@ -105,7 +107,7 @@ static bool isZero(const typed::Tensor &tensor) {
   return isMade && isZero(*tensor.operands[0]);
 }
 
-/// What keeps -inf what it is: nothing has to be computed there.
+/// Returns whether the operation keeps -inf as -inf, so that nothing has to be computed at such elements.
 static bool keepsLowest(StringRef op, const Value &value, const Value &other, bool isLeft) {
   if (other.is(ValueKind::Number))
     return std::isfinite(other.number) &&
@@ -113,7 +115,7 @@ static bool keepsLowest(StringRef op, const Value &value, const Value &other, bo
   return op == "+" || (op == "-" && isLeft);
 }
 
-/// inf, or a function of positions that is inf at some of them.
+/// Returns whether the value is inf, or a function of positions that is inf at some of them.
 static bool addsInfinity(const Value &value) {
   if (value.is(ValueKind::Number))
     return value.number == INFINITY;
@@ -146,7 +148,7 @@ Value Typer::arithmetic(const Node &node, StringRef op, Value left, Value right)
     return {};
   if (op == "+")
     for (auto [number, tensor] : {std::pair(&left, &right), std::pair(&right, &left)})
-      if (number->is(ValueKind::Number) && number->number == -INFINITY) { // a mask that leaves nothing
+      if (number->is(ValueKind::Number) && number->number == -INFINITY) { // a mask that hides everything
         tensor->finite.push_back({0, node.text, node.text});
         return *tensor;
       }
@@ -173,7 +175,7 @@ Value Typer::arithmetic(const Node &node, StringRef op, Value left, Value right)
   if (left.is(ValueKind::Number))
     left.present = right.present, left.finite = right.finite;
   left.kind = ValueKind::Tensor;
-  if (op == "+" && !left.finite.empty()) // an additive mask adds nothing to what it leaves
+  if (op == "+" && !left.finite.empty()) // an additive mask adds 0 to the elements that it keeps
     for (auto [mask, other] : {std::pair(left.tensor, right.tensor), std::pair(right.tensor, left.tensor)})
       if (isZero(*mask))
         return left.tensor = other, left;
@@ -182,14 +184,14 @@ Value Typer::arithmetic(const Node &node, StringRef op, Value left, Value right)
   return left;
 }
 
-/// Whether both have the same dimensions, by size and by name, in the same order.
+/// Returns whether both have the same dimensions, by size and by name, in the same order.
 static bool haveSameShape(const Dimensions &a, const Dimensions &b) {
   return llvm::equal(a, b, [](const Dimension &one, const Dimension &other) {
     return one.size == other.size && one.runtime == other.runtime && describeAxes({one}) == describeAxes({other});
   });
 }
 
-/// Makes the two of one shape, that which `join` says. False after an error.
+/// Brings both to one shape, the one that `join` computes. False after an error.
 bool Typer::align(const Node &node, Value &left, Value &right) {
   if (!scope->parts.empty()) {
     left = localised(node, left);
@@ -217,8 +219,8 @@ bool Typer::align(const Node &node, Value &left, Value &right) {
   return true;
 }
 
-/// g[..., None] * (i - j): dimensions of size 1 at the end of a tensor, as many as there are axes that it lacks, are
-/// repeated along these. False after an error.
+/// Repeats dimensions of size 1 at the end of a tensor along the axes that it lacks, if there are as many of both:
+/// g[..., None] * (i - j). False after an error.
 bool Typer::fillOnes(const Node &node, const Value &named, Value &tensor) {
   const Shape own{named.dimensions, named.order}, ones{tensor.dimensions, tensor.order};
   if (auto complaint = complaintOfOnes(own, ones)) {
@@ -240,7 +242,7 @@ bool Typer::fillOnes(const Node &node, const Value &named, Value &tensor) {
   return good;
 }
 
-/// Repeats `small` along the axes it lacks until it has the dimensions of `large`.
+/// Repeats `small` along the axes that it lacks, until it has the dimensions of `large`.
 bool Typer::alignByName(const Node &node, Value &small, const Value &large) {
   std::vector<Naming> from;
   std::set<std::string> wanted;
@@ -307,7 +309,7 @@ bool Typer::alignByName(const Node &node, Value &small, const Value &large) {
   return small.good();
 }
 
-/// What lines up an operand that has no names with one that has: slope[h].
+/// Adds a note on how to align an operand without names with an operand that has names: slope[h].
 void Typer::noteOnShapes(const Node &node, const Value &small, const Value &large) {
   bool isSmaller = small.dimensions.size() < large.dimensions.size();
   const Value &one = isSmaller ? small : large, &other = isSmaller ? large : small;
@@ -332,7 +334,8 @@ void Typer::noteOnShapes(const Node &node, const Value &small, const Value &larg
                      name->name.str() + "[" + axes + "]");
 }
 
-/// numpy's rule: from the last dimension, sizes are equal or 1; dimensions that `small` lacks are put in front.
+/// Applies NumPy's rule: from the last dimension on, sizes are equal or 1; dimensions that `small` lacks are put in
+/// front.
 bool Typer::alignByPosition(const Node &node, Value &small, const Value &large) {
   size_t rank = std::max(small.dimensions.size(), large.dimensions.size());
   size_t ours = rank - small.dimensions.size(), theirs = rank - large.dimensions.size();

@@ -9,8 +9,8 @@ namespace skewer::language {
 using subscript::Expr;
 
 namespace {
-/// The functions of one argument, on numbers. Each is of positions too (realFunction) and of tensors
-/// (elementwiseFunction).
+/// The functions of one argument, on numbers. Each exists for positions (realFunction) and tensors
+/// (elementwiseFunction) too.
 using Function = double (*)(double);
 const std::map<StringRef, Function> &functionsOfOne() {
   static const std::map<StringRef, Function> functions = {
@@ -52,7 +52,7 @@ bool Typer::isFunction(StringRef name) const {
          name == "len" || name == "f32" || name == "f64";
 }
 
-/// len(axis)
+/// Evaluates len(axis).
 Value Typer::typeLength(const Node &node) {
   const Node &axis = *node.operands[0];
   const Axis *found = axis.kind == NodeKind::Name ? axisOfBody(axis.name.str()) : nullptr;
@@ -72,8 +72,8 @@ Value Typer::typeLength(const Node &node) {
   return length;
 }
 
-/// The k-th of several numbers, which min, max or clamp has taken. Of whole numbers the value counts, which of two equal
-/// ones it is does not; of others it is the same one at every length.
+/// Returns the k-th of several numbers, which min, max or clamp has chosen. For whole numbers, the decision is the
+/// value, not which of two equal numbers it is. For other numbers, the same one must be chosen at every length.
 Value Typer::chosen(const Node &node, ArrayRef<Value> arguments, size_t k) {
   bool isMinimum = node.name == "min", isClamp = node.name == "clamp";
   Value inner = arguments[0].number < arguments[1].number == isMinimum ? arguments[0] : arguments[1];
@@ -97,7 +97,7 @@ Value Typer::chosen(const Node &node, ArrayRef<Value> arguments, size_t k) {
   return arguments[k];
 }
 
-/// A function of numbers.
+/// Evaluates a function of numbers.
 Value Typer::functionOfNumbers(const Node &node, ArrayRef<Value> arguments) {
   StringRef name = node.name;
   const Value &first = arguments[0];
@@ -122,7 +122,7 @@ Value Typer::functionOfNumbers(const Node &node, ArrayRef<Value> arguments) {
   };
   if (name == "min" || name == "max")
     return chosen(node, arguments, less(0, 1) == (name == "min") ? 0 : 1);
-  if (name == "clamp") // the upper end last, as for positions and tensors
+  if (name == "clamp") // the upper end comes last, as for positions and tensors
     return chosen(node, arguments, less(2, 0) || less(2, 1) ? 2 : less(0, 1) ? 1 : 0);
   double result = functionsOfOne().at(name)(first.number);
   if (std::isfinite(result))
@@ -132,7 +132,7 @@ Value Typer::functionOfNumbers(const Node &node, ArrayRef<Value> arguments) {
                                           : error(node.text, "the result is not a finite number");
 }
 
-/// abs, min, max or clamp of index expressions.
+/// Evaluates abs, min, max or clamp of index expressions.
 Value Typer::functionOfIndices(const Node &node, ArrayRef<Value> arguments) {
   Value value;
   value.kind = ValueKind::Index;
@@ -148,7 +148,7 @@ Value Typer::functionOfIndices(const Node &node, ArrayRef<Value> arguments) {
   return whereItFits(node, std::move(value));
 }
 
-/// A function of positions that is no index expression: computed at compile time.
+/// Evaluates a function of positions that is not an index expression; it is computed at compile time.
 Value Typer::functionOfPositions(const Node &node, ArrayRef<Value> arguments) {
   StringRef name = node.name;
   if ((name == "floor" || name == "ceil" || name == "round") && arguments[0].is(ValueKind::Index))
@@ -159,7 +159,7 @@ Value Typer::functionOfPositions(const Node &node, ArrayRef<Value> arguments) {
   return realValue(node, *realFunction(name), arguments);
 }
 
-/// A function of tensors, of which some may be numbers.
+/// Evaluates a function of tensors; some arguments may be numbers.
 Value Typer::functionOfTensors(const Node &node, ArrayRef<Value> arguments) {
   StringRef name = node.name;
   if (name != "clamp" && name != "min" && name != "max")
@@ -201,7 +201,7 @@ Value Typer::typeFunction(const Node &node) {
     positions &= isFunctionOfPositions(value);
     indices &= value.is(ValueKind::Index) || value.isPosition();
   }
-  if (name == "f32" && !positions) // arithmetic on tensors is in f32, whatever they are stored as
+  if (name == "f32" && !positions) // arithmetic on tensors is in f32, whatever their storage type
     return widen(node, std::move(arguments[0]));
   if (name == "f64" && !positions) {
     error(node.operands[0]->text, "'f64' takes a function of positions, which is computed at compile time, found " +
@@ -222,7 +222,7 @@ Value Typer::elementwiseFunction(const Node &node, StringRef name, Value tensor)
   auto compute = [&](Function function, ArrayRef<typed::Tensor *> operands) {
     return elementwise(node, function, operands, value.dimensions);
   };
-  if (name == "exp" && !value.finite.empty()) { // exp(-inf) is 0, as of what is hidden
+  if (name == "exp" && !value.finite.empty()) { // exp(-inf) is 0, as for hidden elements
     value.tensor = compute(Function::Exp, value.tensor);
     return shown(node, value);
   }

@@ -1,4 +1,4 @@
-// skew, pad, reshape, slices and gather.
+// The typing of skew, pad, reshape, slices and gather.
 #include "dialect/Language/Typer.h"
 #include "dialect/Subscript/Arithmetic.h"
 #include "llvm/ADT/SmallVector.h"
@@ -8,7 +8,7 @@ using namespace llvm;
 namespace skewer::language {
 using subscript::kRuntime;
 
-/// The elements of the tensor at other places.
+/// Adds an operation that moves the elements of the tensor to other places.
 Value Typer::move(const Node &node, typed::Operation operation, const Value &value, Dimensions dimensions) {
   typed::Tensor *moved = append(node, std::move(operation), value.tensor, dimensions, value.tensor->element);
   return tensorValue(moved, std::move(dimensions));
@@ -106,7 +106,7 @@ Value Typer::reshapeTo(const Node &node, Value value, Dimensions dimensions) {
   return carried(move(node, typed::Reshape{}, value, std::move(dimensions)), value);
 }
 
-/// Of reshape(x, [a, b]), reshape(x, a, b) and a list that has a name: each size with the text that an error shows.
+/// Returns the sizes of reshape(x, [a, b]), reshape(x, a, b), or of a list with a name, each with the text for errors.
 std::optional<std::vector<std::pair<StringRef, Value>>> Typer::reshapedSizes(const Node &node) {
   std::vector<std::pair<StringRef, Value>> sizes;
   for (const NodePtr &given : llvm::drop_begin(node.operands)) {
@@ -171,7 +171,7 @@ Value Typer::typeReshape(const Node &node) {
       return error(node.text, "cannot reshape " + describe(operand->dimensions) + " to " + describe(dimensions) +
                                   ": a run-time size stays the first dimension, where it is written by its name");
   }
-  // Leading dimensions that stay keep their names.
+  // Unchanged leading dimensions keep their names.
   for (size_t d = 0;
        d < std::min(dimensions.size(), operand->dimensions.size()) && dimensions[d].size == operand->dimensions[d].size;
        ++d)
@@ -179,7 +179,7 @@ Value Typer::typeReshape(const Node &node) {
   return reshapeTo(node, *operand, std::move(dimensions));
 }
 
-/// The place of a dimension that a subscript names; a negative one counts from the end.
+/// Returns the place in a dimension that a subscript names; a negative one counts from the end.
 std::optional<int64_t> Typer::placeIn(const Node &subscript, int64_t size, StringRef what) {
   auto at = evaluateWhole(subscript, what);
   if (!at)
@@ -191,7 +191,7 @@ std::optional<int64_t> Typer::placeIn(const Node &subscript, int64_t size, Strin
   return *at < 0 ? *at + size : *at;
 }
 
-/// low:high:step of a dimension of that size.
+/// Returns the range of low:high:step in a dimension of that size.
 std::optional<Typer::SliceRun> Typer::sliceRun(const Node &slice, int64_t size) {
   auto end = [&](const NodePtr &part, int64_t otherwise) -> std::optional<int64_t> {
     if (!part)
@@ -227,12 +227,12 @@ std::optional<Typer::SliceRun> Typer::sliceRun(const Node &slice, int64_t size) 
   return SliceRun{*low, *high, step};
 }
 
-/// What a slicing takes of a tensor, dimension by dimension.
+/// The state of slicing a tensor, dimension by dimension.
 struct Typer::Slicing {
-  Dimensions sliced;                     // the tensor's, as they are cut
-  Dimensions shown = {};                 // those that are left of them, and new ones
-  std::vector<int64_t> offsets, strides; // of the tensor's dimensions
-  size_t position = 0;                   // of the tensor's dimension that comes next
+  Dimensions sliced;                     // the dimensions of the tensor, after cutting
+  Dimensions shown = {};                 // the remaining ones of these, and new ones
+  std::vector<int64_t> offsets, strides; // for each dimension of the tensor
+  size_t position = 0;                   // the number of the tensor's next dimension
   bool isCut = false, isReshaped = false;
 
   explicit Slicing(const Dimensions &all) : sliced(all), offsets(all.size(), 0), strides(all.size(), 1) {}
@@ -242,7 +242,7 @@ struct Typer::Slicing {
   }
 };
 
-/// A subscript takes a run of the next dimension, or one place, which leaves nothing of it.
+/// Applies a subscript to the next dimension: it takes a range, or a single place, which removes the dimension.
 bool Typer::sliceNext(const Node &item, Slicing &slicing) {
   bool isRun = item.kind == NodeKind::Slice;
   if (isRun && !item.operands[0] && !item.operands[1] && !item.operands[2]) {
@@ -284,14 +284,14 @@ bool Typer::sliceNext(const Node &item, Slicing &slicing) {
   return true;
 }
 
-/// Whether a subscript is None, which makes a new dimension.
+/// Returns whether a subscript is None, which makes a new dimension.
 static bool isNewDimension(const Node &item) { return item.kind == NodeKind::Name && item.name == "None"; }
 
 Value Typer::typeSlice(const Node &node, Value base) {
   if (!requireOrder(node.operands[0]->text, base, "a subscript"))
     return {};
   size_t rank = base.dimensions.size(), given = 0;
-  // x[0] where the run-time size comes second.
+  // x[0] of a tensor whose second dimension has run-time size.
   if (node.operands.size() == 2 && rank > 1 && base.dimensions[1].isRuntime() &&
       !is_contained({NodeKind::Slice, NodeKind::Ellipsis}, node.operands[1]->kind) &&
       node.operands[1]->name != "None") {
@@ -334,7 +334,7 @@ Value Typer::typeSlice(const Node &node, Value base) {
   return reshapeTo(node, base, shown);
 }
 
-/// The axes of a gather's index expression with their sizes, and the dimension along which rows are gathered.
+/// Returns the axes of a gather's index expression with their sizes, and the dimension along which rows are gathered.
 bool Typer::gatherAxes(const Node &node, int64_t rank, std::vector<Axis> &axes, int64_t &dimension) {
   int64_t elements = 1;
   for (const Keyword &k : node.keywords) {
@@ -360,7 +360,7 @@ bool Typer::gatherAxes(const Node &node, int64_t rank, std::vector<Axis> &axes, 
   return true;
 }
 
-/// The index expression of a gather, among its axes alone.
+/// Returns the index expression of a gather; it sees only the gather's axes.
 std::optional<subscript::Expr> Typer::gatherIndex(const Node &node, const std::vector<Axis> &axes) {
   Scope inner = scope->withAxes(axes);
   for (const Axis &axis : axes)
@@ -375,7 +375,7 @@ std::optional<subscript::Expr> Typer::gatherIndex(const Node &node, const std::v
   return evaluated;
 }
 
-/// The rows that the index expression reads, for every point of its axes in row-major order.
+/// Returns the rows that the index expression reads, for every point of its axes in row-major order.
 std::optional<std::vector<int64_t>> Typer::gatheredRows(const Node &node, const subscript::Expr &index,
                                                         const std::vector<Axis> &axes, int64_t rows) {
   int64_t elements = 1;

@@ -1,5 +1,5 @@
-// Run-time index operands: elements of i32 operands in index expressions, conditions and functions of positions; and
-// what a kernel declares of the values of its operands.
+// Run-time index operands: elements of i32 operands in index expressions, conditions and functions of positions. Also
+// the declared values of a kernel's operands: ranges, and distributions of seeded values.
 #include "dialect/Language/EinsumText.h"
 #include "dialect/Language/Typer.h"
 #include <cmath>
@@ -18,7 +18,7 @@ Value Typer::indexOperand(StringRef name, Dimensions dimensions) {
   return value;
 }
 
-/// The promised values of a kernel's operand; false after an error.
+/// Sets the declared range of a kernel's operand; false after an error.
 bool Typer::declaredRange(const KernelOperand &operand, typed::Operand &stated) {
   const TypeExpression &type = *operand.type;
   if (!type.low)
@@ -43,7 +43,7 @@ bool Typer::declaredRange(const KernelOperand &operand, typed::Operand &stated) 
   return true;
 }
 
-/// A number known at compile time that says how seeded values lie; nothing after an error.
+/// Returns a number, known at compile time, of the distribution of seeded values; nothing after an error.
 std::optional<double> Typer::numberOfSpread(const Node &node, const std::string &what) {
   Value value = evaluate(node);
   if (!value.good())
@@ -55,7 +55,7 @@ std::optional<double> Typer::numberOfSpread(const Node &node, const std::string 
   return value.number;
 }
 
-/// How seeded values of a kernel's operand lie; false after an error.
+/// Sets the distribution of seeded values of a kernel's operand; false after an error.
 bool Typer::declaredSpread(const KernelOperand &operand, typed::Spread &spread) {
   const TypeExpression &type = *operand.type;
   if (!type.deviation && !type.from)
@@ -97,7 +97,7 @@ bool Typer::declaredSpread(const KernelOperand &operand, typed::Spread &spread) 
   return true;
 }
 
-/// seg[b, i]: its value, as a function of positions.
+/// Returns the value of seg[b, i] as a function of positions.
 Value Typer::readIndex(StringRef place, const Value &operand, ArrayRef<Expr> subscripts,
                        const std::map<std::string, Axis> &axes) {
   if (subscripts.size() != operand.dimensions.size())
@@ -120,14 +120,14 @@ Value Typer::readIndex(StringRef place, const Value &operand, ArrayRef<Expr> sub
                               "' has the run-time size '" + dimension.runtime +
                               "', so it is read at an axis of that size, found " + subscript::print(subscripts[d]));
     }
-    // Under a condition it may yet be inside: what is not certain now is asked again at the end.
+    // A condition may still keep the read inside. If this is not certain now, it is checked again at the end.
     auto proof = subscript::proveWithin(subscripts[d], {0, dimension.size - 1}, ranged);
     if (proof.outcome != subscript::Proof::Proven)
       kernel.lookups.reads.insert({operand.name, place});
   }
   Value value;
   value.kind = ValueKind::Index;
-  // An axis of one element stays in the text: it is an axis of the tensor that this may become.
+  // An axis of one element stays in the expression, because it is an axis of the tensor that this may become.
   for (const auto &[name, axis] : axes)
     if (axis.size == 1)
       domain.erase(name);
@@ -159,7 +159,7 @@ Value Typer::typeIndexRead(const Node &node, const Value &operand) {
   return readIndex(node.text, operand, subscripts, axes);
 }
 
-/// Sizes of axes by which the text's index expressions read operands.
+/// Adds the axes along which index expressions of the text read operands, with their sizes.
 void Typer::sizesOfReads(const subscript::Einsum &spec, std::map<std::string, Axis> &axes) {
   for (const auto &operand : spec.operands)
     for (const subscript::Dimension &dimension : operand)

@@ -1,11 +1,11 @@
-// A kernel: what it is declared as, and what it returns.
+// Types a kernel: its declarations, its body, and the conversion of its results to their declared types.
 #include "dialect/Language/Typer.h"
 
 using namespace llvm;
 
 namespace skewer::language {
 
-/// The shapes of the results; their names are taken by nothing else. False after an error.
+/// Declares the shapes of the results. Nothing else may have their names. False after an error.
 bool Typer::declareResults(const Kernel &kernel, Scope &own, typed::Kernel &declared) {
   bool good = true;
   std::map<std::string, StringRef> names;
@@ -31,7 +31,7 @@ bool Typer::declareResults(const Kernel &kernel, Scope &own, typed::Kernel &decl
   return good;
 }
 
-/// The operands' types; their names are taken by nothing else. False after an error.
+/// Declares the types of the operands. Nothing else may have their names. False after an error.
 bool Typer::declareOperands(const Kernel &kernel, Scope &own, typed::Kernel &declared) {
   bool good = true;
   std::map<const TypeExpression *, std::pair<bool, Dimensions>> groups; // the operands of a group share their type
@@ -61,7 +61,7 @@ bool Typer::declareOperands(const Kernel &kernel, Scope &own, typed::Kernel &dec
   return good;
 }
 
-/// The values of the operands' names.
+/// Binds the operands' names to their values.
 void Typer::bindOperands(Scope &own) {
   for (const auto &[number, operand] : enumerate(kernel.operands)) {
     Value &value = own.values[operand.name.str()];
@@ -71,13 +71,13 @@ void Typer::bindOperands(Scope &own) {
     }
     Node place{NodeKind::Name, operand.name, operand.name, 0, 0, false, {}, {}};
     typed::Tensor *tensor = append(place, typed::Argument{number}, {}, operand.dimensions, operand.element);
-    if (operand.element == typed::Element::I8) // numbers like any others from here on
+    if (operand.element == typed::Element::I8) // from here on, they are ordinary numbers
       tensor = append(place, typed::Cast{}, tensor, operand.dimensions);
     value = tensorValue(tensor, operand.dimensions);
   }
 }
 
-/// Types the kernel; false where there is an error.
+/// Types the kernel; false after an error.
 bool Typer::typeKernel(const Kernel &declared) {
   Scope own;
   scope = &globals;
@@ -116,11 +116,11 @@ bool Typer::typeKernel(const Kernel &declared) {
       diagnostics.warning(where, "'" + name + "' is never used");
   if (diagnostics.hasErrors() || isScouting)
     return false;
-  kernel.eraseUnused(); // what a condition has replaced, or a variable holds that nothing uses
+  kernel.eraseUnused(); // tensors that a condition replaced, or that only unused variables hold
   return true;
 }
 
-/// One result as its declared type. Null after an error.
+/// Returns one result as its declared type. Null after an error.
 typed::Tensor *Typer::finishResult(const Kernel &declaredKernel, size_t number, const Value &result,
                                    StringRef place) {
   const KernelResult &stated = declaredKernel.results[number];
@@ -150,7 +150,7 @@ typed::Tensor *Typer::finishResult(const Kernel &declaredKernel, size_t number, 
   typed::Element element = kernel.results[number].element;
   if (!tensor || tensor->element == element)
     return tensor;
-  // An einsum writes the declared element type itself: one rounding, from its accumulator.
+  // An einsum writes the declared element type itself, which rounds its accumulator only once.
   if (tensor->as<typed::Einsum>() && tensor->uses == 0) {
     tensor->element = element;
     return tensor;

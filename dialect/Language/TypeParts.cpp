@@ -1,4 +1,4 @@
-// part i = n of N from q0: a kernel that computes a part of a larger layer. Positions are those of the whole.
+// Kernels that compute a part of a larger layer: part i = n of N from q0. Positions are those of the whole.
 #include "dialect/Language/Typer.h"
 
 using namespace llvm;
@@ -31,7 +31,7 @@ bool Typer::declarePart(const Statement &statement) {
                      name + "'");
     return false;
   }
-  // Without a length, that which other statements tell: they read operands along the part, or along the whole.
+  // If the statement gives no length, other statements determine it: they read operands along the part, or the whole.
   auto told = [&]() -> std::optional<int64_t> {
     std::set<int64_t> sizes;
     for (bool readsTell : {false, true})
@@ -49,7 +49,7 @@ bool Typer::declarePart(const Statement &statement) {
     if (!(extent = evaluateWhole(*statement.extent, "the length of the part")))
       return false;
   } else if (!(extent = told())) {
-    if (isScouting) // a statement further down will tell it
+    if (isScouting) // a statement further down will determine it
       return true;
     return error(axis, "the length of the part is not known here; say it: part " + name + " = n of …"), false;
   }
@@ -74,21 +74,21 @@ const Part *Typer::partOf(const std::string &axis) const {
   return part == scope->parts.end() ? nullptr : &part->second;
 }
 
-/// The position along an axis: of a part, in the whole.
+/// Returns the position along an axis; for a part, its position in the whole.
 Expr Typer::globalPosition(const std::string &axis) const {
   const Part *part = partOf(axis);
   Expr position = Expr::symbol(axis);
   return part ? position + part->origin : position;
 }
 
-/// Whether a dimension of this extent, read by the axis alone, holds the whole of which the axis is a part.
+/// Returns whether a dimension of this extent, read by the axis alone, holds the whole that the axis is a part of.
 bool Typer::readsWhole(const std::string &axis, int64_t extent) const {
   const Part *part = partOf(axis);
   return part && extent == part->length && extent != part->extent;
 }
 
-/// The index at which a dimension of this extent is read: the position of a part's axis alone is that in the part,
-/// unless the dimension holds the whole.
+/// Returns the index at which a dimension of this extent is read. The bare position along a part is relative to the
+/// part, unless the dimension holds the whole.
 Expr Typer::positionFor(const Expr &index, int64_t extent) const {
   for (const std::string &axis : subscript::symbolsOf(index))
     if (partOf(axis) && index == globalPosition(axis) && !readsWhole(axis, extent))
@@ -96,7 +96,7 @@ Expr Typer::positionFor(const Expr &index, int64_t extent) const {
   return index;
 }
 
-/// A tensor with a dimension over the whole, where only a part of it is wanted: that part.
+/// Returns the wanted part of a tensor that has dimensions over the whole.
 Value Typer::localised(const Node &node, const Value &value) {
   std::vector<Naming> names = loneNamings(value.dimensions);
   subscript::Einsum spec;
@@ -128,7 +128,8 @@ Value Typer::localised(const Node &node, const Value &value) {
   return part;
 }
 
-/// The function with symbols in the place of origins, whose ranges are added to the domain; `back` undoes it.
+/// Returns the function with symbols in place of origins. The ranges of the symbols are added to the domain; `back`
+/// maps them back.
 RealPtr Typer::withoutOrigins(const RealPtr &function, subscript::Domain &domain,
                               subscript::Substitution &back) const {
   return withIndices(function, [&](const Expr &e) -> std::optional<Expr> {

@@ -1,11 +1,11 @@
-// The ranges that index operands declare: highest(ids), lowest(ids), and whether lengths are among what decides them.
+// The ranges that index operands declare: highest(ids), lowest(ids), and whether lengths influence them.
 #include "dialect/Language/Typer.h"
 
 using namespace llvm;
 
 namespace skewer::language {
 
-/// The type that a kernel's index operand is declared with; null where the value is none.
+/// Returns the declared type of a kernel's index operand; null if the value is not one.
 static const TypeExpression *typeOfOperand(const Kernel *kernel, const Value &value) {
   if (!kernel || !value.is(ValueKind::Indices))
     return nullptr;
@@ -13,7 +13,7 @@ static const TypeExpression *typeOfOperand(const Kernel *kernel, const Value &va
   return operand == kernel->operands.end() ? nullptr : operand->type.get();
 }
 
-/// The end of a range with all lengths at their bounds, so that it is one number for all calls.
+/// Returns the end of a range with all lengths at their bounds, so that it is the same number for all calls.
 std::optional<int64_t> Typer::endOfRange(const Node &end) {
   std::map<std::string, Value> values = globals.values;
   for (const auto &[name, bound] : lengths)
@@ -25,8 +25,8 @@ std::optional<int64_t> Typer::endOfRange(const Node &end) {
   return number;
 }
 
-/// Whether the values of the expression lie in one range at all lengths: it is made of elements of index operands whose
-/// ranges are.
+/// Returns whether the values of the expression lie in the same range at all lengths: it must consist of elements of
+/// index operands whose ranges are the same at all lengths.
 bool Typer::isAlikeAtAllLengths(const subscript::Expr &e) {
   if (lengths.empty())
     return true;

@@ -1,4 +1,4 @@
-// Real-valued functions of positions: integer tables where they are indices, constant tensors where they are numbers.
+// Real-valued functions of positions: they become integer tables as indices, and constant tensors as numbers.
 #include "dialect/Language/Typer.h"
 #include "dialect/Language/Steps.h"
 #include <cmath>
@@ -9,7 +9,7 @@ namespace skewer::language {
 using subscript::Expr;
 
 namespace {
-/// A table has an entry for each offset, never for each pair of positions.
+/// The limits of tables. A table has an entry for each offset, never for each pair of positions.
 constexpr int64_t kMaximumRows = 1 << 18;
 constexpr int64_t kMaximumElements = 1 << 24;
 
@@ -20,7 +20,7 @@ std::string pointText(ArrayRef<Axis> axes, const std::vector<int64_t> &point) {
   return text;
 }
 
-/// Calls `visit` at every point of the box, the last dimension fastest, until it declines.
+/// Calls `visit` at every point of the box, the last dimension fastest, until it returns false.
 template <typename Visit> bool forEachPoint(ArrayRef<subscript::Range> box, Visit visit) {
   std::vector<int64_t> point;
   for (const subscript::Range &range : box)
@@ -59,20 +59,20 @@ Value Typer::realValue(const Node &node, RealKind kind, ArrayRef<Value> operands
   if (result.function->depth > kMaximumDepth)
     return error(node.text, "this function of positions has more than " + std::to_string(kMaximumDepth) +
                                 " operations in one chain");
-  if (result.function->size > kMaximumSize) // schemes that use an argument twice double it
+  if (result.function->size > kMaximumSize) // schemes that use an argument twice double the function
     return error(node.text, "this function of positions, written out, has more than " + std::to_string(kMaximumSize) +
                                 " operations");
   return result;
 }
 
-/// The first index operand that a function reads; nothing if it is a function of positions alone.
+/// Returns the first index operand that a function reads; nothing if it is a function of positions alone.
 static std::optional<std::string> readOperand(const RealFunction &function) {
   const Expr *index = findIndex(function, [](const Expr &e) { return !subscript::readsOf(e).empty(); });
   return index ? std::optional(*subscript::readsOf(*index).begin()) : std::nullopt;
 }
 
-/// The function with a symbol in the place of each element of an index operand whose values have a range; symbols and
-/// their ranges are added to the domain, which knows those of the operands, and `back` undoes it.
+/// Returns the function with a symbol in place of each element of an index operand whose values have a range. The
+/// symbols and their ranges are added to the domain, which has the ranges of the operands; `back` maps them back.
 static RealPtr withoutReads(const RealPtr &function, subscript::Domain &domain, subscript::Substitution &back) {
   return withIndices(function, [&](const Expr &e) -> std::optional<Expr> {
     auto range = e.kind() == subscript::Kind::Read ? domain.find(subscript::elementsOf(e.name())) : domain.end();
@@ -85,7 +85,7 @@ static RealPtr withoutReads(const RealPtr &function, subscript::Domain &domain, 
   });
 }
 
-/// The symbols that the function's index expressions have.
+/// Returns the symbols in the function's index expressions.
 static std::set<std::string> symbolsIn(const RealFunction &function) {
   std::set<std::string> symbols;
   findIndex(function, [&](const Expr &e) {
@@ -95,7 +95,7 @@ static std::set<std::string> symbolsIn(const RealFunction &function) {
   return symbols;
 }
 
-/// The first constant table that the function leaves somewhere, whether or not that is selected.
+/// Returns the first constant table that the function may read out of bounds, even in a branch that is not selected.
 static std::optional<subscript::TableOutside> tableOutsideIn(const RealFunction &function,
                                                              const subscript::Domain &domain) {
   std::optional<subscript::TableOutside> found;
@@ -106,7 +106,8 @@ static std::optional<subscript::TableOutside> tableOutsideIn(const RealFunction 
   return found;
 }
 
-/// The forms that a function depends on; nothing, with the error said, where a table over them would be too large.
+/// Returns the forms that a function depends on; nothing, after an error if `complain`, if a table over them would be
+/// too large.
 std::optional<RealForms> Typer::smallForms(const Node &node, const Value &value, bool complain) {
   subscript::Domain domain = domainOf(value);
   subscript::Substitution back;
@@ -114,7 +115,7 @@ std::optional<RealForms> Typer::smallForms(const Node &node, const Value &value,
   const std::set<std::string> symbols = symbolsIn(*function);
   for (const auto &[name, axis] : value.axes)
     if (axis.size == subscript::kRuntime && symbols.count(name)) {
-      if (complain || !choiceOf(value.function)) // else its parts are looked at
+      if (complain || !choiceOf(value.function)) // otherwise its branches are tried
         error(node.text, "a function of the position along '" + name + "' needs a size known at compile time; '" +
                              name + "' has the run-time size '" + axis.runtime + "'");
       return std::nullopt;
@@ -142,8 +143,8 @@ std::optional<RealForms> Typer::smallForms(const Node &node, const Value &value,
   return std::nullopt;
 }
 
-/// A function of one form that takes too many numbers for a table, such as the bucket of a difference of times, by the
-/// places of its steps.
+/// Returns a function of one form by the places of its steps, if the form takes too many values for a table, such as
+/// the bucket of a difference of times.
 std::optional<Expr> Typer::asSteps(const Value &value) {
   constexpr size_t kMostSteps = 256;
   subscript::Domain domain = domainOf(value);
@@ -157,7 +158,8 @@ std::optional<Expr> Typer::asSteps(const Value &value) {
   return steps ? std::optional(subscript::simplify(*steps, domainOf(value))) : std::nullopt;
 }
 
-/// A function of positions as an index expression: what is not whole-number algebra becomes a table over the offset.
+/// Returns a function of positions as an index expression. If whole-number algebra cannot express it, it becomes a
+/// table over the offset.
 std::optional<Expr> Typer::asIndex(const Node &node, const Value &value, const std::string &what) {
   if (value.is(ValueKind::Index))
     return value.index;
@@ -189,7 +191,7 @@ std::optional<Expr> Typer::asIndex(const Node &node, const Value &value, const s
   RealPtr choice = choiceOf(value.function);
   auto forms = smallForms(node, value, /*complain=*/!choice);
   if (!forms && choice) {
-    // Piece by piece: a class token beside a map has a row of its own, and the map a table over its offsets.
+    // Branch by branch: a class token beside a map has a row of its own, and the map has a table over its offsets.
     auto condition = conditionOf(node, choice->operands[0], value);
     Value yes = value, no = value;
     yes.function = choice->operands[1], no.function = choice->operands[2];
@@ -227,12 +229,13 @@ std::optional<Expr> Typer::asIndex(const Node &node, const Value &value, const s
   return subscript::simplify(Expr::table(std::move(values), row), domain);
 }
 
-/// Arithmetic on positions stays arithmetic, which fusion takes for a factor; every other function becomes a constant
-/// tensor over the offsets that it depends on, evaluated in double precision and rounded once.
+/// Keeps arithmetic on positions as arithmetic, which fusion treats as a factor. Every other function becomes a
+/// constant tensor over the offsets that it depends on, evaluated in double precision and rounded once.
 Value Typer::realTensor(const Node &node, const Value &value) {
   subscript::Domain ofOrigins;
   subscript::Substitution back;
-  auto forms = computing || isArithmetic(*value.function) || readOperand(*withoutOrigins(value.function, ofOrigins, back))
+  auto forms = computing || isArithmetic(*value.function) ||
+                       readOperand(*withoutOrigins(value.function, ofOrigins, back))
                    ? std::nullopt
                    : smallForms(node, value, false);
   if (!forms)
@@ -245,7 +248,7 @@ Value Typer::realTensor(const Node &node, const Value &value) {
     missing |= std::isnan(numbers.back());
     return true;
   });
-  if (missing) // of a logarithm, it may be hidden by a mask; of a list, it is read outside
+  if (missing) // NaN of a logarithm may be hidden by a mask; NaN of a list is a read out of bounds
     if (auto bad = tableOutsideIn(*value.function, domainOf(value)))
       return sayTableOutside(diagnostics, kernel.lookups, node.text, *bad), Value();
   size_t place = factors++;
@@ -300,10 +303,10 @@ Value Typer::realTensor(const Node &node, const Value &value) {
   return result;
 }
 
-/// The function as operations on tensors.
+/// Returns the function as operations on tensors.
 Value Typer::typeReal(const Node &node, const RealFunction &f, const Value &value) {
   if (f.kind == RealKind::Double) {
-    // Operations on tensors are in f32, so what must be in f64 is a table or nothing.
+    // Operations on tensors are in f32, so f64 needs a table.
     if (auto operand = readOperand(f))
       return error(f.node ? f.node->text : node.text,
                    "'f64' computes at compile time, but this reads the index operand '" + *operand +
@@ -315,7 +318,7 @@ Value Typer::typeReal(const Node &node, const RealFunction &f, const Value &valu
   std::vector<Value> operands;
   if (f.kind == RealKind::Select) {
     auto condition = conditionOf(f.node ? *f.node : node, f.operands[0], value);
-    Value yes = value, no = value; // each may be a table, though both together depend on too much
+    Value yes = value, no = value; // each branch may be a table, although both together depend on too much
     yes.function = f.operands[1], no.function = f.operands[2];
     yes = realTensor(node, yes), no = realTensor(node, no);
     if (!condition || !yes.good() || !no.good())
@@ -330,7 +333,7 @@ Value Typer::typeReal(const Node &node, const RealFunction &f, const Value &valu
   const Node &place = f.node ? *f.node : node;
   switch (f.kind) {
   case RealKind::Number:
-    return remembered(f.whole ? Value::whole(static_cast<int64_t>(f.number)) : Value::real(f.number), // of 53 bits
+    return remembered(f.whole ? Value::whole(static_cast<int64_t>(f.number)) : Value::real(f.number), // at most 53 bits
                       f.made);
   case RealKind::Index: {
     Value index;
@@ -360,11 +363,11 @@ Value Typer::typeReal(const Node &node, const RealFunction &f, const Value &valu
       return arithmetic(place, name, operands[0], operands[1]);
   if (StringRef name = elementwiseName(f.kind); !name.empty())
     return elementwiseFunction(place, name, toTensor(place, operands[0]));
-  smallForms(node, value, true); // says why no table is possible
+  smallForms(node, value, true); // reports why no table is possible
   return {};
 }
 
-/// tabulate(expression, t = 100, k = 24): a constant tensor over the axes given.
+/// Evaluates tabulate(expression, t = 100, k = 24): a constant tensor over the given axes.
 Value Typer::typeTabulate(const Node &node) {
   StringRef usage = "tabulate(sin(t * 100^(-k/24)), t = 10, k = 24)";
   if (node.operands.size() != 1 || node.keywords.empty()) {
@@ -392,7 +395,7 @@ Value Typer::typeTabulate(const Node &node) {
     names.push_back(k.name.str());
     dimensions.push_back({*size, "", {{axes.back()}}});
   }
-  Scope inner = scope->withAxes(axes); // the others have a length, and no position
+  Scope inner = scope->withAxes(axes); // outer axes have a length, but no position
   for (const std::string &name : names)
     inner.parts.erase(name);
   Scope *outer = scope;

@@ -1,4 +1,4 @@
-// rearrange and broadcast, by the names of axes, and what broadcasting needs of them.
+// rearrange and broadcast, by the names of axes, and the moves of elements that broadcasting in arithmetic uses.
 #include "dialect/Language/EinsumText.h"
 #include "dialect/Language/Typer.h"
 
@@ -10,7 +10,7 @@ using subscript::kRuntime;
 
 constexpr int64_t kMostParts = 1024; // of a list
 
-/// The text of a rearrangement: one list of axes and its result, whole axes alone, none twice on a side.
+/// Parses the text of a rearrangement: one list of axes and its result, with whole axes only, none twice on a side.
 std::optional<subscript::Einsum> Typer::parseRearrangement(const Node &node,
                                                            std::map<std::string, int64_t> &numbers) {
   StringRef text = node.operands[1]->name;
@@ -46,7 +46,7 @@ bool Typer::checkWholeAxes(const Node &node, const subscript::Einsum &spec, Stri
   return true;
 }
 
-/// The sizes of all axes of a rearrangement, of which none that has more than one element is dropped.
+/// Returns the sizes of all axes of a rearrangement. No axis of more than one element may be dropped.
 std::optional<AxisSizes> Typer::rearrangedSizes(const subscript::Einsum &spec, StringRef text,
                                                 const Dimensions &dimensions, const AxisSizes &given) {
   for (const auto &[axis, size] : given)
@@ -77,7 +77,7 @@ std::optional<AxisSizes> Typer::rearrangedSizes(const subscript::Einsum &spec, S
   return all;
 }
 
-/// The names and dimensions of both sides. Nothing after an error.
+/// Returns the names and dimensions of both sides. Nothing after an error.
 std::optional<Typer::Rearrangement> Typer::rearrangement(const subscript::Einsum &spec, StringRef text,
                                                              const Dimensions &dimensions, const AxisSizes &all) {
   std::map<std::string, std::string> runtimes;
@@ -147,14 +147,14 @@ Value Typer::typeRearrange(const Node &node) {
   if (!moves)
     return {};
   Dimensions &result = moves->result;
-  // "3 b h n d" with a run-time size b: three tensors, since a run-time size leads the layout of each.
+  // "3 b h n d" with a run-time size b becomes three tensors, because a run-time size must lead the layout of each.
   bool isList = result.size() > 1 && result[1].isRuntime() && !result[0].isRuntime() && result[0].size <= kMostParts;
   int64_t parts = isList ? result[0].size : 0;
   if (isList) {
     std::swap(result[0], result[1]);
     std::swap(moves->to[0], moves->to[1]);
   }
-  // A leading dimension of run-time size leads the result too: layouts at run time are no further than that.
+  // A run-time size must be the first dimension of the result too, because run-time layouts support nothing else.
   for (size_t d = 1; d < result.size(); ++d)
     if (result[d].isRuntime() && !result[d - 1].isRuntime())
       return error(text, "the run-time size '" + result[d].runtime + "' must stay in front");
@@ -169,8 +169,8 @@ Value Typer::typeRearrange(const Node &node) {
   return list;
 }
 
-/// The tensor without one of its dimensions, at one place of it. A run-time size behind the first dimension leads what
-/// is left.
+/// Returns the tensor at one place of a dimension, without that dimension. If the second dimension has run-time size,
+/// it becomes the first of the result.
 Value Typer::elementAt(const Node &node, const Value &given, size_t dimension, int64_t at) {
   Value tensor = given;
   if (dimension == 0 && given.dimensions.size() > 1 && given.dimensions[1].isRuntime()) {
@@ -194,7 +194,8 @@ Value Typer::elementAt(const Node &node, const Value &given, size_t dimension, i
   return reshapeTo(node, carried(std::move(taken), tensor), std::move(left));
 }
 
-/// (q, k, v) = x: the elements of a list, or a tensor along its first dimension. Nothing after an error.
+/// Takes a value apart, (q, k, v) = x: the elements of a list, or a tensor along its first dimension. Nothing after an
+/// error.
 std::vector<Value> Typer::takenApart(const Node &node, const Value &value, size_t count) {
   if (value.is(ValueKind::List) && value.items.size() == count)
     return value.items;
@@ -224,14 +225,14 @@ std::vector<Value> Typer::takenApart(const Node &node, const Value &value, size_
 Value Typer::rearrange(const Node &node, Value value, const std::vector<Naming> &from, const std::vector<Naming> &to,
                        Dimensions dimensions) {
   AxisSizes sizes, known;
-  // A product in the operand tells one factor at most; the others are said.
+  // An operand determines at most one factor of a product; the sizes of the others are given.
   for (const Naming &naming : from) {
     for (size_t k = 0; k + 1 < naming.size(); ++k)
       sizes[naming[k].name] = naming[k].size;
     for (const Axis &axis : naming)
       known[axis.name] = axis.size;
   }
-  std::vector<Axis> repeated; // along a size known at run time only
+  std::vector<Axis> repeated; // along a run-time size
   for (const Naming &naming : to)
     for (const Axis &axis : naming)
       if (!known.count(axis.name)) {
@@ -252,7 +253,7 @@ Value Typer::rearrange(const Node &node, Value value, const std::vector<Naming> 
   if (repeated.empty()) {
     value = move(node, typed::Rearrange{text + " -> " + list(to), sizes}, operand, std::move(dimensions));
   } else {
-    // Only an operand can tell a run-time size: multiply by ones that have it.
+    // Only an operand can give a run-time size, so the operand is multiplied by ones of that size.
     std::vector<typed::Tensor *> inputs{operand.tensor};
     for (const Axis &axis : repeated) {
       Dimensions line{{axis.size, axis.runtime, {{axis}}}};
@@ -265,7 +266,7 @@ Value Typer::rearrange(const Node &node, Value value, const std::vector<Naming> 
   }
   if (operand.present.empty() && operand.finite.empty())
     return value;
-  Dimensions named = value.dimensions; // by the axes of this move alone
+  Dimensions named = value.dimensions; // only by the axes of this move
   for (size_t d = 0; d < named.size(); ++d)
     named[d].namings = {to[d]};
   subscript::Substitution axes = renaming(named, placeNamings(named)), places;

@@ -1,4 +1,4 @@
-// What runs along axes and is no plain sum: max(x, axis = j), min(x, axis = j), cumsum(x, j).
+// Functions along axes other than plain sums: max(x, axis = j), min(x, axis = j), cumsum(x, j).
 #include "dialect/Language/Typer.h"
 
 using namespace llvm;
@@ -7,7 +7,7 @@ namespace skewer::language {
 using subscript::AxisSizes;
 using subscript::Expr;
 
-/// The largest, or the least, element along axes.
+/// Returns the largest or the least element along axes.
 Value Typer::typeExtremum(const Node &node) {
   std::string name = node.name.str();
   if (node.operands.size() != 1 || (!keyword(node, "axis") && !keyword(node, "dim"))) {
@@ -27,7 +27,8 @@ Value Typer::typeExtremum(const Node &node) {
   return result;
 }
 
-/// max(x, j), where j is an axis of x, is an element or its position, whichever is larger: seldom what is meant.
+/// Warns about max(x, j) if j is an axis of x: it takes the larger of an element and its position, which is seldom
+/// meant.
 void Typer::warnOfExtremum(const Node &node, const Value &left, const Value &right) {
   if (!left.is(ValueKind::Tensor) || !right.is(ValueKind::Index) || node.operands[1]->kind != NodeKind::Name)
     return;
@@ -43,7 +44,7 @@ void Typer::warnOfExtremum(const Node &node, const Value &left, const Value &rig
                    node.name.str() + "(x, axis = " + axis + ")");
 }
 
-/// The sum of the elements up to each one along an axis: an einsum with a condition.
+/// Returns the sum of the elements up to each one along an axis, as an einsum with a condition.
 Value Typer::typeCumulativeSum(const Node &node) {
   auto along = alongAxes(node, "cumsum(x, j) along an axis, cumsum(x, -1) along a dimension", "summed along");
   if (!along)
@@ -58,10 +59,10 @@ Value Typer::typeCumulativeSum(const Node &node) {
   for (size_t d = 0; d < dimensions.size(); ++d) {
     if (along->naming[d])
       lone[d] = dimensions[d].namings[*along->naming[d]];
-    else if (along->whole[d]) // by its place: one axis, whatever it is made of
+    else if (along->whole[d]) // a dimension by its place: one axis, even if it is a product
       lone[d] = {{"along'", dimensions[d].size, dimensions[d].runtime}};
   }
-  const std::string before = "before'"; // no axis of a text has a quotation mark
+  const std::string before = "before'"; // no axis of a specification has a quotation mark
   subscript::Einsum spec;
   spec.operands.emplace_back();
   spec.result.emplace();

@@ -1,4 +1,4 @@
-// Calls of schemes: the body is evaluated at the call with the caller's tensors.
+// Calls of schemes: the typer evaluates the body of the scheme at the call, with the caller's tensors.
 #include "dialect/Language/SchemeCall.h"
 
 using namespace llvm;
@@ -12,9 +12,9 @@ static std::string usageOf(const Scheme &scheme) {
   return usage + ")";
 }
 
-/// Whether a scheme may be called here at all, and has arguments of these names and so many.
+/// Checks that a scheme may be called here, and that the number and the names of the arguments fit.
 bool Typer::checkCall(const Node &call, const Scheme &scheme) {
-  constexpr unsigned kMaximumDepth = 40; // a scheme that calls itself would never end
+  constexpr unsigned kMaximumDepth = 40; // stops a scheme that calls itself
   if (schemeDepth >= kMaximumDepth)
     return error(call.text, "schemes call each other more than " + std::to_string(kMaximumDepth) +
                                 " levels deep; does '" + call.name.str() + "' call itself?"),
@@ -46,7 +46,7 @@ bool Typer::checkCall(const Node &call, const Scheme &scheme) {
   return true;
 }
 
-/// The values that the caller gives, among its own names.
+/// Evaluates the arguments in the scope of the caller.
 bool Typer::evaluateArguments(SchemeCall &call) {
   for (size_t k = 0; k < call.scheme.operands.size(); ++k) {
     const SchemeOperand &operand = call.scheme.operands[k];
@@ -75,7 +75,7 @@ bool Typer::evaluateArguments(SchemeCall &call) {
   return true;
 }
 
-/// The scheme's names for its arguments, once it is settled what their axes are called inside.
+/// Binds the scheme's names to its arguments, after the names of their axes inside the scheme are decided.
 bool Typer::bindArguments(SchemeCall &call) {
   for (size_t k = 0; k < call.scheme.operands.size(); ++k) {
     const SchemeOperand &operand = call.scheme.operands[k];

@@ -1,4 +1,4 @@
-// softmax and logsumexp, which leave absent elements out, and the conditions that say which these are.
+// softmax and logsumexp, which ignore absent elements, and the conditions that say which elements are absent.
 #include "dialect/Language/Typer.h"
 
 using namespace llvm;
@@ -6,7 +6,7 @@ using namespace llvm;
 namespace skewer::language {
 using subscript::Expr;
 
-/// Evaluates a condition; names of the tensor's axes come before all others.
+/// Evaluates a condition. Names of the tensor's axes hide all other names.
 Value Typer::evaluateAmong(const Node &node, const Value &tensor) {
   std::vector<Axis> own;
   for (const Dimension &d : tensor.dimensions)
@@ -29,7 +29,7 @@ std::optional<Value> Typer::predicate(const Node &node, const Value &tensor, Str
   return asPredicate(node, evaluateAmong(node, tensor), tensor, taker);
 }
 
-/// The same of what the condition was evaluated to.
+/// Converts an evaluated condition to a predicate over the tensor's axes.
 std::optional<Value> Typer::asPredicate(const Node &node, Value value, const Value &tensor, StringRef taker) {
   std::string wanted = taker.str() + " takes a condition on positions, such as j <= i";
   value = sizedBy(std::move(value), tensor.dimensions);
@@ -58,7 +58,7 @@ std::optional<Value> Typer::asPredicate(const Node &node, Value value, const Val
   return value;
 }
 
-/// The condition over the chosen names of the tensor's dimensions, as it was written.
+/// Expresses the condition, as it was written, over the chosen names of the tensor's dimensions.
 bool Typer::placed(const Node &node, const Value &predicate, const Value &tensor, const std::vector<Naming> &chosen,
                    Expr &result, StringRef taker) {
   subscript::Substitution substitution = renaming(tensor.dimensions, chosen);
@@ -87,7 +87,7 @@ bool Typer::placed(const Node &node, const Value &predicate, const Value &tensor
   return true;
 }
 
-/// What the names of dimensions, and index operands, may be.
+/// Returns the ranges of the names of dimensions and of index operands.
 subscript::Domain Typer::rangesOf(ArrayRef<Naming> names) const {
   subscript::Domain domain;
   for (const Naming &naming : names)
@@ -102,7 +102,7 @@ Expr Typer::canonical(const Expr &condition, ArrayRef<Naming> names) const {
   return simplified(condition, rangesOf(names));
 }
 
-/// The condition as text over the chosen names of the tensor's dimensions.
+/// Expresses the condition, simplified, over the chosen names of the tensor's dimensions.
 bool Typer::expressIn(const Node &node, const Value &predicate, const Value &tensor,
                       const std::vector<Naming> &chosen, Expr &result, StringRef taker) {
   if (!placed(node, predicate, tensor, chosen, result, taker))
@@ -111,8 +111,8 @@ bool Typer::expressIn(const Node &node, const Value &predicate, const Value &ten
   return true;
 }
 
-/// Whether the condition, over these names of the dimensions, is known to be 0 everywhere. False where it depends on
-/// what is known at run time only.
+/// Returns whether the condition, over these names of the dimensions, is known to be 0 everywhere. False if it depends
+/// on values known only at run time.
 bool Typer::neverHolds(const Expr &condition, ArrayRef<Naming> names) {
   subscript::Domain domain;
   for (const Naming &naming : names)
@@ -128,8 +128,8 @@ bool Typer::neverHolds(const Expr &condition, ArrayRef<Naming> names) {
   return bounds && bounds->range.low == 0 && bounds->range.high == 0;
 }
 
-/// The dimension along which the rows of a softmax run: that of the axis that is named, else the last one. Nothing after
-/// an error.
+/// Returns the dimension along which the rows of a softmax run: the dimension of the named axis, else the last one.
+/// Nothing after an error.
 std::optional<size_t> Typer::rowAxis(const Node &node, StringRef function, const Value &value) {
   std::string who = "'" + function.str() + "'";
   const Node *axis = keyword(node, "axis"), *dim = keyword(node, "dim");
@@ -173,8 +173,8 @@ std::optional<size_t> Typer::rowAxis(const Node &node, StringRef function, const
   return *place < 0 ? *place + size : *place;
 }
 
-/// The argument of a softmax or a logsumexp, with the dimension that its rows run along as the last one: names of its
-/// dimensions, and what `where` leaves of its rows. Nothing after an error.
+/// Evaluates the argument of a softmax or a logsumexp. The dimension that its rows run along becomes the last one; the
+/// mask has the conditions of `where`. Nothing after an error.
 std::optional<Typer::Rows> Typer::rowsOf(const Node &node, StringRef function) {
   std::string name = function.str();
   if (!checkArguments(node, 1, 1, {"where", "axis", "dim"}, name + "(x), " + name + "(x where j <= i), " + name +
@@ -241,7 +241,7 @@ Value Typer::typeSoftmax(const Node &node) {
   return moved(node, std::move(value), last, rows->axis);
 }
 
-/// What the softmax of the same argument divides by, as a logarithm: a tensor without the dimension of its rows.
+/// Returns the logarithm of the divisor of the same argument's softmax: a tensor without the dimension of its rows.
 Value Typer::typeLogSumExp(const Node &node) {
   auto rows = rowsOf(node, "logsumexp");
   if (!rows)

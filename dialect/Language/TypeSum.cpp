@@ -1,5 +1,5 @@
-// Sums over named axes: sum(x, axis) and mean(x, axis), the axes that an einsum is said to sum over, and those that it
-// may not be meant to.
+// Sums over named axes: sum(x, axis) and mean(x, axis), the axes that an einsum sums over on purpose, and those that it
+// may sum over by mistake.
 #include "dialect/Language/Typer.h"
 
 using namespace llvm;
@@ -9,7 +9,7 @@ using subscript::AxisSizes;
 using subscript::kRuntime;
 
 namespace {
-/// (a, b), [a, b] and a alone.
+/// Returns the items of (a, b) and [a, b]; a alone is one item.
 std::vector<const Node *> itemsOf(const Node &node) {
   std::vector<const Node *> items;
   if (node.kind != NodeKind::Tuple)
@@ -19,7 +19,7 @@ std::vector<const Node *> itemsOf(const Node &node) {
   return items;
 }
 
-/// The dimension and the naming of it that has the axis, counted from 0.
+/// Returns the dimension that has the axis, and the number of its naming, both from 0.
 std::optional<std::pair<size_t, size_t>> namingWith(const Dimensions &dimensions, StringRef axis) {
   for (size_t d = 0; d < dimensions.size(); ++d)
     for (auto [n, naming] : enumerate(dimensions[d].namings))
@@ -29,8 +29,8 @@ std::optional<std::pair<size_t, size_t>> namingWith(const Dimensions &dimensions
 }
 } // namespace
 
-/// The tensor of sum(x, j), sum(x, (h, d)), sum(x, -1) and of what else runs along axes, and these: by name, or
-/// dimensions by place. `done` is what happens to them, for messages. Nothing after an error.
+/// Returns the tensor and the axes of sum(x, j), sum(x, (h, d)), sum(x, -1) and similar functions: axes by name, or
+/// dimensions by place. `done` says what happens to the axes, for messages. Nothing after an error.
 std::optional<Typer::AlongAxes> Typer::alongAxes(const Node &node, StringRef usage, StringRef done) {
   std::string function = "'" + node.name.str() + "'";
   if (!checkArguments(node, 1, 2, {"axis", "dim"}, usage))
@@ -61,7 +61,7 @@ std::optional<Typer::AlongAxes> Typer::alongAxes(const Node &node, StringRef usa
     auto named = item->kind == NodeKind::Name ? namingWith(dimensions, item->name) : std::nullopt;
     const Value *value = item->kind == NodeKind::Name ? lookup(item->name.str()) : nullptr;
     if (const Symbol *symbol = resolver.symbolOf(*item); symbol && symbol->kind == SymbolKind::Contested)
-      return std::nullopt; // said where it was resolved
+      return std::nullopt; // the resolver has reported it
     if (named && value && isFunctionOfPositions(*value))
       return ambiguous(item->text, item->name.str(), *value), std::nullopt;
     if (named) {
@@ -102,7 +102,7 @@ std::optional<Typer::AlongAxes> Typer::alongAxes(const Node &node, StringRef usa
   return along;
 }
 
-/// An einsum's text that leaves the axes out. Axes are named as the tensor's are where that is one name for each.
+/// Returns an einsum that leaves the axes out. A dimension keeps the name of its axis if it has a single one.
 Typer::WithoutAxes Typer::withoutAxes(const AlongAxes &along) {
   const Dimensions &dimensions = along.operand.dimensions;
   std::vector<Naming> lone = loneNamings(dimensions);
@@ -143,7 +143,7 @@ Typer::WithoutAxes Typer::withoutAxes(const AlongAxes &along) {
   return left;
 }
 
-/// The sum over the axes, of the tensor or of another one of its shape.
+/// Returns the sum over the axes of the tensor, or of another tensor of the same shape.
 Value Typer::sumAlong(const Node &node, const AlongAxes &along, WithoutAxes left, const Value &tensor) {
   Value result = buildEinsum(node, left.spec, {tensor}, left.given, left.all);
   if (result.good())
@@ -157,7 +157,7 @@ Value Typer::typeSum(const Node &node) {
   return along ? sumAlong(node, *along, withoutAxes(*along), along->operand) : Value();
 }
 
-/// mean(x, j): the sum divided by how many elements there are.
+/// Returns mean(x, j): the sum divided by the number of elements.
 Value Typer::typeMean(const Node &node) {
   auto along = alongAxes(node, "mean(x, j) over an axis, mean(x, -1) over a dimension, mean(x, (h, d)) over several",
                          "averaged over");
@@ -165,7 +165,7 @@ Value Typer::typeMean(const Node &node) {
     return {};
   WithoutAxes left = withoutAxes(*along);
   Value total = sumAlong(node, *along, left, along->operand), count = Value::whole(static_cast<int64_t>(left.count));
-  if (!left.isStatic) { // counted when the kernel runs
+  if (!left.isStatic) { // the kernel counts them at run time
     Value ones = along->operand;
     ones.tensor = splat(node, 1, ones.dimensions);
     count = sumAlong(node, *along, left, ones);
@@ -181,8 +181,8 @@ static void namesIn(const Node &node, std::set<std::string> &names) {
       namesIn(*operand, names);
 }
 
-/// The axes that an einsum sums over on purpose: those of `sum = (d, e)`, and those that its condition names. Nothing
-/// after an error.
+/// Returns the axes that an einsum sums over on purpose: those of `sum = (d, e)`, and those that its condition names.
+/// Nothing after an error.
 std::optional<std::set<std::string>> Typer::meantSums(const Node &node, const subscript::Einsum &spec,
                                                       StringRef text) {
   std::set<std::string> meant;
@@ -208,8 +208,8 @@ std::optional<std::set<std::string>> Typer::meantSums(const Node &node, const su
   return meant;
 }
 
-/// An axis of one of several operands, named once in all the text, is summed over: a slip of the pen as often as not.
-/// An einsum of one operand has no other way to lose an axis.
+/// Warns about an axis that is summed over although only one of several operands has it, once: this is often a mistake.
+/// An einsum of one operand has no other way to drop an axis.
 void Typer::warnOfLoneSums(const subscript::Einsum &spec, StringRef text, const AxisSizes &sizes,
                            const std::set<std::string> &meant) {
   if (spec.operands.size() < 2)
@@ -230,7 +230,7 @@ void Typer::warnOfLoneSums(const subscript::Einsum &spec, StringRef text, const 
     StringRef place = text.slice(only->begin, only->end);
     size_t within = place.find(axis);
     if (within == StringRef::npos)
-      continue; // a number, which has no name
+      continue; // a number without a name
     place = place.substr(within, axis.size());
     if (!warnedSums.insert(place.data()).second)
       continue;

@@ -1,4 +1,5 @@
-// Elements of a tensor that are absent (`x where P`) or -inf: what carries them along, and who may come upon them.
+// Elements of a tensor that are absent (`x where P`) or -inf: how operations carry them along, and which operations may
+// read them.
 #include "dialect/Language/Typer.h"
 #include <cmath>
 
@@ -8,7 +9,7 @@ namespace skewer::language {
 using subscript::Expr;
 
 namespace {
-/// A piece of the text on one line, for a message.
+/// Returns a piece of the text on one line, for a message.
 std::string excerpt(StringRef text) {
   constexpr size_t kMaximum = 60;
   std::string result;
@@ -20,7 +21,7 @@ std::string excerpt(StringRef text) {
   return result.size() > kMaximum ? result.substr(0, kMaximum - 1) + "…" : result;
 }
 
-/// In parentheses where something may follow it that binds as strongly.
+/// Returns the text in parentheses, unless it is a name or a call.
 std::string parenthesized(StringRef text) {
   std::string one = excerpt(text);
   bool simple = all_of(text, [](char c) { return isAlnum(c) || c == '_'; });
@@ -42,7 +43,7 @@ Expr conjunction(const Conditions &conditions) {
 
 } // namespace
 
-/// x where P: the elements at which the condition does not hold are absent.
+/// Evaluates x where P: the elements at which the condition does not hold are absent.
 Value Typer::typeWhere(const Node &node) {
   Value value = evaluate(*node.operands[0]);
   value = toTensor(*node.operands[0], value);
@@ -58,7 +59,8 @@ Value Typer::typeWhere(const Node &node) {
   return value;
 }
 
-/// False, with the error said, where elements of the tensor are absent. `reader` ends with its verb: "'einsum' reads".
+/// Reports an error and returns false if elements of the tensor are absent. `reader` ends with its verb: "'einsum'
+/// reads".
 bool Typer::refuseAbsent(StringRef place, const Value &value, StringRef reader) {
   if (value.present.empty())
     return true;
@@ -71,7 +73,7 @@ bool Typer::refuseAbsent(StringRef place, const Value &value, StringRef reader) 
   return false;
 }
 
-/// Says why a tensor with absent elements and another cannot be combined. Returns false.
+/// Reports why a tensor with absent elements and another tensor cannot be combined. Returns false.
 bool Typer::refuseMixture(const Node &node, StringRef op, const Value &value) {
   const Condition &absent = value.present.front();
   std::string condition = excerpt(absent.text);
@@ -85,8 +87,8 @@ bool Typer::refuseMixture(const Node &node, StringRef op, const Value &value) {
   return false;
 }
 
-/// What an operation of two tensors of one shape makes of their conditions; both are absent at the same elements, or
-/// neither is. False after an error.
+/// Joins the conditions of two tensors of one shape in an operation. Both must be absent at the same elements, or
+/// neither. False after an error.
 bool Typer::joinConditions(const Node &node, StringRef op, Value &left, const Value &right) {
   auto simple = [&](const Conditions &conditions) {
     return canonical(conjunction(conditions), placeNamings(left.dimensions));
@@ -110,7 +112,7 @@ bool Typer::joinConditions(const Node &node, StringRef op, Value &left, const Va
          false;
 }
 
-/// The conditions of an operand, for a value whose element at d0, d1, … is the operand's at `places`.
+/// Sets the conditions of a value whose element at d0, d1, … is the operand's element at `places`.
 void Typer::moveConditions(Value &value, const Value &operand, const subscript::Substitution &places) const {
   constexpr size_t kMaximumSize = 1 << 12;
   auto moved = [&](const Conditions &conditions) {
@@ -129,7 +131,8 @@ void Typer::moveConditions(Value &value, const Value &operand, const subscript::
   value.present = std::move(present), value.finite = std::move(finite);
 }
 
-/// The result of an operation that only moves elements, with the conditions of its operand. Padding is never absent.
+/// Returns the result of an operation that only moves elements, with the conditions of its operand. Padding is never
+/// absent.
 Value Typer::carried(Value result, const Value &operand) const {
   if (operand.present.empty() && operand.finite.empty())
     return result;
@@ -148,8 +151,8 @@ Value Typer::carried(Value result, const Value &operand) const {
   return result;
 }
 
-/// The tensor where it is not -inf, and 0 elsewhere; `predicate`, where it is given, gets the condition, and `named`
-/// the tensor by the names of places, which that is about.
+/// Returns the tensor where it is not -inf, and 0 elsewhere. If given, `predicate` receives the condition, and `named`
+/// the tensor with place names, which the condition uses.
 Value Typer::shown(const Node &node, Value value, Value *predicate, Value *named) {
   std::vector<Naming> places = placeNamings(value.dimensions);
   Value condition;
@@ -166,7 +169,7 @@ Value Typer::shown(const Node &node, Value value, Value *predicate, Value *named
   return numbers.good() ? value : Value();
 }
 
-/// The tensor with -inf where it stands for that.
+/// Returns the tensor with -inf written at the elements that are -inf by its conditions.
 Value Typer::written(const Node &node, Value value) {
   if (value.finite.empty())
     return value;
@@ -179,7 +182,7 @@ Value Typer::written(const Node &node, Value value) {
   return numbers;
 }
 
-/// A condition in a function of positions as an index expression.
+/// Returns a condition in a function of positions as an index expression.
 std::optional<Expr> Typer::conditionOf(const Node &node, const RealPtr &f, const Value &value) {
   auto operand = [&](size_t k) { return conditionOf(node, f->operands[k], value); };
   switch (f->kind) {
@@ -209,7 +212,7 @@ std::optional<Expr> Typer::conditionOf(const Node &node, const RealPtr &f, const
   }
 }
 
-/// A function of positions that is -inf at some of them, as a tensor.
+/// Returns a function of positions that is -inf at some positions, as a tensor.
 Value Typer::lowestTensor(const Node &node, const Value &real, const LowestSplit &split) {
   auto condition = conditionOf(node, split.holds, real);
   if (!condition)
@@ -240,7 +243,7 @@ Value Typer::lowestTensor(const Node &node, const Value &real, const LowestSplit
   return value;
 }
 
-/// A large finite number that is added at some positions alone: what other languages hide keys by.
+/// Adds a note if a large finite number is added at some positions only: other languages hide keys like this.
 void Typer::noteFiniteMask(const Node &node, StringRef op, const Value &operand, const Node &place) {
   constexpr double kLarge = 1e4;
   double sign = op == "-" ? -1 : 1;

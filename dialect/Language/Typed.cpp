@@ -1,4 +1,4 @@
-// What a typed kernel knows of itself: what is used, what it may read, how long the axes of its einsums are.
+// Properties that a typed kernel computes about itself: unused tensors, possible reads, sizes of its einsums' axes.
 #include "dialect/Language/Typed.h"
 
 using namespace llvm;
@@ -89,7 +89,8 @@ void sayTableOutside(Diagnostics &diagnostics, const Lookups &lookups, StringRef
   else
     diagnostics.note(
         places + "; " +
-        (row.isConstant() ? "this is place " : "at " + language::describe(bad.proof.counterexample) + " it is read at ") +
+        (row.isConstant() ? "this is place "
+                          : "at " + language::describe(bad.proof.counterexample) + " it is read at ") +
         std::to_string(bad.proof.value));
 }
 

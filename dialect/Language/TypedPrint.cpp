@@ -1,4 +1,4 @@
-// The typed tensors of a kernel as text, for readers and tests: skewer … --emit=typed.
+// Prints the typed tensors of a kernel as text, for readers and tests: skewer … --emit=typed.
 #include "dialect/Language/Typed.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Format.h"
@@ -9,7 +9,7 @@ using namespace llvm;
 namespace skewer::language::typed {
 
 namespace {
-/// "12:7", "built-in rel1d.attn:3:5": where a piece of the text stands.
+/// Returns the place of a piece of the text: "12:7", "built-in rel1d.attn:3:5".
 std::string placeOf(StringRef piece, SourceMgr &sources) {
   SMLoc at = SMLoc::getFromPointer(piece.data());
   unsigned buffer = piece.data() ? sources.FindBufferContainingLoc(at) : 0;
@@ -44,7 +44,7 @@ std::string numberOf(double number) {
   return text;
 }
 
-/// What an operation does to its operands.
+/// Describes an operation and its attributes.
 struct Description {
   std::string operator()(const Argument &) { return "operand"; }
   std::string operator()(const Constant &) { return "constant"; }
@@ -91,7 +91,7 @@ std::string describe(const Dimensions &dimensions, Element element) {
 void print(const Kernel &kernel, SourceMgr &sources, raw_ostream &out) {
   out << "kernel " << kernel.name << "\n";
   for (const Operand &operand : kernel.operands)
-    if (operand.element == Element::I32) // read in texts, by its name
+    if (operand.element == Element::I32) // texts read it by its name
       out << "  " << placeOf(operand.name, sources) << " " << operand.name << ": "
           << describe(operand.dimensions, operand.element) << " operand\n";
   std::map<const Tensor *, size_t> numbers;

@@ -1,4 +1,4 @@
-// Declarations, types and statements.
+// The typer's declarations, types and statements.
 #include "dialect/Language/Typer.h"
 #include "dialect/Subscript/Arithmetic.h"
 #include "llvm/ADT/StringExtras.h"
@@ -129,7 +129,7 @@ void Typer::declare(const Program &program) {
   scope = nullptr;
 }
 
-/// A length is a number here: that which is wanted, else its bound. A param of the command line takes its place.
+/// Declares a length as a number: the wanted length, else its bound. A param of the command line overrides it.
 void Typer::declareLength(const LengthDeclaration &length) {
   constexpr int64_t kLongest = 1 << 20;
   std::string name = length.name.str();
@@ -197,7 +197,7 @@ bool Typer::shape(const TypeExpression &type, Dimensions &dimensions) {
   return true;
 }
 
-/// Whether the expression names something that the statement gives.
+/// Returns whether the expression uses a name that the statement defines.
 static bool isMadeOf(const Node &node, const Statement &statement) {
   if (node.kind == NodeKind::Name && is_contained(statement.targets, node.name))
     return true;
@@ -205,14 +205,14 @@ static bool isMadeOf(const Node &node, const Statement &statement) {
          any_of(node.keywords, [&](const Keyword &keyword) { return isMadeOf(*keyword.value, statement); });
 }
 
-/// The statements in the order in which they are typed. An axis that is a part is one in the whole body, so that parts
-/// come first, or right behind the last statement that gives a number which they are computed from.
+/// Returns the statements in the order of typing. A part of an axis applies to the whole body, so parts come first, or
+/// right after the last statement that defines a number needed for the part.
 static std::vector<const Statement *> inOrderOfTyping(const std::vector<Statement> &body) {
   std::vector<const Statement *> order;
   for (const Statement &statement : body) {
     size_t at = order.size();
     bool isMovable = statement.isPart && !statement.isBroken &&
-                     none_of(order, [](const Statement *before) { // a return: what follows is never reached
+                     none_of(order, [](const Statement *before) { // a return: the statements after it are never reached
                        return before->targets.empty() && !before->isRequirement && !before->isBroken;
                      });
     auto needs = [&](const Statement &before) {
@@ -267,7 +267,7 @@ bool Typer::typeBody(const std::vector<Statement> &statements, Value &result, St
   return false;
 }
 
-/// The numbers that a condition names, for a message: "c = 7, rows = 4".
+/// Collects the numbers that a condition names, for a message: "c = 7, rows = 4".
 static void numbersOf(const Node &node, llvm::function_ref<const Value *(const std::string &)> lookup,
                       std::map<std::string, std::string> &found) {
   if (node.kind == NodeKind::Name)
@@ -299,7 +299,7 @@ bool Typer::checkRequirement(const Statement &statement) {
   return false;
 }
 
-/// The kernel's text gives the value this name: its tensor carries it, with the elements that it is the name of.
+/// Gives the value's tensor the name that the kernel's text gives it, with its current element type.
 void Typer::nameAt(StringRef name, const Value &value) {
   if (!value.is(ValueKind::Tensor) || schemeDepth > 0)
     return;

@@ -1,4 +1,4 @@
-// Descriptions of values and the many names of their dimensions.
+// Descriptions of values for messages, and conversions between the names of their dimensions.
 #include "dialect/Language/Values.h"
 #include "llvm/ADT/StringExtras.h"
 #include <cstdio>
@@ -38,7 +38,7 @@ std::string describeAxes(const Dimensions &dimensions) {
   return text;
 }
 
-/// The fewest digits that give the number back, with what tells it from a whole one: 0.5, 3.0, 1e+30.
+/// Returns the fewest digits that give the number back, distinct from a whole number: 0.5, 3.0, 1e+30.
 static std::string shortest(double number) {
   char text[40];
   for (int digits = 1; digits <= 17; ++digits) {
