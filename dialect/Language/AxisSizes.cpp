@@ -86,7 +86,7 @@ bool Typer::relyOnSize(StringRef place, const std::string &name) {
   return true;
 }
 
-/// Does the same for the axes of a function of positions that the tensor beside it lacks.
+/// Checks the same for all axes of a function of positions that the tensor beside it lacks.
 bool Typer::relyOnSizes(StringRef place, const Value &function, const Dimensions *beside) {
   std::set<std::string> told;
   if (beside)
@@ -228,8 +228,8 @@ void Typer::learnFromOthers(const Node &node, const subscript::Einsum &spec, Arr
       rememberAxis(*axis, /*isPosition=*/false);
 }
 
-/// Gives a scheme without its own axes i and j those of its caller, with all their sizes. If the caller learns them
-/// only further down, they are looked up when the scheme needs them.
+/// Lets a scheme that has no axis `i` or `j` of its own use the axis of its caller, with all sizes that it has there.
+/// If the caller learns a size only further down, it is looked up when the scheme needs it.
 void Typer::inheritAxis(const std::string &name, Scope &own) {
   if (auto known = scope->sizes.find(name); known != scope->sizes.end())
     for (const Axis &axis : known->second)

@@ -95,8 +95,8 @@ static bool addGuard(attn::EinsumOp op, const attn::ResolvedEinsum &resolved, Ex
   return true;
 }
 
-/// Returns where the mask of their softmax does not hide weights: a predicate on their places d0, d1, …, carried
-/// through moves. Nothing if the tensor is not weights, or if no mask hides any.
+/// Returns where the softmax's mask does not hide the elements of a tensor of weights: a predicate on their places d0,
+/// d1, …, carried through moves. Nothing if the tensor is not weights, or if no mask hides any.
 static std::optional<Expr> shownWeights(mlir::Value tensor) {
   Operation *op = tensor.getDefiningOp();
   auto place = [](size_t d) { return Expr::symbol("d" + std::to_string(d)); };

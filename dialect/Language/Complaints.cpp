@@ -33,7 +33,7 @@ bool Typer::isPartOfAxis(const std::string &name) const {
   return whole && whole->runtime.empty() && StringRef("yrhutxcwv").contains(name[1]);
 }
 
-/// Adds a note on how to write such a part. Returns false if the name is not such a part.
+/// Adds a note on how to write a row or a column of an axis. Returns false if `name` is neither.
 bool Typer::noteOnAxis(const std::string &name) {
   if (!isPartOfAxis(name))
     return false;
@@ -45,7 +45,7 @@ bool Typer::noteOnAxis(const std::string &name) {
                    (known ? "W" : "that is W") + " wide its " + (isRow ? "row" : "column") + " is " + whole->name +
                    (isRow ? " // W" : " % W") + ", or the einsum names both: \"b h (" + whole->name + "y " +
                    whole->name + "x) d\"");
-  for (const Axis &other : scope->axes) // iy - jy is one mistake
+  for (const Axis &other : scope->axes) // one message for both, as in iy - jy
     scope->unknown.insert(other.name + name[1]);
   return true;
 }

@@ -15,7 +15,7 @@ struct Diagnostic {
   std::string file = {};           // empty: the message is about no file
   unsigned line = 0, column = 0;   // from 1, the column in bytes; 0: unknown, the message is about the whole file
   std::string source = {};         // the line as a terminal can show it; of a long line, the part around the place
-  unsigned before = 0, length = 0; // characters of `source` before the place, and of the place; 0: the line is unknown
+  unsigned before = 0, length = 0; // character counts of `source` before the place and in it; 0: the line is unknown
   bool isAttached = false;         // a note that belongs to the previous diagnostic
 };
 

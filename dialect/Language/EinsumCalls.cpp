@@ -197,7 +197,7 @@ std::optional<Expr> Typer::evaluateCallsIn(const Expr &e, const subscript::AxisS
   return index;
 }
 
-/// Replaces these stand-ins by the values of the calls, once the sizes are known.
+/// Replaces the reads that stand for calls by the values of the calls, once the sizes are known.
 bool Typer::evaluateCalls(subscript::Einsum &spec, const subscript::AxisSizes &all) {
   if (textCalls.empty())
     return true;

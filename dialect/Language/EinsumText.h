@@ -23,7 +23,7 @@ std::string withNumberAxes(std::string text, std::map<std::string, int64_t> &num
 const subscript::Dimension *renameNumberAxes(subscript::Einsum &, const std::map<std::string, int64_t> &numbers,
                                              subscript::AxisSizes &sizes);
 
-/// Adds the sizes that the operands give: those of lone axes, and that of the only unknown factor of a product.
+/// Adds the sizes that the operands give: the sizes of lone axes, and the size of the only unknown factor of a product.
 void learnSizes(const subscript::Einsum &, llvm::ArrayRef<std::vector<int64_t>> shapes, subscript::AxisSizes &);
 
 } // namespace skewer::language

@@ -11,7 +11,7 @@ struct FormatToken {
   size_t gap = 0;           // bytes between this token and the previous one, in the text
   bool isUnary = false;     // a sign or '!' before an operand
   bool isTight = false;     // a binary + - * / // % without spaces in the text
-  size_t column = 0;        // in Line::text
+  size_t column = 0;        // in FormatLine::text
   size_t depth = 0;         // number of open parentheses and brackets before it, since the statement began
 };
 

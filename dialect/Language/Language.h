@@ -21,8 +21,8 @@ struct Options {
   /// because they depend on a length. Both are counted together, in their order (Decision::Factor, Decision::Table).
   /// All others are constants.
   std::set<size_t> atRunTime;
-  /// Those of the above made of whole numbers that are no sums of products of distinct lengths, such as N^2: the kernel
-  /// computes these whole numbers too.
+  /// The numbers and tables, counted as in `atRunTime`, that are made of whole numbers which are no sums of products of
+  /// distinct lengths, such as N^2: the kernel computes these whole numbers too.
   std::set<size_t> spelledOut;
   /// If given, receives the decisions that the text's numbers cause.
   Decisions *decisions = nullptr;
@@ -44,7 +44,7 @@ struct Options {
 /// (dialect/Schemes) need no import.
 mlir::OwningOpRef<mlir::ModuleOp> importSource(llvm::SourceMgr &sources, const Options &, mlir::MLIRContext *,
                                                DiagnosticSink diagnostics);
-/// Does the same and prints the diagnostics to `out`.
+/// Imports the main buffer as above and prints the diagnostics to `out`.
 inline mlir::OwningOpRef<mlir::ModuleOp> importSource(llvm::SourceMgr &sources, const Options &options,
                                                       mlir::MLIRContext *context, llvm::raw_ostream &out) {
   return importSource(sources, options, context, printingTo(out));

@@ -38,7 +38,7 @@ bool isProduct(StringRef inner) {
 } // namespace
 
 std::string withNumberAxes(std::string text, std::map<std::string, int64_t> &numbers) {
-  std::map<std::string, std::string> names; // by the digits
+  std::map<std::string, std::string> names; // names by the digits that they replace
   const std::string written = text;
   auto replace = [&](size_t from, size_t to, bool one) {
     for (size_t at = from; at < to;) {

@@ -315,7 +315,7 @@ public:
     }
     if (affine->coefficients.empty())
       return Expr(affine->constant);
-    // j - i and i - j, and 2*j - 2*i, are one form. In an offset, the last name, that of the key, has a positive
+    // j - i and i - j, and 2*j - 2*i, are one form. In an offset, the last name, which is the key's, has a positive
     // coefficient.
     int64_t scale = 0;
     for (const auto &[name, coefficient] : affine->coefficients)

@@ -1,5 +1,5 @@
 // Resolution of names in expressions. A bare name that is an axis in scope and also has a value has two meanings, which
-// is an error. The few places where only one meaning is possible are those of `Place`.
+// is an error. `Place` lists the few places where only one meaning is possible.
 #include "dialect/Language/Resolver.h"
 
 using namespace llvm;

@@ -5,15 +5,15 @@
 namespace skewer::language {
 
 enum class SymbolKind {
-  Unknown,   // no value: an axis of a tensor at hand, or nothing
-  Param,     // param N = 4
-  Length,    // size N <= 4096
+  Unknown, // no value: an axis of a tensor at hand, or nothing
+  Param,   // declared by param N = 4
+  Length,  // declared by size N <= 4096
   // Declared by size batch. It is not a number: if an axis has its name, the name means the axis.
   Size,
-  Operand,   // an operand of a kernel
-  Argument,  // an argument of a scheme
-  Local,     // NAME = …
-  Axis,      // the position along an axis
+  Operand,  // an operand of a kernel
+  Argument, // an argument of a scheme
+  Local,    // declared by NAME = …
+  Axis,     // the position along an axis
   // Both an axis and a value. Where only positions are possible, a tensor does not compete with the axis, but a number
   // does.
   Either,

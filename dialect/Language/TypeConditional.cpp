@@ -131,7 +131,8 @@ Value Typer::selectPositions(const Node &node, const Value &condition, const Val
   return whereItFits(node, std::move(value));
 }
 
-/// Does the same for values that `typeReal` computed from the parts; `axes` has the axes of the whole.
+/// Returns a selection between values that `typeReal` computed from the parts of a function; `axes` has the axes of the
+/// whole function.
 Value Typer::selectTensors(const Node &node, const Expr &condition, const Value &axes, Value yes, Value no) {
   yes = toTensor(node, yes), no = toTensor(node, no);
   if (!yes.good() || !no.good())
@@ -165,7 +166,8 @@ Dimensions Typer::inOrder(std::map<std::string, Axis> axes) const {
   return dimensions;
 }
 
-/// Repeats the tensor along those of the axes that it lacks: it gets the shape of its sum with a function of them.
+/// Repeats the tensor along the given axes that it lacks. The result has the shape of the sum of the tensor and a
+/// function of the axes.
 bool Typer::extend(const Node &node, const Node &condition, Value &value, const std::map<std::string, Axis> &axes) {
   std::map<std::string, Axis> missing;
   subscript::Substitution known = renaming(value.dimensions, placeNamings(value.dimensions));

@@ -219,8 +219,8 @@ bool Typer::align(const Node &node, Value &left, Value &right) {
   return true;
 }
 
-/// Repeats dimensions of size 1 at the end of a tensor along the axes that it lacks, if there are as many of both:
-/// g[..., None] * (i - j). False after an error.
+/// Repeats dimensions of size 1 at the end of a tensor along the axes that it lacks, if there are as many dimensions as
+/// axes: g[..., None] * (i - j). False after an error.
 bool Typer::fillOnes(const Node &node, const Value &named, Value &tensor) {
   const Shape own{named.dimensions, named.order}, ones{tensor.dimensions, tensor.order};
   if (auto complaint = complaintOfOnes(own, ones)) {

@@ -8,7 +8,7 @@ namespace skewer::language {
 using subscript::AxisSizes;
 using subscript::kRuntime;
 
-constexpr int64_t kMostParts = 1024; // of a list
+constexpr int64_t kMostParts = 1024; // the largest number of items in a list
 
 /// Parses the text of a rearrangement: one list of axes and its result, with whole axes only, none twice on a side.
 std::optional<subscript::Einsum> Typer::parseRearrangement(const Node &node,

@@ -110,7 +110,7 @@ bool Typer::bindOther(SchemeCall &call, const SchemeOperand &operand, Value valu
       diagnostics.note(operand.name, "declared here");
       return false;
     }
-    std::vector<Value> parts = takenApart(place, value, count); // a tensor along its first dimension
+    std::vector<Value> parts = takenApart(place, value, count); // takes a tensor apart along its first dimension
     if (parts.empty())
       return false;
     for (size_t k = 0; k < operand.pattern.size(); ++k)

@@ -181,8 +181,8 @@ static void namesIn(const Node &node, std::set<std::string> &names) {
       namesIn(*operand, names);
 }
 
-/// Returns the axes that an einsum sums over on purpose: those of `sum = (d, e)`, and those that its condition names.
-/// Nothing after an error.
+/// Returns the axes that an einsum sums over on purpose: the axes in `sum = (d, e)`, and the axes that its condition
+/// names. Nothing after an error.
 std::optional<std::set<std::string>> Typer::meantSums(const Node &node, const subscript::Einsum &spec,
                                                       StringRef text) {
   std::set<std::string> meant;

@@ -119,7 +119,7 @@ struct Concat {
 using Operation = std::variant<Argument, Constant, Splat, Position, Einsum, Rows, Extremum, Rearrange, Elementwise,
                                Apply, Cast, Skew, Pad, Reshape, Slice, Gather, Concat>;
 
-/// A tensor of a kernel and what computes it.
+/// A tensor of a kernel and the operation that computes it.
 struct Tensor {
   Operation operation;
   std::vector<Tensor *> operands;

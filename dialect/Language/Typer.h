@@ -445,7 +445,7 @@ private:
   size_t factors = 0;          // the count of numbers that met a tensor, and of tables of numbers, so far
   bool computing = false;      // typing a table of such numbers that the kernel computes
   bool spelling = false;       // the kernel also computes the whole numbers in the current number
-  // The number of open choices between numbers of which the value at hand is not taken.
+  // The number of enclosing choices between numbers that do not take the value that is being evaluated.
   unsigned untaken = 0;
   unsigned tabulating = 0;     // open calls of tabulate, in which lists of numbers are functions
 
