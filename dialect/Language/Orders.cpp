@@ -1,4 +1,5 @@
-// What looks at the places of dimensions, and tensors whose dimensions stand in no order: their axes are told by name.
+// Operations that depend on the places of dimensions, and tensors whose dimensions have no order: such tensors are read
+// by the names of their axes.
 #include "dialect/Language/Typer.h"
 #include "dialect/Language/Joins.h"
 
@@ -6,7 +7,8 @@ using namespace llvm;
 
 namespace skewer::language {
 
-/// False, with the error said, where the dimensions stand in an order that nobody has written. `who` looks at it: "'pad'".
+/// Checks that the order of the dimensions is written; reports an error and returns false otherwise. `who` is the
+/// operation that needs it: "'pad'".
 bool Typer::requireOrder(StringRef place, const Value &value, const std::string &who) {
   auto open = value.is(ValueKind::Tensor) ? firstOpen({value.dimensions, value.order}) : std::nullopt;
   if (!open)
@@ -22,7 +24,7 @@ bool Typer::requireOrder(StringRef place, const Value &value, const std::string 
   return false;
 }
 
-/// The tensor with its dimensions in the order of these places; the order is written from here on.
+/// Returns the tensor with its dimensions in the order of these places; the order is written from then on.
 Value Typer::arranged(const Node &node, Value value, ArrayRef<size_t> places) {
   std::vector<Naming> from = loneNamings(value.dimensions), to;
   Dimensions dimensions;
@@ -41,7 +43,7 @@ Value Typer::arranged(const Node &node, Value value, ArrayRef<size_t> places) {
   return rearrange(node, std::move(value), from, to, std::move(dimensions));
 }
 
-/// The tensor with one of its dimensions at another place, in whatever order they are.
+/// Returns the tensor with one dimension moved to another place, in whatever order the dimensions are.
 Value Typer::moved(const Node &node, Value value, size_t from, size_t to) {
   if (from == to)
     return value;
@@ -56,8 +58,8 @@ Value Typer::moved(const Node &node, Value value, size_t from, size_t to) {
   return value;
 }
 
-/// An operand of an einsum's or a rearrangement's text. One in no order is read by the names of its axes, where the text
-/// has all of them and nothing else. Nothing after an error.
+/// Returns an operand in the order of an einsum's or a rearrangement's text. If its dimensions have no order, the text
+/// must name all of its axes and nothing else. Nothing after an error.
 std::optional<Value> Typer::arrangedBy(const Node &node, Value value, const subscript::Dimensions &text,
                                        const std::string &who) {
   if (!firstOpen({value.dimensions, value.order}))

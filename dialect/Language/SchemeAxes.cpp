@@ -1,5 +1,5 @@
-// The axes of a scheme and of its caller. Each has names of its own: those of arguments are renamed on the way in, and
-// back on the way out. What the scheme cannot name keeps its name, or gets one that no text has.
+// The axes of a scheme and of its caller, which have different names. The axes of arguments are renamed on the way in,
+// and back on the way out. An axis that the scheme cannot name keeps its name, or gets one that no specification has.
 #include "dialect/Language/Joins.h"
 #include "dialect/Language/SchemeCall.h"
 
@@ -17,7 +17,7 @@ static bool haveSameName(ArrayRef<Naming> some, ArrayRef<Naming> others) {
   });
 }
 
-/// `x : [b, h, n, d]`: the argument's dimensions are these axes.
+/// Binds an operand such as `x : [b, h, n, d]`: the argument's dimensions are these axes.
 bool Typer::bindAxes(SchemeCall &call, const SchemeOperand &operand, const Value &value, const Node &argument) {
   std::string axes;
   for (StringRef axis : operand.axes)
@@ -47,11 +47,11 @@ bool Typer::bindAxes(SchemeCall &call, const SchemeOperand &operand, const Value
       back = dimension.namings;
     } else if (back.empty()) {
       back = dimension.namings;
-    } else if (!dimension.namings.empty()) { // what two arguments call differently has neither name
+    } else if (!dimension.namings.empty()) { // two arguments have different names: neither counts
       erase_if(back, [&](const Naming &naming) { return !haveSameName({naming}, dimension.namings); });
       for (const Naming &naming : dimension.namings)
         if (naming.size() == 1 && !haveSameName({naming}, back))
-          call.inside[naming[0].name].insert({name, name + "'"}); // it is not this axis alone
+          call.inside[naming[0].name].insert({name, name + "'"}); // this axis is not its only meaning
     }
     for (const Naming &naming : dimension.namings)
       if (naming.size() == 1)
@@ -60,8 +60,8 @@ bool Typer::bindAxes(SchemeCall &call, const SchemeOperand &operand, const Value
   return true;
 }
 
-/// An axis of the caller's that is two of the scheme's, of the queries and of the keys for instance, comes back as
-/// neither.
+/// Drops a name of the caller that stands for two axes of the scheme, for example for queries and for keys: neither of
+/// them gets it back.
 void Typer::settleNames(SchemeCall &call) {
   for (auto &[axis, namings] : call.back)
     erase_if(namings, [&](const Naming &naming) {
@@ -69,7 +69,7 @@ void Typer::settleNames(SchemeCall &call) {
     });
 }
 
-/// The scheme's axis is this one of the caller's.
+/// Makes the scheme's axis the same as this axis of the caller.
 bool Typer::takeCallersAxis(SchemeCall &call, const std::string &axis, const Axis &callers, StringRef place) {
   const Axis *known = call.own.axis(axis);
   if (known && (known->size != callers.size || known->runtime != callers.runtime))
@@ -88,8 +88,8 @@ bool Typer::takeCallersAxis(SchemeCall &call, const std::string &axis, const Axi
   return true;
 }
 
-/// An axis of the score: given at the call, by its size or as an axis of the caller's; else an operand's; else the
-/// caller's of that name, of whatever sizes it has there.
+/// Names an axis of the score. Its source is, in this order: the call, by its size or by an axis of the caller; an
+/// operand; the caller's axis of that name, with all sizes that it has there.
 bool Typer::nameScoreAxis(SchemeCall &call, const std::string &name) {
   if (!Resolver::takesFromCaller(call.scheme, name))
     return true;
@@ -119,14 +119,16 @@ bool Typer::nameScoreAxis(SchemeCall &call, const std::string &name) {
     if (!known)
       inheritAxis(name, call.own);
   } else if (known && !callers && call.back[name].empty() && resolver.isScoreAxisAt(call.node, name)) {
-    call.back[name] = {{*known}}; // an operand's dimension without a name, and the caller's axis further down
+    // The operand's dimension has no name, and the caller names the axis further down.
+    call.back[name] = {{*known}};
   } else if (!known && !callers) {
     inheritAxis(name, call.own);
   }
   return true;
 }
 
-/// What the other arguments depend on: axes of the scheme's where they are one of them; else ones that it cannot name.
+/// Names the axes that the other arguments depend on: the axis of the scheme if it is one, otherwise a name that the
+/// scheme cannot use.
 void Typer::hideAxes(SchemeCall &call) {
   std::map<std::string, Axis> axes;
   for (size_t k = 0; k < call.arguments.size(); ++k)
@@ -149,7 +151,7 @@ void Typer::hideAxes(SchemeCall &call) {
   }
 }
 
-/// Parts are those of the caller's axes that the scheme's are, not of others that are as long.
+/// Gives the scheme the parts of those caller's axes that its own axes stand for, not of others of the same length.
 void Typer::inheritParts(SchemeCall &call) {
   auto inherit = [&](const std::string &axis, const std::string &callers) {
     const Axis *own = call.own.axis(axis);
@@ -164,8 +166,8 @@ void Typer::inheritParts(SchemeCall &call) {
     inherit(axis, callers);
 }
 
-/// The result as the signature says: `-> [b, h, i, j]` names dimensions that have no name or are products of axes, and
-/// puts those of a tensor that is joined by name in this order.
+/// Returns the result as the signature describes it: `-> [b, h, i, j]` names dimensions that have no name or are
+/// products of axes, and orders the dimensions of a tensor that is joined by name.
 Value Typer::withSignature(SchemeCall &call, Value result) {
   const Scheme &scheme = call.scheme;
   if (scheme.resultText.empty() || !result.good())
@@ -200,7 +202,8 @@ Value Typer::withSignature(SchemeCall &call, Value result) {
   return result;
 }
 
-/// The result under the caller's names. What the scheme has made anew has the names of its signature, or none.
+/// Returns the result under the caller's names. Dimensions that the scheme creates keep the names of its signature, or
+/// have none.
 Value Typer::broughtOut(SchemeCall &call, Value result) {
   if (!result.good())
     return result;
@@ -230,7 +233,7 @@ Value Typer::broughtOut(SchemeCall &call, Value result) {
                      scheme.name.str() + "(…) -> [" + *lost.begin() + ", …]");
     return {};
   }
-  // A caller's axis that would come out twice is neither of the two dimensions.
+  // If a caller's axis would name two dimensions, neither gets the name.
   std::map<std::string, size_t> count;
   for (const Dimension &dimension : result.dimensions)
     for (const Naming &naming : dimension.namings)

@@ -1,12 +1,13 @@
-// Numbers beside tensors: constants, or, where the number depends on a run-time length, arithmetic when the kernel runs.
+// Numbers beside tensors: constants, or, if the number depends on a run-time length, arithmetic that the kernel
+// computes at run time.
 #include "dialect/Language/Typer.h"
 
 using namespace llvm;
 
 namespace skewer::language {
 
-/// How a number is made of whole numbers, which lengths are. A whole number is one of those, and knows what itself is
-/// made of.
+/// Returns how a number is computed from whole numbers, since lengths are whole numbers. A whole number is a leaf, and
+/// remembers what it is computed from.
 RealPtr numberLeaf(const Value &number, const Node &node) {
   RealPtr leaf = makeReal(number.number, number.isPosition(), &node);
   if (!number.function)
@@ -19,7 +20,7 @@ static RealPtr madeOf(const Value &number, const Node &node) {
   return number.function && !number.isInteger ? number.function : numberLeaf(number, node);
 }
 
-/// How a whole number, or what is decided, is made of lengths; null where none of the operands is.
+/// Returns how a whole number, or a decision, is computed from lengths; null if no operand depends on one.
 RealPtr Typer::madeBy(const Node &node, RealKind kind, ArrayRef<Value> operands) const {
   constexpr size_t kMostDepth = 400;
   if (lengths.empty() || none_of(operands, [](const Value &operand) { return operand.function != nullptr; }))
@@ -29,10 +30,10 @@ RealPtr Typer::madeBy(const Node &node, RealKind kind, ArrayRef<Value> operands)
     functions.push_back(operand.function ? operand.function
                                          : makeReal(operand.number, operand.isPosition(), &node));
   RealPtr function = makeReal(kind, std::move(functions), &node);
-  return function->depth <= kMostDepth ? function : makeReal(NAN, false, &node); // what nobody can tell
+  return function->depth <= kMostDepth ? function : makeReal(NAN, false, &node); // unknown: the chain is too long
 }
 
-/// The number remembers what it is made of, in a text that has lengths.
+/// Makes the number remember what it is computed from, if the text has lengths.
 Value Typer::made(const Node &node, RealKind kind, ArrayRef<Value> operands, Value number) {
   if (lengths.empty() || !number.is(ValueKind::Number))
     return number;
@@ -47,8 +48,8 @@ Value Typer::made(const Node &node, RealKind kind, ArrayRef<Value> operands, Val
   return number;
 }
 
-/// A number that meets a tensor of these dimensions. Which of them depend on a length is found by who reads the text at
-/// several lengths (Decision::Factor); it is told by `Options::atRunTime`.
+/// Returns a tensor for a number that meets a tensor of these dimensions. The driver reads the text at several lengths
+/// to find the numbers that depend on a length (Decision::Factor), and lists them in `Options::atRunTime`.
 typed::Tensor *Typer::beside(const Node &node, const Value &number, const Dimensions &dimensions) {
   constexpr size_t kMostOperations = 64;
   size_t place = computing ? 0 : factors++;
@@ -58,7 +59,7 @@ typed::Tensor *Typer::beside(const Node &node, const Value &number, const Dimens
     decision.kind = Decision::Factor, decision.place = node.text, decision.values = {number.number};
     decision.made = number.function;
     collectWholes(*how, decision.wholes);
-    options.decisions->push_back(std::move(decision)); // each of them, so that they are counted alike
+    options.decisions->push_back(std::move(decision)); // every number, so that all runs count them alike
   }
   if (!(computing || options.atRunTime.count(place)) || !std::isfinite(number.number))
     return splat(node, number.number, dimensions);
@@ -76,8 +77,8 @@ typed::Tensor *Typer::beside(const Node &node, const Value &number, const Dimens
   return splat(node, number.number, dimensions);
 }
 
-/// The number as a tensor of one element: whole numbers as positions are, so that they are compared between lengths,
-/// and what is made of them by operations.
+/// Returns the number as a tensor of one element. Its whole numbers become positions, so that they are compared between
+/// lengths; operations compute the number from them.
 Value Typer::atRunTime(const Node &node, const RealFunction &f) {
   if (f.kind == RealKind::Number && f.whole && f.made && spelling && f.made->kind != RealKind::Number)
     return atRunTime(node, *f.made);
@@ -109,7 +110,7 @@ Value Typer::atRunTime(const Node &node, const RealFunction &f) {
   return {};
 }
 
-/// Whether the function is made of what tensors are computed with.
+/// Returns whether the function consists of operations that tensors have.
 static bool isOfTensors(const RealFunction &f) {
   switch (f.kind) {
   case RealKind::Double: // computed at compile time
@@ -129,8 +130,8 @@ static bool isOfTensors(const RealFunction &f) {
   }
 }
 
-/// The numbers of a function of one offset, over its range, where they depend on a length; null for others. Positions
-/// along a table are whole numbers as lengths are, which are compared.
+/// Returns the values of a function of one offset over its range, computed at run time; null for other functions.
+/// Positions along the table are whole numbers, like lengths, and are compared between lengths.
 typed::Tensor *Typer::tableAtRunTime(const Node &node, const RealForms &forms) {
   if (forms.forms.size() != 1 || !isOfTensors(*forms.function))
     return {};
