@@ -2,6 +2,6 @@
 #pragma once
 
 namespace skewer::lsp {
-/// Until the client says `exit`; the process's exit code: 0 after `shutdown`, else 1.
+/// Serves until the client sends `exit`. Returns the exit code of the process: 0 after `shutdown`, else 1.
 int serveAttn();
 } // namespace skewer::lsp

@@ -1,4 +1,4 @@
-// What every text can call: functions of the language and schemes that come with the compiler.
+// The names that every text can call: functions of the language and schemes that come with the compiler.
 #pragma once
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
@@ -8,12 +8,12 @@
 namespace skewer::lsp {
 
 struct Builtin {
-  std::string name, usage, text; // text: one line of a function, the comment and the source of a scheme
+  std::string name, usage, text; // text: one line about a function, or the comment and the source of a scheme
   bool isScheme = false;
 };
 
 llvm::ArrayRef<Builtin> builtins();
-/// Null where there is none.
+/// Returns the function or scheme; null if there is none.
 const Builtin *findBuiltin(llvm::StringRef name);
 
 } // namespace skewer::lsp

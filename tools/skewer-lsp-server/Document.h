@@ -1,4 +1,4 @@
-// One open .attn text, and what an editor asks about it.
+// One open .attn text, and the answers to an editor's requests about it.
 #pragma once
 #include "tools/skewer-lsp-server/Meanings.h"
 #include "tools/skewer-lsp-server/Symbols.h"
@@ -13,20 +13,20 @@ public:
 
   const llvm::lsp::URIForFile &uri() const { return place; }
   int64_t version() const { return number; }
-  /// The text as it is now. What names meant is kept until it compiles again.
+  /// Replaces the text. The meanings of names stay until the text compiles again.
   void change(std::string text, int64_t version);
 
   std::vector<llvm::lsp::Diagnostic> diagnostics() const;
   std::optional<llvm::lsp::Hover> hover(llvm::lsp::Position);
-  /// Where the name at a place is declared; nothing for what is built in.
+  /// Returns the declaration of the name at a position; nothing for a built-in name.
   std::vector<llvm::lsp::Location> definition(llvm::lsp::Position) const;
   llvm::lsp::CompletionList completion(llvm::lsp::Position) const;
-  /// One edit of the whole text; none where it is laid out already, or has errors.
+  /// Returns one edit of the whole text; none if it is already formatted or has errors.
   std::vector<llvm::lsp::TextEdit> format() const;
   std::vector<llvm::lsp::DocumentSymbol> outline() const;
 
 private:
-  /// The kernel around a place; empty where there is none.
+  /// Returns the name of the kernel around an offset; empty if there is none.
   std::string kernelAt(size_t offset) const;
   std::string describe(const Symbol &, size_t offset);
 

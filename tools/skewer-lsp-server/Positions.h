@@ -1,4 +1,4 @@
-// Places in a text as editors count them: lines from 0, and in a line the units of UTF-16.
+// Positions in a text as editors count them: lines from 0, and UTF-16 units within a line.
 #pragma once
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/LSP/Protocol.h"
@@ -6,11 +6,11 @@
 namespace skewer::lsp {
 
 llvm::lsp::Position positionOf(llvm::StringRef text, size_t offset);
-/// Bytes from the beginning; the end of the line, or of the text, where there is no such place.
+/// Returns the offset in bytes; the end of the line, or of the text, if the position does not exist.
 size_t offsetOf(llvm::StringRef text, llvm::lsp::Position);
-/// Of a piece of `text`.
+/// Returns the range of `piece`, a part of `text`.
 llvm::lsp::Range rangeOf(llvm::StringRef text, llvm::StringRef piece);
-/// The name at a place, or just before it; empty where there is none.
+/// Returns the name at a position, or just before it; empty if there is none.
 llvm::StringRef wordAt(llvm::StringRef text, size_t offset);
 
 } // namespace skewer::lsp

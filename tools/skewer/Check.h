@@ -1,4 +1,4 @@
-// Comparing a kernel's result with what it must be.
+// Compares the result of a kernel with the expected result.
 #pragma once
 #include "codegen/Reference/Reference.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -7,59 +7,60 @@
 
 namespace skewer::driver {
 
-/// Numbers of elements that are no finite number.
+/// Counts of the elements that are not finite numbers.
 struct NonFinite {
   int64_t nans = 0, infinities = 0;
   bool any() const { return nans || infinities; }
   void count(double value);
 };
 NonFinite countNonFinite(llvm::ArrayRef<double>);
-/// "3 NaN and 1 infinite elements".
+/// Returns a text such as "3 NaN and 1 infinite elements".
 std::string textOf(const NonFinite &);
 
-/// Says of a kernel's operands which of them are seeded, and which hold elements that are no finite numbers.
+/// Prints notes about the operands of a kernel: which are seeded, and which hold elements that are not finite numbers.
 void noteOperands(const std::string &kernel, const KernelPlan &, const Operands &, uint64_t seed);
 
 struct Comparison {
-  int64_t rows = 0, allRows = 0; // compared, of how many
+  int64_t rows = 0, allRows = 0; // number of compared rows; number of all rows
   double error = 0;              // largest difference over the largest absolute expected value
   int64_t mismatches = 0;        // elements where one side alone is NaN, or infinities differ
   NonFinite got, expected;
-  double largest = 0;   // absolute expected value
-  double tolerance = 0; // that follows from the layer; 0 where it was not asked for
-  std::string where;    // of the worst element: "[0, 3, 17, 5]: got 1.5, expected 1.25"
-  /// Says of elements that are no finite numbers on both sides how many they are.
+  double largest = 0;   // largest absolute expected value
+  double tolerance = 0; // follows from the layer; 0 if it was not asked for
+  std::string where;    // the place of the worst element: "[0, 3, 17, 5]: got 1.5, expected 1.25"
+  /// Prints a note with the number of elements that are not finite on both sides.
   void noteNonFinite(const std::string &kernel) const;
   bool within(double tolerance) const { return mismatches == 0 && error <= tolerance; }
 };
 
-/// How a result is judged where nobody says a tolerance.
+/// Says how to judge a result if the user gives no tolerance.
 struct Judgement {
   int64_t rows = 0; // to compare; 0: as many as about 10⁸ operations of the reference allow
   uint64_t seed = 1;
   double flops = 0;     // of the layer
-  bool isOnGpu = false; // f32 is multiplied as three products of tf32, and allowed more
+  bool isOnGpu = false; // a GPU multiplies f32 as three products of tf32, which gets a larger tolerance
   bool setsTolerance = true;
-  /// The evaluations that the tolerance comes from end as soon as it holds the error: the verdict is that of all of them,
-  /// the tolerance at most theirs.
+  /// Stops the evaluations that determine the tolerance as soon as the tolerance covers the error. The verdict is the
+  /// same as after all evaluations; the tolerance is at most theirs.
   bool stopsWithin = false;
 };
 
-/// A tolerance is so many times the most that roundings do to an element in one of eight evaluations
-/// (docs/accuracy.md): a kernel is one more such evaluation, whose sums have another order; lost bits are more than
-/// that.
+/// Factor from the largest change that roundings make to an element, in one of eight evaluations, to the tolerance
+/// (docs/accuracy.md). A kernel is one more such evaluation, whose sums have another order; lost bits cause a larger
+/// error.
 constexpr double kRoomOfTolerance = 4;
-/// Sums of products on tensor cores, of three products of tf32 each, lose so many times what those of f32 do.
+/// Factor by which a sum of products on tensor cores, with three products of tf32 for each, loses more than one of f32.
 constexpr double kRoundingsOfTf32 = 4;
 
-/// All rows against given values (of the same shape). `tolerance` is left 0.
+/// Compares all rows with given values of the same shape. Leaves `tolerance` at 0.
 Comparison compareWith(const Array &expected, ElementType, const void *got);
 
-/// Against the float64 reference of a result of a level 1 function, with the tolerance that follows from the layer.
-/// Errors where the reference cannot judge the function.
+/// Compares a result of a level 1 function with the float64 reference. The tolerance follows from the layer. Returns an
+/// error if the reference cannot judge the function.
 llvm::Expected<Comparison> compareWithReference(mlir::func::FuncOp, const Operands &, ElementType, const void *got,
                                                 const Judgement &, size_t result = 0);
-/// The tolerance alone, for results that are compared with something else; `largest` is their largest value.
+/// Returns the tolerance alone, for results that are compared with other values; `largest` is the largest of these
+/// results.
 llvm::Expected<double> toleranceOf(mlir::func::FuncOp, const Operands &, ElementType, const Judgement &, double largest,
                                    size_t result = 0);
 

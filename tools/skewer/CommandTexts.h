@@ -1,10 +1,10 @@
-// The help of the commands, with examples.
+// The help texts of the commands, with examples.
 #pragma once
 #include "tools/skewer/Options.h"
 
 namespace skewer::driver {
 
-/// Of the driver as a whole.
+/// Returns the help text of the driver as a whole.
 const char *overview();
 const char *overviewOf(Command);
 

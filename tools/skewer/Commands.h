@@ -1,4 +1,5 @@
-// The commands of the driver; each returns the process's exit code. They say what is wrong, and print, by Messages.h.
+// The commands of the driver. Each returns the exit code of the process. They print messages and output through
+// Messages.h.
 #pragma once
 #include "tools/skewer/Options.h"
 #include "tools/skewer/WriteFiles.h"
@@ -6,12 +7,12 @@
 namespace skewer::driver {
 
 int compile(const Options &);
-/// The same without writing anything: the files, with paths in the output folder.
+/// Compiles without writing to disk: returns the files in memory, with their paths in the output folder.
 int compileInMemory(const Options &, std::vector<OutputFile> &);
 int run(const Options &);
 int bench(const Options &);
 int explain(const Options &);
-/// Without a file for the picture it is printed.
+/// Prints the picture if the options name no file for it.
 int plot(const Options &);
 int report(const Options &);
 int schemes(const Options &);

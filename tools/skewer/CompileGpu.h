@@ -11,21 +11,21 @@
 
 namespace skewer::driver {
 
-/// Takes the GPUs ("sm_80") out of a list of targets; processors remain in `targets`, which may become empty. Nothing
-/// after a message where a GPU is not known.
+/// Removes the GPUs ("sm_80") from a list of targets and returns them. The processors remain in `targets`, which may
+/// become empty. Returns nothing after a message if a GPU is unknown.
 std::optional<std::vector<gpu::GpuTarget>> takeGpuTargets(std::string &targets);
 
-/// Writes a file of the kernel: what follows its name, and the bytes.
+/// Writes a file of the kernel: `suffix` follows the kernel's name, `bytes` is the content.
 using AddFile = std::function<void(const std::string &suffix, std::string bytes)>;
 
-/// A kernel's code for each GPU. Nothing after a message.
+/// Returns the code of a kernel for each GPU; nothing after a message.
 std::optional<std::vector<gpu::GpuCode>> compileForGpus(Compilation &, const Kernel &, mlir::ModuleOp fused,
                                                         const std::vector<gpu::GpuTarget> &, const Options &);
-/// NAME.sm_80.ptx and NAME.sm_80.cubin for each GPU, with --emit=llvm NAME.sm_80.nvvm.mlir.
+/// Adds NAME.sm_80.ptx and NAME.sm_80.cubin for each GPU; with --emit=llvm also NAME.sm_80.nvvm.mlir.
 void addGpuFiles(const std::vector<gpu::GpuCode> &, const Options &, const AddFile &);
-/// NAME.fatbin with all of it. False after a message.
+/// Adds NAME.fatbin with the code for all GPUs. Returns false after a message.
 bool addFatbin(const std::vector<gpu::GpuCode> &, const Kernel &, const Options &, const AddFile &);
-/// What the kernel's object holds of it.
+/// Returns the images of this code that the kernel's object contains.
 std::vector<CudaImage> imagesOf(const std::vector<gpu::GpuCode> &);
 
 } // namespace skewer::driver

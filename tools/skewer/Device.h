@@ -1,4 +1,4 @@
-// A GPU of this machine through CUDA's driver, which is loaded when it is asked for: memory, copies, time.
+// A GPU of this machine: memory, copies, timing. Uses CUDA's driver, which is loaded on demand.
 #pragma once
 #include "codegen/GPU/GpuTarget.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -8,22 +8,23 @@
 
 namespace skewer::driver {
 
-/// The first GPU that the driver shows (CUDA_VISIBLE_DEVICES chooses), with its primary context current in this thread.
+/// The first GPU that the driver shows (CUDA_VISIBLE_DEVICES chooses). Its primary context is current in this thread.
 class Device {
 public:
-  /// The error says why there is none: no driver, no GPU.
+  /// Opens the GPU. The error says why there is none: no driver, no GPU.
   static llvm::Expected<std::unique_ptr<Device>> open();
   ~Device();
 
   const std::string &name() const { return deviceName; }
-  /// 90 for compute capability 9.0.
+  /// Returns the compute capability: 90 for 9.0.
   int capability() const { return deviceCapability; }
-  /// The known target that fits best: one for exactly this GPU, else the newest that is older. An error where none is.
+  /// Returns the known target that fits best: the one for exactly this GPU, else the newest older one. An error if
+  /// there is none.
   llvm::Expected<gpu::GpuTarget> target() const;
-  /// The stream that everything runs on.
+  /// The stream that all work runs on.
   void *stream() const { return queue; }
 
-  /// Memory of the GPU, at a multiple of 256.
+  /// Memory of the GPU, aligned to 256 bytes.
   class Memory {
   public:
     Memory() = default;
@@ -44,11 +45,12 @@ public:
   llvm::Expected<Memory> allocate(size_t bytes);
   llvm::Error copyTo(const Memory &, const void *from, size_t bytes);
   llvm::Error copyFrom(const Memory &, void *to, size_t bytes);
-  /// Waits until all that was queued has run; errors of kernels come to light here.
+  /// Waits until all queued work has run; errors of kernels are reported here.
   llvm::Error wait();
-  /// Seconds between the beginning and the end of what `work` queues on the stream, by the GPU's own clock.
+  /// Returns the seconds between the beginning and the end of the work that `work` queues on the stream, by the GPU's
+  /// own clock.
   llvm::Expected<double> time(llvm::function_ref<llvm::Error()> work);
-  /// The clock of the multiprocessors right now, by NVML; without NVML the highest one; in MHz, 0 if unknown.
+  /// Returns the current clock of the multiprocessors in MHz, by NVML; without NVML the highest clock; 0 if unknown.
   double clock() const;
 
 private:

@@ -1,4 +1,4 @@
-// A kernel with its operands, in this process or on this machine's GPU: what `run` and `bench` call.
+// A kernel with its operands, compiled for this process or for this machine's GPU. `run` and `bench` call it.
 #pragma once
 #include "codegen/ABI/Emit.h"
 #include "tools/skewer/Device.h"
@@ -11,43 +11,44 @@ namespace skewer::driver {
 
 class Execution {
 public:
-  /// What is compiled: the layer fused and scheduled, the layer by the generic path, or attention of its sizes without
-  /// positions.
+  /// Selects what is compiled: the layer fused and scheduled, the layer by the generic path, or attention of the same
+  /// sizes without positions.
   enum class Form { Fused, Unfused, Plain };
-  /// Compiles for the host. Null after a diagnostic; for Plain also, without one, where the layer does not fuse.
+  /// Compiles for the host. Returns null after a diagnostic; for Plain also, without a diagnostic, if the layer does
+  /// not fuse.
   static std::unique_ptr<Execution> create(Compilation &, const Kernel &, Form);
 
-  /// Compiles for a GPU of this machine: `target`, or "gpu" for whatever it is. Null after a diagnostic. Without ptxas
-  /// the GPU's driver compiles the PTX.
+  /// Compiles for a GPU of this machine: `target` names it, or is "gpu" for any. Returns null after a diagnostic.
+  /// Without ptxas the GPU's driver compiles the PTX.
   static std::unique_ptr<Execution> createForGpu(Compilation &, const Kernel &, Device &, const Options &);
 
   const KernelPlan &plan() const { return kernelPlan; }
-  /// Level 3 of what is compiled, except for a GPU; of the unfused form that of the fused one.
+  /// Level 3 of the compiled module, except for a GPU; for the unfused form, level 3 of the fused one.
   mlir::ModuleOp scheduled() const { return *counted; }
   bool isOnGpu() const { return device != nullptr; }
-  /// Counts FLOPs in the layer of the lengths that are run: nothing to do where there are none. False after a
-  /// diagnostic.
-  bool countAsIn(Compilation &, const Kernel &);
-  /// Packs the operands and plans memory for them. False after a diagnostic.
-  bool bind(const Operands &, ThreadPool &);
-  /// Makes what `const` operands alone determine, now; calls find it made. Only after `bind`, on the processor; false
+  /// Counts FLOPs in the layer at the lengths that are run. Does nothing if the layer has no lengths. Returns false
   /// after a diagnostic.
+  bool countAsIn(Compilation &, const Kernel &);
+  /// Packs the operands and plans memory for them. Returns false after a diagnostic.
+  bool bind(const Operands &, ThreadPool &);
+  /// Computes now what depends on `const` operands only, so that calls do not compute it. Valid only after `bind`, on
+  /// the processor. Returns false after a diagnostic.
   bool prepare();
-  /// Binds the operands and calls the kernel once; with `isPrepared` after `prepare`, or after a note where there is
-  /// nothing to prepare.
+  /// Binds the operands and calls the kernel once. With `isPrepared`, calls `prepare` first, or prints a note if there
+  /// is nothing to prepare.
   bool start(const Operands &, ThreadPool &, bool isPrepared);
-  /// Calls the kernel once; false after a diagnostic. From a GPU the results are copied back.
+  /// Calls the kernel once and, on a GPU, copies the results back. Returns false after a diagnostic.
   bool run();
-  /// On a GPU: queues `calls` runs, and says how many seconds one took. Nothing after a diagnostic.
+  /// On a GPU: queues `calls` runs and returns the seconds of one run. Nothing after a diagnostic.
   std::optional<double> time(int64_t calls);
-  /// A result's elements; all NaN before the first run.
+  /// The elements of a result; all NaN before the first run.
   const void *result(size_t number = 0) const { return outputs[number].data(); }
-  /// Its values in float64.
+  /// Returns the values of the result in float64.
   Array resultArray(size_t number = 0) const;
-  /// What the kernel reads, operand by operand, in the plan's order; empty before `bind`.
+  /// The operands that the kernel reads, in the plan's order; empty before `bind`.
   llvm::ArrayRef<Buffer> operands() const { return inputs; }
   uint64_t workspaceBytes() const { return device ? cudaExec.workspace_bytes : exec.workspaceBytes; }
-  /// Useful FLOPs of one call with these sizes.
+  /// Useful FLOPs of one call with the bound sizes.
   double flops() const { return usefulWork; }
 
 private:
@@ -55,13 +56,13 @@ private:
   bool bindToDevice();
   bool launch();
   bool runOnDevice();
-  /// True where there is no error; else says it.
+  /// Returns true if there is no error; otherwise prints it.
   bool isGood(llvm::Error) const;
 
   std::string name;
   KernelPlan kernelPlan;
   std::unique_ptr<JitKernel> kernel;
-  mlir::OwningOpRef<mlir::ModuleOp> counted; // level 3, for counting FLOPs
+  mlir::OwningOpRef<mlir::ModuleOp> counted; // level 3, used to count FLOPs
   std::vector<Buffer> inputs, outputs;
   Buffer workspace, prepared; // prepared: empty unless `prepare` was called
   std::vector<const void *> pointers;
@@ -73,18 +74,19 @@ private:
 
   Device *device = nullptr; // null: the processor
   std::vector<Device::Memory> deviceMemory;
-  std::vector<size_t> deviceOutputs; // where the outputs are in it
+  std::vector<size_t> deviceOutputs; // positions of the outputs in deviceMemory
   skewer_cuda_exec cudaExec = {};
 };
 
-/// This machine's GPU; null after a message that says why there is none.
+/// Opens this machine's GPU; null after a message that says why there is none.
 std::unique_ptr<Device> openDevice();
 
-/// The kernels that --kernel leaves; for `one`, an error if that is not one. Empty after a diagnostic.
+/// Returns the kernels that --kernel selects. With `one`, any number other than one is an error. Empty after a
+/// diagnostic.
 std::vector<const Kernel *> chooseKernels(const Compilation &, const std::string &name, bool one);
 
-/// What one of several kernels is told: the files, sizes and origins that it has. Those that none of them has stay, for
-/// the error that says so.
+/// Returns the options for one of several kernels: only the files, sizes and origins that the kernel has. Entries that
+/// none of the chosen kernels has stay, so that a later error reports them.
 Options optionsOf(const Kernel &, llvm::ArrayRef<const Kernel *> chosen, const Options &);
 
 } // namespace skewer::driver

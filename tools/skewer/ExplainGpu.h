@@ -1,5 +1,5 @@
-// What `explain` says of a kernel on a GPU: what it takes, how many blocks a multiprocessor holds, the model's time on
-// devices, and the instructions of its main loop.
+// The part of `explain` about a kernel on a GPU: its resources, the number of blocks on a multiprocessor, the predicted
+// time on devices, and the instructions of its main loop.
 #pragma once
 #include "codegen/GPU/Build.h"
 #include "codegen/GPU/Sass.h"
@@ -11,7 +11,7 @@
 
 namespace skewer::driver {
 
-/// A call on a device with every run-time size 1.
+/// Predictions for one call on a device, with every run-time size 1.
 struct DeviceFacts {
   gpu::GpuDevice device;
   double predictedSeconds = 0;
@@ -22,15 +22,15 @@ struct DeviceFacts {
 
 /// One launched kernel.
 struct GpuKernelFacts {
-  std::string name, title, note; // note: why an attention goes by rows
-  bool prepares = false;         // what it makes may be made once
+  std::string name, title, note; // note: why an attention is computed by rows
+  bool prepares = false;         // its results may be made once
   int64_t threads = 0, sharedBytes = 0;
   std::optional<int64_t> registers;             // by ptxas
-  gpu::Occupancy occupancy;                     // without ptxas by the model's guess of registers
+  gpu::Occupancy occupancy;                     // without ptxas, uses the model's guess of registers
   std::optional<gpu::GpuPrediction> prediction; // of an attention
-  std::vector<gpu::GpuPrediction> byWarpRows;   // the best that the model knows for each number of queries a warp
+  std::vector<gpu::GpuPrediction> byWarpRows;   // the best schedule of the model for each number of queries in a warp
   std::optional<gpu::MainLoop> loop;            // of an attention
-  /// Scores that a thread computes in an iteration of the loop.
+  /// Number of scores that a thread computes in an iteration of the loop.
   double scoresOfThread = 0;
 };
 
@@ -39,16 +39,16 @@ struct GpuFacts {
   std::string assembler;               // version of ptxas; empty without one
   std::string engine;                  // of the attentions; empty without one
   std::vector<GpuKernelFacts> kernels; // in the order in which they run
-  std::vector<DeviceFacts> devices;    // only where the kernel is its attentions and nothing beside them
+  std::vector<DeviceFacts> devices;    // empty if the kernel does work outside its attentions
   std::vector<std::string> missing;    // tools, and what to install
 };
 
-/// Compiles for the target; nothing after a message. `scheduled` receives the module with the schedule that was taken.
+/// Compiles for the target; returns nothing after a message. `scheduled` receives the module with the chosen schedule.
 std::optional<GpuFacts> gpuFactsOf(Compilation &, const Kernel &, mlir::ModuleOp fused, const gpu::GpuTarget &,
                                    const Options &, double usefulFlops, double bytesMoved,
                                    mlir::OwningOpRef<mlir::ModuleOp> &scheduled);
 
-/// `sizes`: with which run-time sizes, " with batch = 4".
+/// Prints the facts. `sizes` names the run-time sizes: " with batch = 4".
 void printGpu(const GpuFacts &, double usefulFlops, double bytesMoved, const std::string &sizes, Page &);
 llvm::json::Object toJson(const GpuFacts &);
 

@@ -1,4 +1,5 @@
-// What `explain` says of a fused attention beyond its terms: what was composed, tiles, rows never read, predicted work.
+// The part of `explain` about a fused attention beyond its terms: composed operations, tiles, rows never read,
+// predicted work.
 #pragma once
 #include "dialect/IR/Attn.h"
 #include "passes/Fusion/Provenance.h"
@@ -9,10 +10,10 @@
 
 namespace skewer::driver {
 
-/// Rows of a table that no query and key read, as inclusive runs.
+/// Rows of a table that no pair of query and key reads, as inclusive runs.
 struct UnreadRows {
   std::string operand;
-  int64_t rows = 0; // that it has
+  int64_t rows = 0; // number of rows of the table
   std::vector<subscript::Range> runs;
 };
 
@@ -20,24 +21,25 @@ struct LayerFacts {
   std::string formula; // "softmax over j of 0.125 (q·k + q·table[j - i + 13]), times v"
   std::vector<std::vector<ComposedOperation>> composed; // of each term
   int64_t tileRows = 0, tileKeys = 0;                   // of the schedule; 0 without one
-  std::optional<TileCounts> tiles;                      // only where there is a mask and a schedule
+  std::optional<TileCounts> tiles;                      // only if there is a mask and a schedule
   std::vector<UnreadRows> unread;
   double leading = 1;                    // leading indices of one call with every run-time size 1
   PredictedWork work;                    // of one leading index
-  std::vector<Alternative> alternatives; // by the numbers of facts.terms
+  std::vector<Alternative> alternatives; // their terms are numbers in facts.terms
   bool isPredicted = false;
-  std::string whyNotPredicted; // where there is a schedule and no prediction
+  std::string whyNotPredicted; // if there is a schedule but no prediction
 };
 
-/// `facts` are those of the same attention.
+/// Returns the facts about an attention; `facts` belong to the same attention.
 LayerFacts layerFactsOf(attn::AttentionOp, const AttentionFacts &facts, const Target &);
 
-/// Tables of an attention with rows that no pair of positions reads.
+/// Returns the tables of an attention that have rows which no pair of positions reads.
 std::vector<UnreadRows> unreadRowsOf(attn::AttentionOp);
 
-/// Bytes of a tensor with every run-time size 1.
+/// Returns the bytes of a tensor with every run-time size 1.
 double bytesOf(const ComposedOperation &);
-/// Whether it moves elements; else it scales them, or is the contraction whose result was moved.
+/// Returns whether the operation moves elements. Otherwise it scales them, or is the contraction whose result was
+/// moved.
 bool isIndexMap(const ComposedOperation &);
 
 } // namespace skewer::driver

@@ -1,4 +1,4 @@
-// Text of an explanation: numbers with their units, and lines that wrap.
+// Formats the text of an explanation: numbers with their units, and wrapped lines.
 #pragma once
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/raw_ostream.h"
@@ -7,7 +7,7 @@
 namespace skewer::driver {
 
 std::string bytesText(double bytes);  // "1.8 MB"
-std::string flopsText(double flops);  // "1.23 GFLOP"; "not counted" of 0
+std::string flopsText(double flops);  // "1.23 GFLOP"; "not counted" for 0
 std::string timeText(double seconds); // "12.3 us"
 /// "1 query", "2 queries".
 std::string counted(int64_t number, const char *one, const char *many);
@@ -19,7 +19,7 @@ class Page {
 public:
   explicit Page(llvm::raw_ostream &out) : out(out) {}
 
-  /// One paragraph; lines after the first are indented by four more.
+  /// Prints one paragraph; lines after the first are indented by four more columns.
   void line(size_t indent, llvm::StringRef text);
 
 private:

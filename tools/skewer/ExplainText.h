@@ -9,7 +9,7 @@
 
 namespace skewer::driver {
 
-/// A layer with lengths, compiled for some of them alone.
+/// Prediction for a layer with lengths that is compiled for one choice of lengths only.
 struct CompiledAlone {
   Lengths lengths;
   double predictedSeconds = 0; // 0 where nothing is predicted
@@ -21,32 +21,32 @@ struct Explanation {
   std::vector<LayerFacts> layers; // one for each of facts.attentions
   WorkFacts work;
   std::vector<Remark> remarks;
-  KernelPlan plan;                      // of the lowered kernel: its workspace
+  KernelPlan plan;                      // of the lowered kernel, for its workspace
   std::string spec, target;             // the spec's path; the description's name
-  std::map<std::string, int64_t> sizes; // run-time sizes that were given; the others count as 1
-  std::optional<CompiledAlone> alone;   // where the kernel has lengths: for those that were given, else the bounds
-  std::optional<GpuFacts> gpu;          // then there is no plan, and of the work only FLOPs and bytes are known
+  std::map<std::string, int64_t> sizes; // given run-time sizes; the others count as 1
+  std::optional<CompiledAlone> alone;   // if the kernel has lengths: for the given ones, else the bounds
+  std::optional<GpuFacts> gpu;          // if set, there is no plan, and `work` holds only FLOPs and bytes
 };
 
-/// "fused", "partly fused" or "not fused", and why it is not all.
+/// "fused", "partly fused" or "not fused", and the reasons why a part is not fused.
 struct Verdict {
   std::string word;
   std::vector<std::string> reasons;
 };
 Verdict verdictOf(const Explanation &);
 std::string textOf(const Verdict &);
-/// "botnet.attn:8", of a built-in scheme "built-in rel2d.attn:5 from botnet.attn:8".
+/// Returns a place such as "botnet.attn:8"; for a built-in scheme "built-in rel2d.attn:5 from botnet.attn:8".
 std::string placeText(const attn::TextPlace &);
-/// "[batch,4,196,196]"; a run-time size among several is "?".
+/// Returns a shape such as "[batch,4,196,196]"; a run-time size is "?" if there are several.
 std::string shapeText(const std::vector<int64_t> &shape, const std::vector<std::string> &runTimeSizes);
 
-/// What `explain` says of a kernel on a processor; nothing after a message. `kept`, if given, becomes its level 3.
+/// Explains a kernel on a processor; nothing after a message. `kept`, if given, receives its level 3.
 std::optional<Explanation> explainKernel(Compilation &, const Kernel &, const Options &,
                                          mlir::OwningOpRef<mlir::ModuleOp> *kept);
 
-/// At most 120 columns wide, unless a word is longer.
+/// Prints at most 120 columns, unless a word is longer.
 void printText(const Explanation &, llvm::raw_ostream &);
-/// The keys of docs/explain.md.
+/// Returns the object with the keys of docs/explain.md.
 llvm::json::Object toJson(const Explanation &);
 
 } // namespace skewer::driver

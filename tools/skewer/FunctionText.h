@@ -1,4 +1,4 @@
-// The function that scores go through, as one would write it.
+// Prints the function that is applied to the scores, in the usual notation.
 #pragma once
 #include "mlir/IR/Region.h"
 #include <functional>
@@ -7,11 +7,12 @@
 
 namespace skewer::driver {
 
-/// "50 * tanh(s)" of an attention's `through`, for these names of its sums.
+/// Returns a text such as "50 * tanh(s)" for the `through` region of an attention; `sums` are the names of its sums.
 std::string textOfFunction(mlir::Region &through, const std::vector<std::string> &sums);
 
-/// "o * gate + x" of a tensor that arithmetic makes of others, each as `nameOf` calls it; those of which it says
-/// nothing are followed to what makes them. Conversions between numbers of 32 and fewer bits are not named.
+/// Returns a text such as "o * gate + x" for a tensor that arithmetic makes from others. `nameOf` gives their names. A
+/// tensor for which `nameOf` returns nothing is replaced by its own operands. Conversions between numbers of 32 or
+/// fewer bits are not shown.
 std::string textOfTensor(mlir::Value, const std::function<std::string(mlir::Value)> &nameOf);
 
 } // namespace skewer::driver

@@ -1,4 +1,4 @@
-// What the compiler has to say, as diagnostics, and what it prints: to the process's streams, or into memory.
+// Diagnostics and printed output of the compiler: both go to the process's streams, or into memory.
 #pragma once
 #include "dialect/Language/Diagnostic.h"
 #include "llvm/ADT/Twine.h"
@@ -7,25 +7,25 @@
 
 namespace skewer::driver {
 
-/// Says it: printed to standard error, unless this thread has said otherwise.
+/// Reports a diagnostic: prints it to standard error, unless this thread has a StreamsTo.
 void say(language::Diagnostic);
-/// About what was asked for, and about no file.
+/// Reports a message about the request, without a file.
 void sayError(const llvm::Twine &);
 void sayWarning(const llvm::Twine &);
 void sayNote(const llvm::Twine &);
-/// About a file as a whole.
+/// Reports an error about a file as a whole.
 void sayErrorOf(llvm::StringRef file, const llvm::Twine &);
-/// At its place in a machine file, where it is an error of one; else as `sayError`.
+/// Reports the error at its place in a machine file if it is an error of one; otherwise like the other `sayError`.
 void sayError(llvm::Error);
 
-/// As standard error shows it.
+/// Prints a diagnostic in the form that standard error shows.
 void printMessage(llvm::raw_ostream &, const language::Diagnostic &);
 
-/// What a command prints: standard output, unless this thread has said otherwise.
+/// Returns the stream for a command's output: standard output, unless this thread has a StreamsTo.
 llvm::raw_ostream &printed();
 
-/// Takes this thread's diagnostics and prints while it lives. A library must not write to its user's streams, and its
-/// threads must not read each other's messages.
+/// Redirects the diagnostics and the output of this thread during its lifetime. A library must not write to its user's
+/// streams, and its threads must not read each other's messages.
 class StreamsTo {
 public:
   StreamsTo(language::DiagnosticSink said, llvm::raw_ostream &printed);

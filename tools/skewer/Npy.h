@@ -7,17 +7,17 @@
 namespace skewer::driver {
 
 struct NpyFile {
-  std::string type; // "<f4", "<f8", "<f2", "<i4" or "<i8", as the file says it
+  std::string type; // as in the file: "<f4", "<f8", "<f2", "<i4" or "<i8"
   Array array;
 };
 
-/// Reads a file. Errors say what was expected and what was found: a file that is cut short, has bytes left over, holds
-/// another type or Fortran order, or has no .npy header.
+/// Reads a file. Errors give the expected and the found value: the file is cut short, has extra bytes, holds another
+/// type or Fortran order, or has no .npy header.
 llvm::Expected<NpyFile> readNpy(llvm::StringRef path);
-/// The same from the file's bytes.
+/// Does the same for the bytes of a file.
 llvm::Expected<NpyFile> parseNpy(llvm::StringRef bytes);
 
-/// A version 1.0 file's bytes: `type` is one of those that are read.
+/// Returns the bytes of a version 1.0 file; `type` is one of the types in NpyFile.
 std::string npyBytes(const Array &, llvm::StringRef type);
 
 } // namespace skewer::driver

@@ -1,5 +1,5 @@
-// What stands in options as text: NAME=VALUE, whole numbers, targets, kinds of files. Shared by the command line and by
-// the library, which has no command line.
+// Parses the texts in options: NAME=VALUE, whole numbers, targets, kinds of files. The command line and the library,
+// which has no command line, share them.
 #pragma once
 #include "dialect/Language/Parameter.h"
 #include "llvm/ADT/ArrayRef.h"
@@ -10,20 +10,20 @@
 
 namespace skewer::driver {
 
-/// Prints a usage error; false, for who returns it.
+/// Prints a usage error and returns false, so that callers can return the result.
 bool usage(const std::string &text);
-/// NAME=VALUE; false after an error that names the option.
+/// Splits NAME=VALUE; returns false after an error that names the option.
 bool split(const char *option, llvm::StringRef text, std::string &name, llvm::StringRef &value);
-/// NAME=NUMBER of each text, none of them twice. False after an error; `exitCode` is 1 where a number has the right
-/// form and does not fit 64 bits.
+/// Reads NAME=NUMBER from each text; no name may occur twice. Returns false after an error. `exitCode` is 1 if a number
+/// has the right form but does not fit 64 bits.
 bool readNumbers(const char *option, llvm::ArrayRef<std::string> list, std::map<std::string, int64_t> &to,
                  int &exitCode);
-/// Machine files among the targets: what is wrong with one is said before anything else is done.
+/// Reads the machine files among the targets, so that their errors are reported before any other work.
 bool readMachineFiles(const std::string &targets, int &exitCode);
-/// The files that --emit names, each once.
+/// Reads the kinds of files in --emit, each once.
 bool readKinds(llvm::ArrayRef<std::string> kinds, std::vector<std::string> &emit);
 
-/// The same as readNumbers of -D, where a number may be a real one.
+/// Does the same as readNumbers for -D, where a number may also be a real one.
 bool readParameters(llvm::ArrayRef<std::string> list, language::Parameters &to, int &exitCode);
 
 } // namespace skewer::driver

@@ -1,4 +1,4 @@
-// What `skewer plot` draws, as numbers: rows that each pair of positions reads, scores, biases, similarities.
+// The data that `skewer plot` draws: the rows that each pair of positions reads, scores, biases, similarities.
 #pragma once
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "tools/skewer/Inputs.h"
@@ -11,35 +11,36 @@
 
 namespace skewer::driver {
 
-/// At most this many cells along a side; beyond it, positions are drawn at even distances.
+/// Largest number of cells along a side; of more positions, evenly spaced ones are drawn.
 constexpr int64_t kMostCells = 64;
 
-/// Positions that are drawn, of `all`.
+/// The drawn positions, out of `all`.
 struct PlotAxis {
   std::vector<int64_t> positions;
   int64_t all = 0;
   std::string name; // "key j", "query i = (iy 14, ix 14)", "row"
   bool isSampled() const { return static_cast<int64_t>(positions.size()) < all; }
 };
-/// All positions, or kMostCells of them: the first, and then floor(k·all / kMostCells).
+/// Returns all positions, or kMostCells of them: the first, then floor(k·all / kMostCells).
 PlotAxis axisOf(int64_t all, std::string name);
 
-/// The row of a table (or the value of a function of positions) by query and key. Nothing: masked, or guarded away.
+/// The row of a table (or the value of a function of positions) for each query and key. Nothing: masked, or the guard
+/// is false.
 struct SkewDiagram {
   std::string title; // "q·rel_h[jy - iy + 13]"
   std::string what;  // "row of rel_h, of 27"
   PlotAxis queries, keys;
   std::vector<std::vector<std::optional<int64_t>>> rows;
 };
-/// What is drawn by the logarithm reaches from the largest value to this share of it.
+/// Smallest drawn value of a logarithmic map, as a share of the largest value.
 constexpr double kLogarithmicRange = 1e-4;
 
-/// Numbers by two axes; nothing: masked.
+/// Numbers over two axes; nothing: masked.
 struct HeatMap {
   std::string title, caption;
   PlotAxis vertical, horizontal;
   std::vector<std::vector<std::optional<double>>> values;
-  bool isLogarithmic = false; // drawn by the logarithm: weights, of which one row has one and another thousands
+  bool isLogarithmic = false; // logarithmic shades; for weights: one row may have one weight, another thousands
 };
 
 struct PlotData {
@@ -48,17 +49,18 @@ struct PlotData {
   std::vector<HeatMap> maps; // scores, biases, similarities, weights, in this order
 };
 
-/// What is drawn of all that there is.
+/// Selects the part that is drawn.
 struct PlotChoice {
-  mlir::func::FuncOp einsum = {}; // the kernel's level 1, for weights and for layers that did not fuse
-  int64_t head = 0;               // of the last leading axis; the others are at 0
+  mlir::func::FuncOp einsum = {}; // level 1 of the kernel, for weights and for layers that did not fuse
+  int64_t head = 0;               // index of the last leading axis; the others are at 0
 };
 
-/// Of the first attention of a kernel's level 3 module, at one leading index. Values are the float64 reference's. An
-/// error where there is nothing to draw, the head is not there or the reference cannot judge it.
+/// Returns the data of the first attention in the level 3 module of a kernel, at one leading index. The float64
+/// reference computes the values. An error if there is nothing to draw, the head does not exist or the reference cannot
+/// judge the kernel.
 llvm::Expected<PlotData> plotDataOf(mlir::ModuleOp scheduled, const std::string &kernel, const KernelPlan &signature,
                                     const Operands &, const PlotChoice & = {});
-/// The same of a kernel that is compiled for this, at the lengths that the operands have.
+/// Compiles a kernel for the lengths of the operands and returns its data.
 llvm::Expected<PlotData> plotKernel(Compilation &, const Kernel &, Operands, int64_t head);
 llvm::json::Object toJson(const PlotData &);
 

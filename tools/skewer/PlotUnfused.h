@@ -1,9 +1,9 @@
-// What `skewer plot` draws of a layer without a fused attention.
+// The data that `skewer plot` draws for a layer without a fused attention.
 #pragma once
 #include "tools/skewer/PlotData.h"
 
 namespace skewer::driver {
-/// `function` is the kernel's level 1. An error where there is nothing to draw.
+/// `function` is level 1 of the kernel. Returns an error if there is nothing to draw.
 llvm::Error plotUnfused(mlir::func::FuncOp function, const KernelPlan &signature, const Operands &, int64_t head,
                         PlotData &);
 } // namespace skewer::driver

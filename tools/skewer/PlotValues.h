@@ -1,4 +1,4 @@
-// Single values inside a kernel, by the float64 reference.
+// Computes single values inside a kernel with the float64 reference.
 #pragma once
 #include "codegen/Reference/Reference.h"
 #include "dialect/IR/Attn.h"
@@ -9,19 +9,19 @@
 
 namespace skewer::driver {
 
-/// Rows of one tensor of a function, computed when asked for.
+/// Rows of one tensor of a function, computed on demand.
 class TensorValues {
 public:
-  /// `tensor` is defined in `function`, before or without any attention.
+  /// Reads `tensor`, which `function` computes before or without any attention.
   TensorValues(mlir::func::FuncOp function, mlir::Value tensor, const Operands &);
-  /// The contraction of a term (its scale, factor and guard left out), subscripted by the leading axes that its
-  /// operands have, then the query and the key dimension.
+  /// Reads the contraction of a term, without its scale, factor and guard. Its subscripts are the leading axes of its
+  /// operands, then the query and the key dimension.
   TensorValues(mlir::func::FuncOp function, attn::TermOp term, const Operands &);
 
   const std::vector<int64_t> &shape() const { return resultShape; }
-  /// Of a term: the axes in front of the query and the key dimension.
+  /// For a term: the axes before the query and the key dimension.
   const std::vector<std::string> &leadingAxes() const { return leading; }
-  /// The elements along the last dimension.
+  /// Returns the elements along the last dimension.
   llvm::Expected<std::vector<double>> row(const std::vector<int64_t> &leading);
 
 private:

@@ -1,11 +1,11 @@
-// What a person at a terminal sees while something takes long: what is being done, and for how long already.
+// Shows a person at a terminal what a long command is doing, and for how long.
 #pragma once
 #include "llvm/ADT/Twine.h"
 
 namespace skewer::driver {
 
-/// Shows on standard error what the process does, from two seconds on and once a second, as long as the object lives; where
-/// standard error is a terminal, and not at all elsewhere: logs and pipes hold what they held. One at a time.
+/// Shows the current activity on standard error while the object lives: from two seconds on, once a second. Shows
+/// nothing if standard error is not a terminal, so that logs and pipes stay unchanged. Only one at a time.
 class ProgressLine {
 public:
   ProgressLine();
@@ -14,11 +14,11 @@ public:
   ProgressLine &operator=(const ProgressLine &) = delete;
 };
 
-/// Says what is done from now on: "compiling kernel 'layer' for zen4". The line shows it with the seconds since the
-/// command began. Costs nothing where no line is shown.
+/// Sets the activity from now on: "compiling kernel 'layer' for zen4". The line shows it with the seconds since the
+/// command began. Costs nothing if no line is shown.
 void nowDoing(const llvm::Twine &what);
 
-/// Takes the line off the terminal: before something else is written there.
+/// Removes the line from the terminal before other text is written there.
 void clearProgress();
 
 } // namespace skewer::driver

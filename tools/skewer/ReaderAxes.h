@@ -1,12 +1,12 @@
-// Fused layers with the axes' names that the text gives them: below the language axes are called by their place, which
-// helps no reader.
+// Gives the axes of fused layers the names of the text. Below the language, axes are named by their position, which
+// does not help a reader.
 #pragma once
 #include "tools/skewer/Session/Compilation.h"
 
 namespace skewer::driver {
 
-/// A copy of the scheduled module in which each attention's axes are called as the kernel's text calls them, where that is
-/// known. For pages and pictures: it means the same.
+/// Returns a copy of the scheduled module in which the axes of each attention have the names in the kernel's text,
+/// where they are known. For pages and pictures; the copy has the same meaning.
 mlir::OwningOpRef<mlir::ModuleOp> withReadersAxes(const Kernel &, mlir::ModuleOp scheduled);
 
 } // namespace skewer::driver

@@ -1,4 +1,4 @@
-// `skewer report`: the parts of its page that are no data.
+// The fixed parts of the page that `skewer report` makes.
 #pragma once
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"

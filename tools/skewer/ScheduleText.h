@@ -1,12 +1,13 @@
-// The parts of schedules that --schedule may pin.
+// Parses the parts of schedules that --schedule may set.
 #pragma once
 #include "tools/skewer/Options.h"
 
 namespace skewer::driver {
 
-/// NAME=VALUE of each text, none of them twice, of a processor's schedule or a GPU's. False after a usage error.
+/// Reads NAME=VALUE from each text, for a processor's or a GPU's schedule; no name may occur twice. Returns false after
+/// a usage error.
 bool readSchedule(llvm::ArrayRef<std::string> list, CpuRequest &, gpu::GpuRequest &);
-/// Whether the parts that are asked for are those of what code is made for; false after a usage error.
+/// Checks that the requested parts belong to the kind of target; returns false after a usage error.
 bool checkSchedule(const Options &, bool forProcessor, bool forGpu);
 
 } // namespace skewer::driver

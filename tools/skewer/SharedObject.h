@@ -1,4 +1,4 @@
-// A kernel as a shared object, for programs that load it while they run.
+// Makes a shared object of a kernel, for programs that load it at run time.
 #pragma once
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
@@ -7,9 +7,9 @@
 
 namespace skewer::driver {
 
-/// Links a kernel's objects with LLVM's linker. What is visible are the kernel's own entries, NAME and NAME_…; it needs
-/// the C library and libm, nothing else. Errors: there is no linker, no folder for temporary files, or what the linker
-/// says.
+/// Links a kernel's objects with LLVM's linker. Only the kernel's own entries, NAME and NAME_…, are visible. The shared
+/// object needs only the C library and libm. Errors: there is no linker, no folder for temporary files, or the linker
+/// fails with a message.
 llvm::Expected<std::string> linkShared(const std::string &kernel, llvm::ArrayRef<llvm::StringRef> objects);
 
 } // namespace skewer::driver

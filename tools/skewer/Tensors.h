@@ -1,4 +1,4 @@
-// Tensors as the driver holds them: numbers in float64, and the bytes that a kernel reads and writes.
+// Tensors in the driver: numbers in float64, and the bytes that a kernel reads and writes.
 #pragma once
 #include "dialect/IR/KernelPlan.h"
 #include "llvm/ADT/ArrayRef.h"
@@ -17,23 +17,23 @@ struct Array {
   std::vector<double> values;
 };
 
-/// Product of the sizes; nothing where one is negative or the product leaves 63 bits.
+/// Returns the product of the sizes; nothing if a size is negative or the product does not fit 63 bits.
 std::optional<int64_t> elementsOf(llvm::ArrayRef<int64_t> shape);
-/// "[2, 4, 196, 128]".
+/// Returns a text such as "[2, 4, 196, 128]".
 std::string textOf(llvm::ArrayRef<int64_t> shape);
 
-/// The value nearest to `value` (ties to even) that the type can hold.
+/// Returns the value nearest to `value` (ties to even) that the type can hold.
 double roundTo(ElementType, double value);
 
 /// Memory aligned to a cache line, for operands of kernels.
 class Buffer {
 public:
-  /// `bytes` zeroed bytes; data() is null where the system has no such memory.
+  /// Allocates `bytes` zeroed bytes; data() is null if the system has not enough memory.
   explicit Buffer(size_t bytes = 0, size_t alignment = 64);
   void *data() const { return memory.get(); }
   size_t size() const { return bytes; }
-  /// For tests: every later buffer lies right before a page that may not be touched, aligned as it asked for and no
-  /// better, so that a kernel that reads or writes behind an operand is found out.
+  /// For tests: places every later buffer right before an inaccessible page, with exactly the requested alignment, so
+  /// that a kernel that reads or writes behind an operand fails.
   static void endAtGuardPages(bool);
 
 private:
@@ -51,9 +51,9 @@ private:
 
 /// Writes the numbers, rounded to the type, to `to` (bytesOf(type) each).
 void pack(ElementType, llvm::ArrayRef<double> values, void *to);
-/// Element `index` of packed memory.
+/// Returns element `index` of packed memory.
 double unpack(ElementType, const void *from, int64_t index);
-/// All of a tensor.
+/// Returns all elements of a tensor.
 Array unpack(ElementType, const void *from, llvm::ArrayRef<int64_t> shape);
 
 } // namespace skewer::driver

@@ -1,4 +1,4 @@
-// A caller's parallel-for: a fixed team of threads that splits a count into one contiguous range a worker.
+// A caller's parallel-for: a fixed team of threads that splits a count into one contiguous range for each worker.
 #pragma once
 #include <atomic>
 #include <condition_variable>
@@ -10,9 +10,9 @@
 
 namespace skewer::driver {
 
-/// The calling thread is worker 0, so a team of one starts no thread. The split depends on the count and on the team's
-/// size only: the same worker does the same items every time, but that the caller does what nobody has begun when its
-/// own range took less time than a thread needs to wake up.
+/// The calling thread is worker 0, so a team of one starts no thread. The split depends only on the count and the size
+/// of the team, so the same worker does the same items every time. Exception: the caller takes ranges that no thread
+/// has begun, if its own range took less time than a thread needs to wake up.
 class ThreadPool {
 public:
   using Body = void (*)(void *data, int64_t begin, int64_t end, int32_t worker);
@@ -22,7 +22,7 @@ public:
   int32_t workers() const { return static_cast<int32_t>(team.size()) + 1; }
   /// Calls body for disjoint ranges that cover 0 … count-1; returns when all are done. Not reentrant.
   void run(int64_t count, Body body, void *data);
-  /// `run` with the signature of skewer_exec's parallel_for; `context` is the pool.
+  /// Calls `run` with the signature of skewer_exec's parallel_for; `context` is the pool.
   static void parallelFor(void *context, int64_t count, Body body, void *data);
 
 private:
@@ -37,8 +37,8 @@ private:
   std::atomic<uint64_t> round{0};  // increases with every run
   std::atomic<int32_t> pending{0}; // ranges of the team's threads that are not done in this round
   std::atomic<bool> stop{false};
-  // Of each worker but the caller: twice the round whose range is to be done, and one more once somebody does it. A
-  // thread that wakes up late cannot take a range of a later round for that of its own.
+  // For each worker except the caller: twice the number of the round whose range is open, plus one once a thread has
+  // taken it. A thread that wakes up late cannot take a range of a later round for its own.
   std::deque<std::atomic<uint64_t>> claims;
   int64_t count = 0;
   Body body = nullptr;

@@ -1,4 +1,4 @@
-// One call of a kernel, for the files that make it.
+// The state of one call of a kernel, shared by the files that implement calls.
 #pragma once
 #include "Kernel.h"
 #include <cstdlib>
@@ -6,17 +6,17 @@
 
 namespace skewer::python {
 
-/// What one call holds: its arrays, what they were copied into, and the argument struct.
+/// The data of one call: its arrays, the memory that they were copied into, and the argument struct.
 struct Kernel::Call {
   std::unique_ptr<Tensor[]> inputs, outputs;
   std::vector<nb::object> results;
   std::vector<std::unique_ptr<void, decltype(&std::free)>> copies;
-  std::vector<std::pair<size_t, void *>> copiedOutputs; // results to be copied back
+  std::vector<std::pair<size_t, void *>> copiedOutputs; // results that must be copied back
   std::vector<int64_t> sizes;                           // -1: not known yet
   std::vector<uint64_t> words;
   bool isOnGpu = false, isResolved = false;
-  bool isEmpty = false; // no result has an element: there is nothing to compute
-  int gpu = -1; // whose memory the first operand is
+  bool isEmpty = false; // no result has an element, so there is nothing to compute
+  int gpu = -1; // the GPU whose memory holds the first operand
 
   void *copyOf(const Tensor &tensor) { return memoryOf(tensor.elements() * bytesOf(tensor.element)); }
   void *memoryOf(int64_t count) {

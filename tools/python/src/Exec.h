@@ -1,10 +1,10 @@
-// The struct that kernels take beside their arguments.
+// The struct that kernels take in addition to their arguments.
 #pragma once
 #include <cstdint>
 
 namespace skewer::python {
 
-/// Exactly the layout of skewer_exec, docs/abi.md.
+/// Has exactly the layout of skewer_exec, docs/abi.md.
 struct Exec {
   uint32_t size = sizeof(Exec), version = 1;
   void *workspace = nullptr;

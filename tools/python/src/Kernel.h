@@ -11,16 +11,16 @@
 
 namespace skewer::python {
 
-/// A size known when compiling; the place of a run-time size; or an expression of them, a Python function of their
-/// values in order.
+/// A size of a dimension: a number known at compile time, the index of a run-time size, or an expression of run-time
+/// sizes (a Python function of their values in order).
 struct Extent {
   int64_t fixed = 0;
   int size = -1;
   nb::object expression;
-  std::vector<int> used; // the places of those that it is made of
+  std::vector<int> used; // indices of the run-time sizes in the expression
   std::string text; // "4", "batch", "2*N - 1"
 
-  /// The number where the run-time sizes have these values. An expression needs the interpreter's lock.
+  /// Returns the number for these values of the run-time sizes. An expression needs the interpreter's lock.
   int64_t at(const std::vector<int64_t> &sizes) const;
 };
 
@@ -29,11 +29,11 @@ struct Argument {
   Element element;
   std::string typeName;
   std::vector<Extent> shape;
-  std::optional<std::pair<Extent, Extent>> range; // of its elements, both ends are in it
-  bool hasNote = false;                           // that it was copied has been said
+  std::optional<std::pair<Extent, Extent>> range; // of its elements; both ends are included
+  bool hasNote = false;                           // a note about its copy has been given
 };
 
-/// What `const` operands alone determine, made by NAME_prepare (docs/abi.md).
+/// The data that depends on `const` operands only, made by NAME_prepare (docs/abi.md).
 struct Prepared {
   std::unique_ptr<void, decltype(&std::free)> memory{nullptr, &std::free};
   size_t bytes = 0;
@@ -41,32 +41,34 @@ struct Prepared {
 
 class Kernel {
 public:
-  /// `objects`: bytes of object files, or one path of a shared object. `inputs` and `results`: (name, type, shape,
-  /// (low, high) or None), an extent a number, (place, name) of a run-time size or (function, text, places of sizes). `sizes`: (name,
+  /// Loads the code from `sharedObject`, the path of a shared object, or, if that is empty, from `objects`, the bytes
+  /// of object files. Each of `inputs` and `results` is (name, type, shape, (low, high) or None). An extent of a shape
+  /// is a number, (place, name) of a run-time size, or (function, text, places of sizes). Each of `sizes` is (name,
   /// bound or 0).
   Kernel(std::string name, nb::list objects, std::string sharedObject, nb::list inputs, nb::list results,
          nb::list sizes);
   Kernel(const Kernel &) = delete;
   ~Kernel();
-  /// `arrays` in the spec's order; `outputs` a tuple of arrays or None, where `allocate(number, shape)` makes them.
-  /// `given`: run-time sizes by name that the arrays do not say. Returns a tuple of the results.
-  /// With `prepared` from what it holds. With `ofFramework` on threads of OpenMP, where there are. With `isResolved` no
-  /// array is negated as it is read, and none is asked.
+  /// Calls the kernel and returns a tuple of the results. `arrays` are in the spec's order. `outputs` is a tuple of
+  /// arrays, or None; then `allocate(number, shape)` makes them. `given` holds, by name, the run-time sizes that the
+  /// arrays do not determine. With `prepared`, uses its data. With `ofFramework`, runs on threads of OpenMP if there
+  /// are any. With `isResolved`, no array is negated when it is read, so none is asked.
   nb::object call(nb::tuple arrays, nb::object outputs, nb::handle threads, nb::object allocate, nb::object given,
                   int64_t q0, int64_t k0, int64_t head0, const Prepared *prepared, bool ofFramework, bool isResolved);
-  /// The same for arrays in the memory of one GPU: queued on the stream, whose number that is. `newWorkspace(bytes)` gives
-  /// the address of memory of that GPU, for work on the stream. The context of the GPU is current.
+  /// Does the same for arrays in the memory of one GPU. The call is queued on the stream with number `stream`.
+  /// `newWorkspace(bytes)` returns the address of memory of that GPU, for work on the stream. The context of the GPU is
+  /// current.
   nb::object callOnGpu(nb::tuple arrays, nb::object outputs, nb::object allocate, nb::object given, int64_t q0,
                        int64_t k0, int64_t head0, uintptr_t stream, nb::object newWorkspace);
   bool isForGpu() const { return cudaEntry != nullptr; }
   bool isForProcessor() const { return entry != nullptr; }
-  /// `arrays` in the spec's order, None for operands that are not const. `given`: run-time sizes by name; shapes are
-  /// checked as far as sizes are known, and by each call in full.
+  /// Makes the data for `call` with `prepared`. `arrays` are in the spec's order, None for operands that are not const.
+  /// `given` holds run-time sizes by name. Shapes are checked as far as sizes are known; each call checks them in full.
   Prepared prepare(nb::tuple arrays, nb::handle threads, nb::object given);
   const std::vector<Argument> &operands() const { return inputs; }
   size_t resultCount() const { return results.size(); }
   size_t sizeCount() const { return sizes.size(); }
-  /// Addresses for those who call the C entry themselves.
+  /// Addresses for callers that call the C entry themselves.
   uintptr_t entryAddress() const { return reinterpret_cast<uintptr_t>(entry); }
   uintptr_t workspaceAddress() const { return reinterpret_cast<uintptr_t>(workspaceBytes); }
 
@@ -106,10 +108,10 @@ private:
   void *library = nullptr;
   int32_t (*entry)(const void *args, const void *exec) = nullptr;
   size_t (*workspaceBytes)(const void *args, const void *exec) = nullptr;
-  // Of GPUs.
+  // For GPUs.
   int32_t (*cudaEntry)(const void *args, const void *exec) = nullptr;
   size_t (*cudaWorkspaceBytes)(const void *args) = nullptr;
-  // Null where no operand is const.
+  // Null if no operand is const.
   size_t (*preparedBytes)() = nullptr;
   int32_t (*prepareEntry)(const void *args, const void *exec, void *prepared) = nullptr;
   int32_t (*preparedEntry)(const void *args, const void *exec, const void *prepared) = nullptr;

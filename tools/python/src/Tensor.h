@@ -15,12 +15,12 @@ enum class Element : uint8_t { F32, F16, BF16, I32, I8, I64, Bool, Other };
 int64_t bytesOf(Element);
 const char *nameOf(Element); // "float32"
 
-/// Holds the array alive while it lives. Strides are in elements.
+/// Keeps the array alive during its lifetime. Strides are in elements.
 class Tensor {
 public:
-  /// Reads the buffer protocol, else DLPack. `typeName` is what messages call the elements' type; `deviceName` is
-  /// empty on the processor. False, and a Python exception is set, where the object is no array.
-  /// `isResolved`: it is known not to be one that PyTorch negates as it is read.
+  /// Reads the array through the buffer protocol, else through DLPack. `typeName` is the name of the element type for
+  /// messages; `deviceName` is empty on the processor. Returns false, and sets a Python exception, if the object is not
+  /// an array. `isResolved`: the array is known not to be one that PyTorch negates when it is read.
   bool take(nb::handle array, bool isWritten, bool isResolved);
   Tensor() = default;
   Tensor(const Tensor &) = delete;
@@ -29,18 +29,18 @@ public:
   void *data = nullptr;
   Element element = Element::Other;
   std::string typeName, deviceName;
-  int gpu = -1; // the number of the GPU whose memory it is
+  int gpu = -1; // the number of the GPU whose memory it is in
   std::vector<int64_t> shape, strides;
   bool isReadOnly = false;
-  bool isOfFramework = false; // it came by DLPack
-  bool isNegated = false;     // PyTorch's lazy negation: what was taken is a copy that holds the numbers
+  bool isOfFramework = false; // it was read through DLPack
+  bool isNegated = false;     // PyTorch's lazy negation: `data` is a copy with the negated numbers
 
   int64_t elements() const;
-  /// Row-major without gaps; axes of length 1 may have any stride.
+  /// Returns whether the memory is row-major without gaps; axes of length 1 may have any stride.
   bool isContiguous() const;
-  /// What a kernel reads in place.
+  /// Returns whether a kernel can read the array in place.
   bool isReadable() const;
-  /// Copies from, or to, row-major memory without gaps.
+  /// Copy to and from row-major memory without gaps.
   void copyTo(void *packed) const { copy(packed, /*out=*/true); }
   void copyFrom(const void *packed) { copy(const_cast<void *>(packed), /*out=*/false); }
 
@@ -54,7 +54,7 @@ private:
 
   Py_buffer buffer = {};
   bool hasBuffer = false;
-  nb::object viewed; // an array that was made to look at another one
+  nb::object viewed; // an array that was made as a view of another one
   nb::ndarray<> dlpack;
 };
 

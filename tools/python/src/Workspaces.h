@@ -1,4 +1,4 @@
-// Scratch memory and threads of calls: one call has one of them at a time, the next one takes it over.
+// Scratch memory and threads of calls. One call at a time uses a workspace; the next call reuses it.
 #pragma once
 #include "skewer.h"
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace skewer::python {
 
-/// Counts the forks on the way to this process: threads exist in the process that made them only.
+/// Returns the number of forks on the way to this process. Threads exist only in the process that made them.
 uint64_t processNow();
 
 struct Workspace {
@@ -17,14 +17,15 @@ struct Workspace {
   skewer_team *team = nullptr; // null: the calling thread alone
   uint64_t process = 0;        // the generation of the process that the threads belong to
   ~Workspace();
-  /// At least `bytes` of memory aligned to 64; false where there is none.
+  /// Grows the memory to at least `bytes`, aligned to 64; returns false if there is not enough.
   bool grow(uint64_t bytes);
 };
 
-/// Whoever calls holds a lock: the interpreter's, which a fork does not leave behind, or one of their own.
+/// Callers hold a lock: the interpreter's, which no fork leaves locked, or one of their own.
 class Workspaces {
 public:
-  /// One with that many workers, and a team of them unless the threads are others'. Null where the system gives none.
+  /// Returns a workspace with that many workers; without a team if the threads belong to others. Null if the system has
+  /// no memory or threads.
   std::unique_ptr<Workspace> take(int32_t workers, bool hasTeam = true);
   void give(std::unique_ptr<Workspace>);
 

@@ -1,7 +1,6 @@
-// What XLA calls a foreign function with, and how that says what is wrong: the part that is used here of the C API of
-// XLA's FFI (openxla/xla, xla/ffi/api/c_api.h, version 0.1 and later), whose structs only ever grow at their ends.
-// Written down here so that the package can be built where there is no JAX; frameworks/test_jax.py holds it to jaxlib's
-// header.
+// The data that XLA passes to a foreign function, and the way it reports errors: the used part of the C API of XLA's
+// FFI (openxla/xla, xla/ffi/api/c_api.h, version 0.1 and later), whose structs only ever grow at their ends. It is
+// copied here so that the package can be built without JAX. frameworks/test_jax.py compares it with jaxlib's header.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +9,7 @@ namespace skewer::python::xla {
 
 struct Extension {
   size_t size;
-  int type; // 1: a question for metadata
+  int type; // 1: a query for metadata
   Extension *next;
 };
 
@@ -37,7 +36,7 @@ struct Api {
   Error *(*createError)(ErrorArguments *);
 };
 
-constexpr int kS32 = 4; // of a buffer's elements: 32-bit integers
+constexpr int kS32 = 4; // type of a buffer's elements: 32-bit integers
 
 struct Buffer {
   size_t size;
@@ -48,7 +47,7 @@ struct Buffer {
   int64_t *shape;
 };
 
-/// Of arguments and of results: `types` are 1, a buffer.
+/// Arguments or results; each of `types` is 1, a buffer.
 struct Buffers {
   size_t size;
   Extension *extensions;
@@ -62,7 +61,7 @@ struct Text {
   size_t length;
 };
 
-/// An attribute of type 1: numbers. XLA calls the type of 64-bit ones 5.
+/// An attribute of type 1: an array of numbers. XLA's number for the type of 64-bit integers is 5.
 struct Numbers {
   int type;
   size_t count;

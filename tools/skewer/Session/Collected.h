@@ -1,4 +1,4 @@
-// Diagnostics that are kept until it is known whether they count.
+// Keeps diagnostics until it is known whether they count.
 #pragma once
 #include "dialect/Language/Diagnostic.h"
 #include "tools/skewer/Messages.h"

@@ -1,4 +1,5 @@
-// Proofs that what numbers decide is the same at every length of its range: by algebra, or at each of the lengths.
+// Proves that decisions that depend on numbers are the same at every length of the range: by algebra, or at each
+// length.
 #pragma once
 #include "tools/skewer/Session/EveryLength.h"
 
@@ -7,18 +8,18 @@ namespace skewer::driver {
 /// A number over the symbols of lengths, or over those of positions too.
 class NumberOfLengths {
 public:
-  /// The one that has these trees at fittingPoints(bounds), tree by tree; nothing where they are no trees of one form, or
-  /// a whole number in them is no sum of products of lengths.
+  /// Returns the number that has these trees at fittingPoints(bounds), tree by tree. Nothing if the trees have
+  /// different forms, or a whole number in them is not a sum of products of lengths.
   static std::optional<NumberOfLengths> through(llvm::ArrayRef<language::RealPtr> atFittingPoints,
                                                 const Lengths &bounds);
 
-  /// Lengths at which it does not satisfy `holds`; nothing where there are none. `isUnknown` is set where there are more
-  /// lengths than can be looked at.
+  /// Returns the first lengths at which the number does not satisfy `holds`; nothing if there are none. Sets
+  /// `isUnknown` if there are too many lengths to check.
   std::optional<Lengths> firstUnlike(llvm::function_ref<bool(double value, const Lengths &)> holds,
                                      bool &isUnknown) const;
-  /// Whether it is the same number at all lengths.
+  /// Returns whether the number is the same at all lengths.
   bool isConstant() const;
-  /// In whole-number algebra, over the symbols of the lengths; nothing where it is made of real numbers.
+  /// Returns the number in whole-number algebra over the symbols of the lengths; nothing if it contains real numbers.
   std::optional<subscript::Expr> expression() const;
   const language::RealPtr &function() const { return fitted; }
   const Lengths &lengths() const { return used; }
@@ -28,7 +29,8 @@ private:
   Lengths used; // the lengths that it depends on, and their bounds
 };
 
-/// The first decision that is not proven to be the same at every length, from the decisions at the fitting points.
+/// Returns the first decision that is not proven to be the same at every length, from the decisions at the fitting
+/// points.
 std::optional<UnlikeDecision> findUnproven(llvm::ArrayRef<language::Decisions> atFittingPoints, const Lengths &bounds);
 
 } // namespace skewer::driver

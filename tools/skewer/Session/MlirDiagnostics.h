@@ -1,11 +1,11 @@
-// What MLIR diagnoses, as the driver's diagnostics.
+// Reports the diagnostics of MLIR as the driver's diagnostics.
 #pragma once
 #include "mlir/IR/Diagnostics.h"
 #include "tools/skewer/Messages.h"
 
 namespace skewer::driver {
 
-/// Says what is diagnosed in the context, at the lines of the buffers, while it lives.
+/// Reports the diagnostics of the context, at the lines of the buffers, while it lives.
 class MlirDiagnostics {
 public:
   MlirDiagnostics(llvm::SourceMgr &, mlir::MLIRContext *);
