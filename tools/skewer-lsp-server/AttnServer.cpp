@@ -1,4 +1,4 @@
-// Requests and notifications of the Language Server Protocol 3.17, on LLVM's transport.
+// Handles requests and notifications of the Language Server Protocol 3.17, on LLVM's transport.
 #include "tools/skewer-lsp-server/AttnServer.h"
 #include "tools/skewer-lsp-server/Document.h"
 #include "llvm/Support/LSP/Transport.h"
@@ -68,11 +68,11 @@ private:
     auto found = documents.find(params.textDocument.uri.uri().str());
     if (found == documents.end())
       return;
-    publish(PublishDiagnosticsParams(found->second.uri(), found->second.version())); // none any more
+    publish(PublishDiagnosticsParams(found->second.uri(), found->second.version())); // removes its diagnostics
     documents.erase(found);
   }
 
-  /// The document that a request is about; null, after an error as the reply, where it is not open.
+  /// Returns the document of a request; null, with an error as the reply, if it is not open.
   template <typename Result> Document *find(const TextDocumentIdentifier &id, Callback<Result> &reply) {
     auto found = documents.find(id.uri.uri().str());
     if (found != documents.end())

@@ -1,4 +1,4 @@
-// The functions with what LANGUAGE.md says of them in a line; the schemes with their own source.
+// Describes the functions with one line from LANGUAGE.md, and the schemes with their own source.
 #include "tools/skewer-lsp-server/Builtins.h"
 #include "dialect/Language/Language.h"
 #include "tools/skewer-lsp-server/Symbols.h"
@@ -12,7 +12,7 @@ namespace {
 struct Function {
   const char *name, *usage, *text;
 };
-// Every word that a call may begin with: tests/e2e/lsp compares the list with what the front end knows.
+// Every word that a call may begin with: tests/e2e/lsp compares the list with the front end.
 constexpr Function kFunctions[] = {
     {"einsum", "einsum(\"b h i d, b h j d -> b h i j\", q, k, axis = size, where = P)",
      "multiplies and sums; dimensions in parentheses are index expressions"},
@@ -65,7 +65,7 @@ ArrayRef<Builtin> builtins() {
       for (const Symbol &symbol : symbols) {
         if (symbol.kind != SymbolKind::Scheme)
           continue;
-        // To the next scheme of the file: its comment, which stands above it, goes with it.
+        // The source ends at the next scheme of the file, or at a comment, which belongs to the next scheme.
         size_t begin = file.text.take_front(symbol.name.data() - file.text.data()).rfind("scheme");
         StringRef source = file.text.drop_front(begin);
         source = source.take_front(source.find("\nscheme ")).take_front(source.find("\n#")).rtrim();

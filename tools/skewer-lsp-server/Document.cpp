@@ -1,4 +1,4 @@
-// Answers about a text: from its tokens while it is being typed, from what it compiles to where it does.
+// Answers requests about a text: from its tokens while it is being typed, from the compiled text if it compiles.
 #include "tools/skewer-lsp-server/Document.h"
 #include "dialect/Language/Format.h"
 #include "tools/skewer-lsp-server/Builtins.h"

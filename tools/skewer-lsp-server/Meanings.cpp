@@ -1,4 +1,4 @@
-// The typed tensors of a kernel say axes and sizes, its fused form what class each term is in.
+// Takes axes and sizes from the typed tensors of a kernel, and the classes of terms from its fused form.
 #include "tools/skewer-lsp-server/Meanings.h"
 #include "dialect/IR/Attn.h"
 #include "dialect/Language/Language.h"
@@ -24,7 +24,7 @@ std::pair<std::string, unsigned> placeOf(Location location) {
   return {place.file, place.line};
 }
 
-/// The lines of the einsums that a value is made of, up to softmaxes.
+/// Returns the lines of the einsums that a value is computed from, up to softmaxes.
 std::set<std::pair<std::string, unsigned>> linesOf(Value value) {
   std::set<std::pair<std::string, unsigned>> lines;
   std::set<Operation *> seen;

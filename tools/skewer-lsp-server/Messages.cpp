@@ -1,4 +1,4 @@
-// The front end's diagnostics as those of an editor.
+// Converts the front end's diagnostics to an editor's diagnostics.
 #include "tools/skewer-lsp-server/Messages.h"
 #include "dialect/Language/Language.h"
 #include "mlir/IR/MLIRContext.h"
@@ -36,7 +36,7 @@ language::Parameters parametersIn(StringRef text) {
 
 namespace {
 
-/// The bytes that `columns` characters from `begin` on have.
+/// Returns the end offset, in bytes, of `columns` characters from `begin` on.
 size_t endOf(StringRef text, size_t begin, size_t columns) {
   size_t end = begin;
   while (end < text.size() && columns > 0) {
@@ -48,7 +48,7 @@ size_t endOf(StringRef text, size_t begin, size_t columns) {
   return end;
 }
 
-/// Where in the text a diagnostic stands; its beginning where it stands somewhere else.
+/// Returns the range of a diagnostic in the text; the beginning of the text if it is about another place.
 llvm::lsp::Range rangeOf(StringRef text, const language::Diagnostic &diagnostic) {
   if (diagnostic.file != kBuffer || !diagnostic.line)
     return {positionOf(text, 0), positionOf(text, 0)};
@@ -79,10 +79,10 @@ std::vector<llvm::lsp::Diagnostic> diagnose(StringRef text, const llvm::lsp::URI
                          [&](language::Diagnostic diagnostic) { said.push_back(std::move(diagnostic)); });
 
   std::vector<llvm::lsp::Diagnostic> found;
-  bool isPlaced = true; // where the last one stands is known
+  bool isPlaced = true; // whether the place of the last diagnostic in this text is known
   for (const language::Diagnostic &message : said) {
     llvm::lsp::Range range = rangeOf(text, message);
-    bool isHere = message.file == kBuffer; // and not in a built-in scheme
+    bool isHere = message.file == kBuffer; // not in a built-in scheme
     if (message.severity != language::Severity::Note || found.empty()) {
       llvm::lsp::Diagnostic diagnostic;
       diagnostic.range = range;
@@ -97,7 +97,7 @@ std::vector<llvm::lsp::Diagnostic> diagnose(StringRef text, const llvm::lsp::URI
     last.message += "\nnote: " + message.text;
     if (!isHere)
       continue;
-    if (!isPlaced) { // of a built-in scheme: at its call
+    if (!isPlaced) { // the error is in a built-in scheme: use the place of its call
       last.range = range;
       isPlaced = true;
     }

@@ -1,4 +1,4 @@
-// Counting bytes, characters and the units of UTF-16.
+// Converts between bytes, characters and UTF-16 units.
 #include "tools/skewer-lsp-server/Positions.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -6,7 +6,8 @@ using namespace llvm;
 
 namespace skewer::lsp {
 
-/// Units of UTF-16 that a byte of UTF-8 begins: none in the middle of a character, two for one of four bytes.
+/// Returns the number of UTF-16 units that begin at a UTF-8 byte: 0 inside a character, 2 for a character of four
+/// bytes.
 static int unitsOf(char byte) {
   auto value = static_cast<unsigned char>(byte);
   return (value & 0xC0) == 0x80 ? 0 : value >= 0xF0 ? 2 : 1;

@@ -1,5 +1,5 @@
-// Declarations found by walking tokens: heads of kernels and schemes, params, sizes, and what statements give values
-// to.
+// Finds declarations by walking tokens: heads of kernels and schemes, params, sizes, and the names that statements
+// assign.
 #include "tools/skewer-lsp-server/Symbols.h"
 #include "dialect/Language/FormatLines.h"
 #include "llvm/Support/raw_ostream.h"
@@ -38,7 +38,7 @@ public:
 private:
   bool is(StringRef word) const { return at < tokens.size() && tokens[at].is(word); }
   bool isName() const { return at < tokens.size() && tokens[at].kind == TokenKind::Name; }
-  /// Whether the next token opens or closes; `depth` follows.
+  /// Adjusts `depth` if the next token opens or closes a bracket, and skips the token.
   void count(int &depth) {
     depth += (is("(") || is("[") || is("{")) - (is(")") || is("]") || is("}"));
     ++at;
@@ -52,8 +52,8 @@ private:
     found.push_back({kind, name, line.rtrim(), scope});
   }
 
-  /// Of a line with several declarations that of its first: up to a comma, behind the type of names that share one, or up
-  /// to the end of the list.
+  /// Returns the part of a line with several declarations that belongs to the first: up to a comma, behind the type of
+  /// names that share one, or up to the end of the list.
   static StringRef ownPartOf(StringRef line, bool behindColon) {
     bool isBehind = !behindColon || !line.contains(':');
     int depth = 0;
@@ -81,11 +81,11 @@ private:
     }
   }
 
-  /// Names between the parentheses of a head: of a kernel those before each ':', of a scheme those behind '(' and ','
-  /// and in a pattern (H, W).
+  /// Reads the names between the parentheses of a head: for a kernel the names before each ':', for a scheme those
+  /// behind '(' and ',' and those in a pattern (H, W).
   void operands(bool isKernel, StringRef scope) {
     int depth = 0;
-    bool inType = false, isConst = false; // the word holds to the end of its group
+    bool inType = false, isConst = false; // isConst: 'const' applies to the end of its group
     do {
       if (depth == 1 && is(",")) {
         isConst &= !inType;
@@ -133,7 +133,7 @@ private:
       found[k].scope = scope;
   }
 
-  /// a = …; a, b = …; (a, b) = …; part a …: the names in front of '=' at the beginning of a statement.
+  /// Reads the names in front of '=' at the beginning of a statement: a = …; a, b = …; (a, b) = …; part a ….
   void targets() {
     size_t next = at + (is("part") ? 1 : 0);
     std::vector<StringRef> names;
@@ -172,7 +172,7 @@ const Symbol *declarationOf(ArrayRef<Symbol> symbols, StringRef text, StringRef 
     bool isLocal = symbol.scope.data();
     if (isLocal && (place < symbol.scope.begin() || place > symbol.scope.end()))
       continue;
-    // Of several values of one name the last before the place; of a global and a local one the local.
+    // Among several values of one name, chooses the last before the place; a local name has priority over a global one.
     if (!best || (isLocal && (!best->scope.data() || symbol.name.data() <= place)))
       best = &symbol;
   }

@@ -1,4 +1,4 @@
-// `skewer bench` on this machine's GPU: rounds of calls, timed by the GPU's own clock.
+// `skewer bench` on this machine's GPU: measures rounds of calls by the GPU's own clock.
 #include "tools/skewer/Bench.h"
 #include "tools/skewer/Commands.h"
 #include "tools/skewer/Messages.h"
@@ -14,18 +14,19 @@ namespace {
 constexpr int kRounds = 7;
 
 struct GpuRow : CheckedRow {
-  double median = 0, least = 0;           // seconds of a call
+  double median = 0, least = 0;           // seconds of one call
   double clockBefore = 0, clockAfter = 0; // MHz
-  int64_t calls = 0;                      // of a round
+  int64_t calls = 0;                      // in a round
   double teraflops() const { return median > 0 ? flops / median * 1e-12 : 0; }
 };
 
-/// Rounds of as many calls as fill their share of `seconds`, after calls that warm the GPU up for as long as a round.
+/// Times rounds, each with as many calls as fill its share of `seconds`, after calls that warm the GPU up for one
+/// round.
 bool measure(const Options &options, Device &device, Execution &execution, GpuRow &row) {
   auto first = execution.time(1);
   if (!first)
     return false;
-  auto few = execution.time(10); // the first one loads code and fills caches
+  auto few = execution.time(10); // the first call loaded code and filled caches
   if (!few)
     return false;
   double share = options.seconds / (kRounds + 1);

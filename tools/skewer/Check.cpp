@@ -1,4 +1,4 @@
-// Comparison of results, element by element.
+// Compares results element by element.
 #include "tools/skewer/Check.h"
 #include "codegen/Reference/Reference.h"
 #include "tools/skewer/Messages.h"
@@ -13,7 +13,7 @@
 namespace skewer::driver {
 namespace {
 
-/// The smallest number that rounds to infinity in a type.
+/// Returns the smallest number that rounds to infinity in a type.
 double endOf(ElementType type) {
   switch (type) {
   case ElementType::F32:
@@ -35,8 +35,8 @@ struct Comparer {
   double worst = -1;
   const double end;
 
-  /// Where one side is infinite and the other nearly: what that lacks, and nothing where they are not so. A few
-  /// roundings decide on which side of the end of the type a number is.
+  /// Returns the distance of the finite side from the end of the type if one side is infinite and the other nearly
+  /// infinite; nothing otherwise. A few roundings decide on which side of the end a number is.
   std::optional<double> acrossTheEnd(double expected, double got) {
     double number = std::isinf(got) ? expected : got;
     bool isNear = std::isfinite(expected) && std::isfinite(number) && std::fabs(number) > end * (1 - 0x1p-10);
@@ -47,7 +47,7 @@ struct Comparer {
   }
 
   void add(double exact, double got, const std::vector<int64_t> &leading, int64_t last) {
-    // The reference's numbers end where float64 does, the type's before.
+    // The reference's numbers end where float64 ends, the type's numbers earlier.
     double expected = std::fabs(exact) >= end ? std::copysign(INFINITY, exact) : exact;
     if (std::isfinite(expected))
       result.largest = std::max(result.largest, std::fabs(expected));
@@ -76,7 +76,7 @@ struct Comparer {
   }
 };
 
-/// The leading indices of row `row`.
+/// Returns the leading indices of row `row`.
 std::vector<int64_t> indicesOf(int64_t row, llvm::ArrayRef<int64_t> shape) {
   std::vector<int64_t> indices(shape.empty() ? 0 : shape.size() - 1);
   for (size_t k = indices.size(); k-- > 0;) {
@@ -135,14 +135,14 @@ Comparison compareWith(const Array &expected, ElementType type, const void *got)
 }
 
 namespace {
-/// The reference's rows of a result, and how far roundings move them.
+/// Computes the reference's rows of a result, and the largest change that roundings make to them.
 class Judge {
 public:
   static llvm::Expected<Judge> create(mlir::func::FuncOp function, const Operands &operands, const Judgement &how,
                                       size_t result) {
     Judge judge(function, operands, how, result);
     std::vector<int64_t> shape = judge.interpreter->resultShape(result);
-    if (shape.empty()) { // a number, or what the function holds is beyond the interpreter; a row says what
+    if (shape.empty()) { // a number, or an operation that the interpreter does not support; a row says which
       std::string why;
       if (!judge.interpreter->row({}, &why, result))
         return wrong(fmt::format("the reference cannot judge it: {}", why));
@@ -170,19 +170,20 @@ public:
     return std::move(*values);
   }
 
-  /// The most that roundings do to an element in any of a few evaluations: of some of the rows, or of `also`. Elements
-  /// that `type` cannot hold are left out. Ends before where `isEnough` says so of what it has found, which only grows.
+  /// Returns the largest change that roundings make to an element in any of a few evaluations: of some rows, among them
+  /// row `also`. Leaves out elements that `type` cannot hold. Stops early if `isEnough` accepts the change found so
+  /// far, which only grows.
   llvm::Expected<double> largestMove(size_t also, ElementType type,
                                      llvm::function_ref<bool(double)> isEnough = [](double) { return false; }) {
     if (rows.empty() || !width || isEnough(0))
       return 0;
-    if (how.stopsWithin) { // mostly one evaluation of the row with the largest error is enough
+    if (how.stopsWithin) { // one evaluation of the row with the largest error is mostly enough
       auto move = largestMoveOf({rows[also]}, /*draws=*/1, type, isEnough);
       if (!move || isEnough(*move))
         return move;
     }
-    // Neighbours of that row, along the last of its indices, need what it needs: keys and values of the same head.
-    // Others may need another image's projections each.
+    // Neighbours of that row, along the last of its indices, use the same keys and values: those of the same head.
+    // Other rows may each need another image's projections.
     std::set<std::vector<int64_t>> chosen = {rows[also]};
     if (size_t rank = rows[also].size()) {
       std::vector<int64_t> neighbour = rows[also];
@@ -200,11 +201,11 @@ public:
 
   std::vector<int64_t> shape;
   int64_t width = 0, allRows = 0;
-  std::vector<std::vector<int64_t>> rows; // leading indices of those that are judged
+  std::vector<std::vector<int64_t>> rows; // leading indices of the judged rows
 
 private:
   static constexpr int64_t kNeighbours = 12, kDraws = 8;
-  static constexpr double kCheapFlops = 1e6, kFlopsOfDraw = 2.5e7; // of a row; of all others
+  static constexpr double kCheapFlops = 1e6, kFlopsOfDraw = 2.5e7; // of a row; of all other rows
 
   llvm::Expected<double> largestMoveOf(const std::vector<std::vector<int64_t>> &chosen, int64_t draws, ElementType type,
                                        llvm::function_ref<bool(double)> isEnough) {
@@ -237,7 +238,8 @@ private:
   Judge(mlir::func::FuncOp function, const Operands &operands, const Judgement &how, size_t result)
       : how(how), result(result) {
     std::vector<reference::Tensor> inputs;
-    // Lengths come behind all others, and the function is that of their values.
+    // Lengths come after all other operands. The function is already specialised to their values, so it does not take
+    // them.
     for (const Array &input : llvm::ArrayRef(operands.inputs).take_front(function.getNumArguments()))
       inputs.push_back({input.shape, input.values});
     interpreter = std::make_unique<reference::Interpreter>(function, std::move(inputs));
@@ -252,15 +254,16 @@ private:
   std::unique_ptr<reference::Interpreter> interpreter;
 };
 
-/// Of the largest value, from what roundings move. A kernel may always round its result once. One of f32 may round three
-/// times: the weighted sum, the inverse of the sum of weights, and their product.
+/// Returns the tolerance relative to the largest value, from the change that roundings make. A kernel may always round
+/// its result once. A kernel of f32 may round three times: the weighted sum, the inverse of the sum of weights, and
+/// their product.
 double toleranceFrom(double move, double largest, ElementType type) {
   double unit = type == ElementType::BF16 ? 0x1p-8 : type == ElementType::F16 ? 0x1p-11 : 3 * 0x1p-24;
   return std::max(unit, kRoomOfTolerance * (largest > 0 ? move / largest : move));
 }
 
-/// The type that a result's own rounding is taken of. On a GPU what is multiplied is rounded to the operands' type, so
-/// that an lse of f32 has as few bits as they have.
+/// Returns the type whose rounding unit applies to a result. A GPU rounds the factors of a product to the operands'
+/// type, so that an lse of f32 has as few bits as the operands.
 ElementType roundedTo(mlir::func::FuncOp function, ElementType type, const Judgement &how) {
   for (mlir::Type argument : function.getArgumentTypes()) {
     auto tensor = llvm::dyn_cast<mlir::RankedTensorType>(argument);

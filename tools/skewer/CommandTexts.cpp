@@ -1,4 +1,4 @@
-// What `skewer --help` and `skewer COMMAND --help` say above the options.
+// The texts that `skewer --help` and `skewer COMMAND --help` print above the options.
 #include "tools/skewer/CommandTexts.h"
 
 namespace skewer::driver {

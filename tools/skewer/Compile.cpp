@@ -1,4 +1,4 @@
-// `skewer compile`: object files, headers and manifests, whole or not at all.
+// `skewer compile`: writes object files, headers and manifests, completely or not at all.
 #include "codegen/ABI/Dispatch.h"
 #include "codegen/ABI/Emit.h"
 #include "codegen/ABI/TakenNames.h"
@@ -33,11 +33,11 @@ public:
       : options(options), targets(targets), gpus(gpus), forProcessor(forProcessor) {}
 
   const Options &options;
-  const std::vector<Target> &targets; // more than one: an object for each, and one that chooses
+  const std::vector<Target> &targets; // if more than one: an object for each, and a dispatcher object
   const std::vector<gpu::GpuTarget> &gpus;
   bool forProcessor;
   std::vector<OutputFile> files;
-  std::map<std::string, std::string> names; // what is declared, and the kernel that declares it
+  std::map<std::string, std::string> names; // declared names, each with the kernel that declares it
 
   bool wants(const char *kind) const {
     return std::find(options.emit.begin(), options.emit.end(), kind) != options.emit.end();
@@ -48,11 +48,12 @@ public:
     files.push_back({path.str().str(), std::move(bytes)});
   }
 
-  /// NAME.resolved.txt of a spec, after its file: what its names stand for. It has been compiled, so it has no errors.
+  /// Adds NAME.resolved.txt of a spec, named after its file: the meanings of its names. The spec has been compiled, so
+  /// it has no errors.
   void addNames(const Options &options, const std::string &spec) {
     llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> file =
         options.text ? llvm::MemoryBuffer::getMemBuffer(*options.text, spec) : llvm::MemoryBuffer::getFile(spec);
-    if (!file) // it has been read before
+    if (!file) // cannot fail: the file has been read before
       return;
     llvm::SourceMgr sources;
     sources.AddNewSourceBuffer(std::move(*file), llvm::SMLoc());
@@ -98,7 +99,7 @@ public:
   }
 
 private:
-  /// NAME.so of the kernel's objects, which are among the files from `first` on.
+  /// Adds NAME.so from the kernel's objects, which are among the files from `first` on.
   bool addShared(const Kernel &kernel, size_t first) {
     std::vector<llvm::StringRef> objects;
     for (const OutputFile &file : llvm::drop_begin(files, first))
@@ -111,7 +112,7 @@ private:
     return true;
   }
 
-  /// The files of a kernel for one processor.
+  /// Adds the files of a kernel for one processor.
   bool addOne(Compilation &compilation, const Kernel &kernel, mlir::OwningOpRef<mlir::ModuleOp> module) {
     if (!compilation.scheduleFused(*module, kernel.name))
       return false;
@@ -125,7 +126,7 @@ private:
     return true;
   }
 
-  std::vector<gpu::GpuCode> codes; // of the kernel at hand, for each GPU
+  std::vector<gpu::GpuCode> codes; // of the current kernel, for each GPU
   std::vector<CudaImage> images;
 
   void addManifest(const Kernel &kernel, std::string manifest) {
@@ -146,7 +147,7 @@ private:
     return true;
   }
 
-  /// NAME.o with the entries for GPUs alone.
+  /// Adds NAME.o with entries for GPUs only.
   bool addDeviceObject(Compilation &compilation, const Kernel &kernel) {
     const KernelPlan &plan = codes.front().plan;
     std::string manifest = gpu::addGpuTargets(manifestText(plan, compilation.hash()), codes);
@@ -163,7 +164,7 @@ private:
     return true;
   }
 
-  /// NAME.o, or for one of several processors NAME.VARIANT.o, whose symbols are called after NAME_VARIANT.
+  /// Adds NAME.o, or for one of several processors NAME.VARIANT.o, whose symbols begin with NAME_VARIANT.
   std::optional<TargetVariant> addObject(Compilation &compilation, const Kernel &kernel,
                                          mlir::OwningOpRef<mlir::ModuleOp> scheduled, const std::string &variant) {
     TargetVariant made;
@@ -207,7 +208,7 @@ private:
     return made;
   }
 
-  /// An object for each processor, and NAME.o, which chooses among them.
+  /// Adds an object for each processor, and NAME.o, which chooses among them.
   bool addVariants(Compilation &compilation, const Kernel &kernel) {
     std::vector<TargetVariant> variants;
     for (const Target &target : targets) {
@@ -227,7 +228,7 @@ private:
     }
     compilation.retarget(targets.front());
     std::string manifest = manifestText(kernel.name, variants, compilation.hash());
-    std::vector<TargetVariant> inObject = variants; // NAME_info() is about the call, not about the schedule
+    std::vector<TargetVariant> inObject = variants; // NAME_info() describes the call, not the schedule
     for (TargetVariant &variant : inObject)
       variant.details = "{}";
     llvm::LLVMContext context;
@@ -260,7 +261,8 @@ void setName(Kernel &kernel, const std::string &name) {
   kernel.name = name;
 }
 
-/// Leaves the kernels that --kernel chooses, under the names that --prefix and --name give them. False after an error.
+/// Keeps the kernels that --kernel chooses, under the names that --prefix and --name give them. Returns false after an
+/// error.
 bool chooseAndName(Compilation &compilation, const Options &options) {
   std::vector<std::string> known;
   for (const Kernel &kernel : compilation.kernels)
@@ -284,7 +286,7 @@ bool chooseAndName(Compilation &compilation, const Options &options) {
   for (Kernel &kernel : compilation.kernels) {
     auto named = options.names.find(kernel.name);
     std::string name = options.prefix + (named == options.names.end() ? kernel.name : named->second);
-    std::string why = name == kernel.name ? "" : whyNoKernel(name); // of a name in the text: at its line
+    std::string why = name == kernel.name ? "" : whyNoKernel(name); // a wrong name in the text is reported at its line
     if (!why.empty()) {
       sayError("kernel '" + kernel.name + "' would be called '" + name + "': " + why);
       return false;
@@ -295,7 +297,7 @@ bool chooseAndName(Compilation &compilation, const Options &options) {
   return true;
 }
 
-/// A path as Make reads it.
+/// Escapes a path for Make.
 std::string escaped(llvm::StringRef path) {
   std::string text;
   for (char c : path) {

@@ -1,4 +1,4 @@
-// CUDA's driver and NVML by dlopen, as far as the driver of Skewer needs them.
+// Loads CUDA's driver and NVML with dlopen, as far as the driver of Skewer needs them.
 #include "tools/skewer/Device.h"
 #include <dlfcn.h>
 
@@ -11,7 +11,7 @@ constexpr int kSmClock = 1;                              // nvmlClockType_t
 llvm::Error problem(const llvm::Twine &text) { return llvm::createStringError(llvm::inconvertibleErrorCode(), text); }
 } // namespace
 
-/// The functions as cuda.h declares them, with handles as plain pointers.
+/// The driver's functions as cuda.h declares them, with handles as plain pointers.
 struct Device::Driver {
   int (*init)(unsigned) = nullptr;
   int (*errorName)(int, const char **) = nullptr;
@@ -35,7 +35,7 @@ struct Device::Driver {
   int (*eventWait)(void *) = nullptr;
   int (*eventTime)(float *, void *, void *) = nullptr;
 
-  /// The name of a function that is missing, or null.
+  /// Looks up all functions; returns the name of a missing one, or null.
   const char *find(void *library) {
     const char *missing = nullptr;
     auto take = [&](const char *name, auto &function) {
@@ -129,7 +129,7 @@ llvm::Expected<gpu::GpuTarget> Device::target() const {
     int known = 0;
     rest.consumeInteger(10, known);
     bool isExact = !rest.empty();
-    // In the list a target for one GPU alone stands behind the one without its letter.
+    // In the list, a target for exactly one GPU follows the target with the same number without the letter.
     if (known >= bestNumber && (isExact ? known == deviceCapability : known <= deviceCapability))
       best = &target, bestNumber = known;
   }
@@ -182,7 +182,7 @@ llvm::Expected<double> Device::time(llvm::function_ref<llvm::Error()> work) {
 }
 
 double Device::clock() const {
-  // NVML counts GPUs by their place on the bus and CUDA by speed: where there are several, the number may be another's.
+  // NVML numbers GPUs by their place on the bus, CUDA by speed: with several GPUs, the clock may be another GPU's.
   if (void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)) {
     auto init = reinterpret_cast<int (*)()>(dlsym(library, "nvmlInit_v2"));
     auto find = reinterpret_cast<int (*)(unsigned, void **)>(dlsym(library, "nvmlDeviceGetHandleByIndex_v2"));

@@ -1,4 +1,4 @@
-// Compiling into this process, binding operands, calling.
+// Compiles kernels into this process, binds operands and calls them.
 #include "tools/skewer/Execution.h"
 #include "dialect/Language/Diagnostics.h"
 #include "tools/skewer/Flops.h"
@@ -66,7 +66,7 @@ bool Execution::bind(const Operands &operands, ThreadPool &pool) {
     Buffer &output = outputs.emplace_back(*elementsOf(shape) * bytesOf(argument.type), bytesOf(argument.type));
     if (!output.data())
       return outOfMemory(output.size());
-    // All bits set is NaN in every type: an element that no phase writes cannot pass for a result.
+    // All bits set is NaN in every type: an element that no phase writes cannot be taken for a result.
     std::memset(output.data(), 0xff, output.size());
     results.push_back(output.data());
   }

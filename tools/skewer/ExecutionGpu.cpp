@@ -1,4 +1,5 @@
-// Kernels on this machine's GPU: compiled into this process with their entries, called through the launcher.
+// Runs kernels on this machine's GPU: compiles them and their entries into this process, and calls them through the
+// launcher.
 #include "codegen/ABI/Status.h"
 #include "tools/skewer/CompileGpu.h"
 #include "tools/skewer/Execution.h"
@@ -46,7 +47,7 @@ std::unique_ptr<Execution> Execution::createForGpu(Compilation &compilation, con
     llvm::consumeError(ptxas.takeError());
     how.ptxOnly = true;
   } else if (!ptxas) {
-    llvm::consumeError(ptxas.takeError()); // said by what follows
+    llvm::consumeError(ptxas.takeError()); // reported by the next step
   }
   auto codes = compileForGpus(compilation, kernel, *fused, targets, how);
   if (!codes)
@@ -86,7 +87,7 @@ bool Execution::bindToDevice() {
     if (!(results[k] = place(outputs[k])))
       return false;
   }
-  // A copy may return before its last bytes have arrived, and the stream of the kernels does not wait for it.
+  // A copy may return before its last bytes have arrived, and the kernels' stream does not wait for it.
   if (!isGood(device->wait()))
     return false;
   cudaExec = {sizeof cudaExec, kAbiVersion, device->stream(), nullptr, nullptr, kernel->cudaWorkspaceBytes(sizes)};

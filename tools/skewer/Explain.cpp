@@ -1,4 +1,4 @@
-// `skewer explain`: what became of each term.
+// `skewer explain`: prints how each term of a kernel was compiled.
 #include "dialect/Language/Diagnostics.h"
 #include "passes/Lengths/FitLengths.h"
 #include "tools/skewer/Commands.h"
@@ -18,8 +18,8 @@
 
 namespace skewer::driver {
 
-/// The run-time sizes that --size and the files of --input say; lengths that they do not are their bounds. Nothing
-/// after an error.
+/// Returns the run-time sizes that --size and the files of --input give. Lengths that they do not give get their
+/// bounds. Returns nothing after an error.
 static std::optional<std::map<std::string, int64_t>> sizesOf(const Kernel &kernel, const Options &options) {
   if (options.sizes.empty() && options.inputs.empty())
     return boundsOf(kernel.einsumFunction());
@@ -30,8 +30,8 @@ static std::optional<std::map<std::string, int64_t>> sizesOf(const Kernel &kerne
   return std::nullopt;
 }
 
-/// What the cost model expects of the same layer compiled for these lengths alone; false after an error. Where a part of
-/// the schedule was asked for, that was said of the kernel of all lengths.
+/// Predicts the same layer compiled for these lengths only; returns false after an error. Does nothing if a part of the
+/// schedule was requested, since the request applies to the kernel for all lengths.
 static bool predictAlone(Compilation &compilation, const Kernel &kernel, const std::map<std::string, int64_t> &sizes,
                          Explanation &explanation) {
   Lengths lengths = boundsOf(kernel.einsumFunction());
@@ -45,7 +45,7 @@ static bool predictAlone(Compilation &compilation, const Kernel &kernel, const s
     return false;
   size_t known = compilation.remarks.size();
   auto scheduled = compilation.schedule(*alone);
-  compilation.remarks.resize(known); // they are about another kernel
+  compilation.remarks.resize(known); // drops remarks about the other kernel
   if (!scheduled)
     return false;
   std::map<std::string, int64_t> all = sizes;
@@ -66,7 +66,7 @@ std::optional<Explanation> explainKernel(Compilation &compilation, const Kernel 
   if (!predictAlone(compilation, kernel, *sizes, explanation))
     return std::nullopt;
   for (const auto &[name, bound] : boundsOf(kernel.einsumFunction()))
-    (*sizes)[name] = bound; // tiles and schedule are those of the bounds, and so is all that is counted
+    (*sizes)[name] = bound; // tiles, schedule and all counts apply to the bounds
   auto scheduled = compilation.schedule(kernel);
   if (!scheduled)
     return std::nullopt;
@@ -116,7 +116,7 @@ static std::optional<Explanation> explainOnGpu(Compilation &compilation, const K
     return std::nullopt;
   scheduled = withReadersAxes(kernel, *scheduled);
   explanation.facts = factsOf(kernel, *scheduled, *sizes);
-  explanation.facts.generic.clear(); // it is about processors
+  explanation.facts.generic.clear(); // applies to processors only
   size_t number = 0;
   scheduled->walk([&](attn::AttentionOp attention) {
     explanation.layers.push_back(layerFactsOf(attention, explanation.facts.attentions[number++], compilation.target()));
@@ -140,7 +140,7 @@ int explain(const Options &options) {
   }
   if (!checkSchedule(options, !onGpu, onGpu.has_value()))
     return kUsage;
-  // What is the same on all targets needs the description of some processor.
+  // The parts that are the same on all targets need the description of some processor.
   std::optional<Target> target = targetNamed(onGpu ? "x86-64-v3" : options.target);
   if (!target)
     return kUsage;

@@ -1,4 +1,4 @@
-// Gathering what `explain` says of a kernel on a GPU.
+// Collects the facts that `explain` prints about a kernel on a GPU.
 #include "tools/skewer/ExplainGpu.h"
 #include "codegen/GPU/Tool.h"
 #include "dialect/IR/Attn.h"
@@ -7,7 +7,7 @@
 namespace skewer::driver {
 namespace {
 
-/// The attention's shape and schedule as the lowering sees them.
+/// Returns the shape and schedule of each attention, as in the lowering.
 std::vector<gpu::GpuShape> shapesOf(mlir::ModuleOp scheduled) {
   std::vector<gpu::GpuShape> shapes;
   scheduled.walk([&](attn::AttentionOp attention) {
@@ -18,7 +18,7 @@ std::vector<gpu::GpuShape> shapesOf(mlir::ModuleOp scheduled) {
   return shapes;
 }
 
-/// ptxas, or "" and why not; it is not missed where PTX is all that is asked for.
+/// Returns ptxas, or "" after adding the reason to `missing`. If only PTX is requested, nothing is missing.
 std::string assemblerFor(const Options &options, std::vector<std::string> &missing) {
   if (options.ptxOnly)
     return "";
@@ -90,7 +90,7 @@ std::optional<GpuFacts> gpuFactsOf(Compilation &compilation, const Kernel &kerne
   }
   if (!shapes.empty())
     facts.engine = shapes.front().tile.engine.str();
-  // What joins parts of keys is counted with the attention before it.
+  // A kernel that joins parts of keys is counted with the attention before it.
   auto others = llvm::count_if(facts.kernels,
                                [](const GpuKernelFacts &one) { return !one.prediction && one.title != gpu::kJoin; });
   if (attention == shapes.size() && !others)

@@ -1,4 +1,4 @@
-// Printing what `explain` says of a kernel on a GPU, for people and as JSON.
+// Prints the facts about a kernel on a GPU, for people and as JSON.
 #include "tools/skewer/ExplainGpu.h"
 #include <fmt/format.h>
 
@@ -15,7 +15,8 @@ std::string loopText(const GpuKernelFacts &kernel) {
   return text;
 }
 
-/// What the model expects, of which pipes that is made, and what it would expect of more or fewer queries a warp.
+/// Prints the model's prediction, the pipes that it consists of, and the predictions for more or fewer queries in a
+/// warp.
 void printModel(const GpuKernelFacts &kernel, Page &page) {
   const gpu::GpuPrediction &prediction = *kernel.prediction;
   page.line(4,

@@ -1,4 +1,4 @@
-// Gathering what `explain` says of a layer.
+// Collects the facts that `explain` prints about a layer.
 #include "tools/skewer/ExplainLayer.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Analysis/GpuShape.h"
@@ -15,7 +15,7 @@ using namespace skewer::subscript;
 namespace skewer::driver {
 namespace {
 
-/// "0.125 (q·k + q·table[j - i + 13])": a scale that all terms have stands in front.
+/// Returns a sum such as "0.125 (q·k + q·table[j - i + 13])"; a scale that all terms share comes first.
 std::string sumOf(const std::vector<TermFacts> &terms, const std::vector<double> &scales) {
   bool common = terms.size() > 1 && scales.front() != 1 && llvm::all_equal(scales);
   std::string prefix = common ? fmt::format("{:.6g} ", scales.front()) : "", sum;
@@ -34,7 +34,7 @@ std::string formulaOf(AttentionOp attention, const AttentionFacts &facts, const 
   ScoreSpace space = scoreSpace(attention);
   std::string keys = llvm::join(space.key, " ");
   std::string values = nameOfOperand(attention.getValue(), attention->getParentOfType<func::FuncOp>());
-  std::vector<uint64_t> sums; // of each term of the score
+  std::vector<uint64_t> sums; // the sum that each term of the score belongs to
   for (TermOp term : attention.getScore().getOps<TermOp>())
     sums.push_back(term.getSum());
   for (const TermFacts &term : facts.terms)

@@ -1,4 +1,4 @@
-// Numbers with their units, and lines that wrap.
+// Formats numbers with their units, and wraps lines.
 #include "tools/skewer/ExplainPage.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -34,7 +34,7 @@ std::string timeText(double seconds) {
 }
 
 size_t displayWidth(llvm::StringRef text) {
-  size_t width = 0; // of UTF-8: continuation bytes take no column
+  size_t width = 0; // continuation bytes of UTF-8 take no column
   for (char c : text)
     width += (static_cast<unsigned char>(c) & 0xc0) != 0x80;
   return width;
@@ -49,7 +49,7 @@ void Page::line(size_t indent, llvm::StringRef text) {
   size_t width = indent;
   bool empty = true;
   while (!text.empty()) {
-    // A run of spaces is part of a column: it stays with the word before it.
+    // A run of spaces is part of a column, so it stays with the word before it.
     size_t end = text.find(' ');
     end = end == llvm::StringRef::npos ? text.size() : std::min(text.find_first_not_of(' ', end), text.size());
     llvm::StringRef word = text.take_front(end);

@@ -1,4 +1,4 @@
-// Rows of tables that are never read: memory and, for learned tables, parameters without use.
+// Finds rows of tables that are never read: unused memory and, in learned tables, unused parameters.
 #include "dialect/IR/Term.h"
 #include "dialect/Subscript/Program.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -20,7 +20,7 @@ public:
       positions.insert(side->begin(), side->end());
   }
 
-  /// Marks what the subscript reads; everything where that is not known.
+  /// Marks the rows that the subscript reads; all rows if they are not known.
   void mark(const Expr &row, const std::optional<Expr> &guard, const AxisSizes &sizes, std::vector<bool> &read) const {
     Expr condition = logicalAnd(mask ? *mask : Expr(1), guard ? *guard : Expr(1));
     Domain domain = domainOf(sizes);
@@ -91,7 +91,7 @@ std::vector<UnreadRows> unreadRowsOf(AttentionOp attention) {
   auto function = attention->getParentOfType<func::FuncOp>();
   auto view = viewOf(attention);
   RowReader reader(*view);
-  // Tables in order of first appearance; one that several terms read is read by all of them together.
+  // Tables in order of first appearance. The rows that a table's terms read are combined.
   std::vector<std::pair<Value, size_t>> tables;
   std::map<std::pair<const void *, size_t>, std::vector<bool>> read;
   for (TermOp term : termsOf(attention)) {

@@ -1,4 +1,5 @@
-// The roofline (Williams et al. 2009, doi:10.1145/1498765.1498785) with the figures of the target's description.
+// Computes the roofline (Williams et al. 2009, doi:10.1145/1498765.1498785) with the figures of the target's
+// description.
 #include "tools/skewer/ExplainWork.h"
 #include <algorithm>
 
@@ -32,9 +33,10 @@ WorkFacts workFactsOf(const KernelPlan &signature, double usefulFlops, const std
       work.matmulFlops += calls * layer.leading * layer.work.matmulFlops;
       work.predictedSeconds += calls * layer.leading * layer.work.cycles / (target.gigahertz * 1e9);
     }
-    // Table rows that are added to keys are multiplied with them: less is done than is useful.
+    // Table rows that are added to keys are multiplied together with them, so the kernel may do less than the useful
+    // work.
     work.computeSeconds = std::min(work.usefulFlops, work.matmulFlops) / work.peak;
-    // The model takes the operands to be in the caches.
+    // The model assumes that the operands are in the caches.
     work.predictedSeconds = std::max(work.predictedSeconds, work.boundSeconds());
   }
   if (!all) {

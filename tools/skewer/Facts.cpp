@@ -1,4 +1,4 @@
-// Gathering facts from a kernel's level 1 and level 3.
+// Collects facts from a kernel's level 1 and level 3.
 #include "tools/skewer/Facts.h"
 #include "dialect/IR/Attn.h"
 #include "dialect/IR/BuiltinFunctions.h"
@@ -21,12 +21,13 @@ using namespace skewer::subscript;
 
 namespace skewer::driver {
 
-/// What the text calls a value: at the location of what has become of its operation, if it is still of that shape.
+/// Returns the name of a value in the text, from the location of its operation; empty if the operation was composed, or
+/// if the value no longer has the shape of the named tensor.
 static std::string nameInText(Value value) {
   Operation *op = value.getDefiningOp();
   Location location = op ? op->getLoc() : UnknownLoc::get(value.getContext());
   while (auto fused = dyn_cast<FusedLoc>(location)) {
-    if (isa_and_nonnull<DictionaryAttr>(fused.getMetadata())) // of an operation that was composed
+    if (isa_and_nonnull<DictionaryAttr>(fused.getMetadata())) // of a composed operation
       return "";
     location = fused.getLocations().front();
   }
@@ -44,7 +45,7 @@ std::string nameOfOperand(Value value, func::FuncOp function) {
       return name.str();
   if (std::string name = nameInText(value); !name.empty())
     return name;
-  if (auto reshape = value.getDefiningOp<ReshapeOp>()) // the same elements, which fusion may have given one dimension
+  if (auto reshape = value.getDefiningOp<ReshapeOp>()) // the same elements; fusion may have given them one dimension
     return nameOfOperand(reshape.getInput(), function);
   if (Operation *op = value.getDefiningOp())
     if (unsigned line = textPlaceOf(op->getLoc()).lineOfSpec())
@@ -54,7 +55,7 @@ std::string nameOfOperand(Value value, func::FuncOp function) {
 
 namespace {
 
-/// "0.125 q·table[j - i + 13] where abs(j - i) <= 4".
+/// Returns a text such as "0.125 q·table[j - i + 13] where abs(j - i) <= 4".
 std::string textOfTerm(TermOp term, func::FuncOp function) {
   std::string text;
   double scale = term.getScale().convertToDouble();
@@ -69,7 +70,7 @@ std::string textOfTerm(TermOp term, func::FuncOp function) {
   auto application = applicationOf(term);
   std::vector<std::string> elements;
   ScoreSpace space = scoreSpace(term->getParentOfType<AttentionOp>());
-  auto isPosition = [&](const Dimension &dimension) { // what tells the arguments of a function apart
+  auto isPosition = [&](const Dimension &dimension) { // distinguishes the arguments of a function
     return llvm::any_of(dimension.axes, [&](auto &axis) { return !llvm::is_contained(space.leading, axis); });
   };
   for (auto [k, input] : llvm::enumerate(term.getInputs())) {
@@ -100,7 +101,8 @@ std::string textOfTerm(TermOp term, func::FuncOp function) {
   return text;
 }
 
-/// Of a number for each query and key that is a sum: where that is made, and how many there are.
+/// Returns, for a term that adds a number for each query and key, where the sum behind these numbers is made, and how
+/// many there are; empty if there is no such sum.
 std::string madeBefore(const Term &term) {
   if (!term.einsum.contracted.empty())
     return "";
@@ -118,7 +120,7 @@ std::string madeBefore(const Term &term) {
   return "";
 }
 
-/// "14x14" where positions are products of axes.
+/// Returns "14x14" if positions are products of axes.
 std::string mapOf(const ScoreSpace &space) {
   if (space.query.size() < 2)
     return "";
@@ -130,7 +132,7 @@ std::string mapOf(const ScoreSpace &space) {
   return text;
 }
 
-/// "band": the strategies of a schedule where they are others than those of another one for the same terms.
+/// Returns the strategies of `schedule` that differ from those of `other` for the same terms: "band".
 static std::string strategiesBeside(CpuScheduleAttr other, CpuScheduleAttr schedule) {
   std::string names;
   for (auto [before, strategy] : llvm::zip(other.getStrategies(), schedule.getStrategies()))
@@ -201,7 +203,7 @@ AttentionFacts factsOf(AttentionOp attention, func::FuncOp function) {
   return facts;
 }
 
-/// Why no fused kernel is made: what the lowering itself says of its stages.
+/// Explains why no fused kernel is made, with the lowering's own messages about its stages.
 void explainGeneric(func::FuncOp function, KernelFacts &facts) {
   bool isFused = false;
   for (const Stage &stage : stagesOf(function)) {
@@ -220,7 +222,7 @@ void explainGeneric(func::FuncOp function, KernelFacts &facts) {
   }
 }
 
-/// Of each attention, in their order, what its result goes through on its way to memory.
+/// Describes the operations on each attention's result before it is stored, in the order of the attentions.
 void describeFinish(func::FuncOp function, std::vector<AttentionFacts> &facts) {
   llvm::DenseMap<Operation *, size_t> numbers;
   for (AttentionOp attention : function.getOps<AttentionOp>())
@@ -238,7 +240,7 @@ void describeFinish(func::FuncOp function, std::vector<AttentionFacts> &facts) {
     std::string text = textOfTensor(stage.result, [&](Value value) -> std::string {
       return value == made ? "result" : isFolded(value) ? "" : nameOfOperand(value, function);
     });
-    if (text != "result") { // a conversion
+    if (text != "result") { // not just a conversion
       facts[found->second].finish = text;
       facts[found->second].finishPlace = textPlaceOf(stage.result.getLoc());
     }
@@ -247,7 +249,7 @@ void describeFinish(func::FuncOp function, std::vector<AttentionFacts> &facts) {
 
 using Shape = std::vector<int64_t>;
 
-/// Tensors by shape: how many, bytes an element, names in the text.
+/// Tensors of one shape: their number, bytes an element, names in the text.
 struct Held {
   int64_t first = 0, second = 0;
   std::vector<std::string> names;
@@ -268,7 +270,7 @@ void count(Value tensor, Tensors &found) {
     entry.names.push_back(name);
 }
 
-/// What the operations of the spec are. What the function returns has to be written anyway.
+/// Returns the results of the spec's operations. A value that the function returns must be written anyway.
 Tensors resultsOf(func::FuncOp function) {
   Tensors found;
   Operation *last = function.getBody().front().getTerminator();
@@ -280,7 +282,7 @@ Tensors resultsOf(func::FuncOp function) {
   return found;
 }
 
-/// What stages leave in memory for each other: everything else is computed where it is read.
+/// Returns the tensors that stages leave in memory for each other; all others are computed where they are read.
 Tensors buffersOf(func::FuncOp function) {
   Tensors found;
   llvm::DenseSet<Value> outputs;
@@ -320,14 +322,14 @@ KernelFacts factsOf(const Kernel &kernel, ModuleOp scheduled, const std::map<std
 
   explainGeneric(after, facts);
 
-  // An attention writes its result in the order in which it is wanted.
+  // An attention writes its result in the order in which it is needed.
   OwningOpRef<ModuleOp> lowered(cast<ModuleOp>(scheduled->clone()));
   func::FuncOp last = *lowered->getOps<func::FuncOp>().begin();
   separateResults(last);
   prepareStages(last);
   describeFinish(last, facts.attentions);
   Tensors atFirst = resultsOf(before), atLast = buffersOf(last);
-  // Only what grows with queries × keys is worth a line.
+  // Only tensors that grow with queries × keys are listed.
   double threshold = 0;
   for (const AttentionFacts &attention : facts.attentions)
     threshold = std::max(threshold, static_cast<double>(attention.queries) * static_cast<double>(attention.keys));
@@ -422,7 +424,7 @@ std::string manifestDetails(const Kernel &kernel, ModuleOp scheduled) {
   KernelFacts facts = factsOf(kernel, scheduled);
   auto withoutFolder = [](std::string &file) { file.erase(0, file.rfind('/') + 1); };
   for (AttentionFacts &attention : facts.attentions)
-    for (TermFacts &term : attention.terms) { // the same spec gives the same bytes, wherever it is
+    for (TermFacts &term : attention.terms) { // independent of the folder, so that the same spec gives the same bytes
       withoutFolder(term.place.file);
       for (SchemeCallPlace &call : term.place.calls)
         withoutFolder(call.file);

@@ -1,4 +1,4 @@
-// Counting useful FLOPs from the classes of terms.
+// Counts useful FLOPs from the classes of terms.
 #include "tools/skewer/Flops.h"
 #include "dialect/Subscript/Program.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -23,7 +23,7 @@ double product(const std::vector<std::string> &axes, const AxisSizes &sizes) {
   return result;
 }
 
-/// The value of a dimension known at run time: that of the argument it is a dimension of, or of the only such size.
+/// Returns the value of a dimension known at run time: from the argument that has the dimension, or the only such size.
 double runTimeSize(Value operand, size_t dimension, func::FuncOp function, const Sizes &sizes) {
   if (auto argument = dyn_cast<BlockArgument>(operand))
     if (auto shape = function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), "attn.shape"))
@@ -36,7 +36,7 @@ double runTimeSize(Value operand, size_t dimension, func::FuncOp function, const
   return sizes.size() == 1 ? static_cast<double>(sizes.begin()->second) : 1;
 }
 
-/// Fills in the sizes of axes that stand alone in a dimension of run-time size.
+/// Sets the sizes of axes that stand alone in a dimension of run-time size.
 void fillRunTime(const Dimensions &dimensions, Value operand, func::FuncOp function, const Sizes &sizes,
                  AxisSizes &axes) {
   std::vector<int64_t> shape = shapeOf(operand);
@@ -55,7 +55,7 @@ bool hasIndexExpression(const Einsum &spec) {
 
 } // namespace
 
-/// The conjuncts of a predicate that depend on the axes alone; `left` is set where there are others.
+/// Returns the conjuncts of a predicate that depend only on the axes; sets `left` if there are others.
 static Expr ofPositions(const Expr &predicate, const std::vector<std::string> &axes, bool &left) {
   if (predicate.kind() == Kind::And) {
     Expr all = 1;
@@ -71,8 +71,9 @@ static Expr ofPositions(const Expr &predicate, const std::vector<std::string> &a
   return 1;
 }
 
-/// Pairs at which a predicate holds, one by one; what depends on more than positions and heads is taken to hold. All of
-/// them where they are too many. Of heads that see different keys, the mean.
+/// Counts the pairs at which a predicate holds, one by one. Parts that depend on more than positions and heads count as
+/// true. Returns the number of all pairs if they are too many to count; the mean over heads if heads see different
+/// keys.
 static double countPairs(const Expr &whole, const ScoreSpace &space, std::string *why) {
   double all = static_cast<double>(space.queries()) * static_cast<double>(space.keys()), heads = 1;
   std::vector<std::string> axes = space.query;
@@ -168,7 +169,7 @@ double usefulFlops(func::FuncOp function, const Sizes &sizes) {
       total += one * product(space.leading, filled);
     } else if (auto einsum = dyn_cast<EinsumOp>(op)) {
       ResolvedEinsum resolved = resolve(einsum);
-      // As for terms: what an index expression reads is not counted, and a broadcast is no contraction.
+      // As for terms: an einsum with an index expression is not counted, and a broadcast is no contraction.
       if (resolved.contracted.empty() || einsum.getInputs().size() < 2 || hasIndexExpression(resolved.spec))
         return;
       for (auto [operand, dimensions] : llvm::zip(einsum.getInputs(), resolved.spec.operands))

@@ -1,4 +1,4 @@
-// `skewer format`: specifications laid out in one way.
+// `skewer format`: lays out specifications in one style.
 #include "dialect/Language/Format.h"
 #include "tools/skewer/Commands.h"
 #include "tools/skewer/Messages.h"

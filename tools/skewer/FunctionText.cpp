@@ -1,4 +1,4 @@
-// Operators between their operands, in parentheses where one binds weaker; other operations as calls.
+// Writes operators between their operands, with parentheses around weaker ones, and other operations as calls.
 #include "tools/skewer/FunctionText.h"
 #include "dialect/IR/Attn.h"
 #include "dialect/IR/BuiltinFunctions.h"
@@ -28,7 +28,7 @@ Text operatorText(const Text &left, const char *sign, const Text &right, Binding
   return {fmt::format("{} {} {}", inParentheses(left, binding), sign, inParentheses(right, behind)), binding};
 }
 
-/// Comparisons are 1 or 0; that such a number is not 0 is the comparison itself.
+/// Comparisons are 1 or 0, so a test that such a number is not 0 is printed as the comparison itself.
 Text comparisonText(arith::CmpFPredicate predicate, llvm::ArrayRef<Text> operands) {
   const char *sign = llvm::StringSwitch<const char *>(arith::stringifyCmpFPredicate(predicate).drop_front())
                          .Case("lt", "<")
@@ -63,7 +63,7 @@ Text callText(Operation &op, llvm::ArrayRef<Text> operands) {
   return {text + ")", Whole};
 }
 
-/// As operands of a comparison or a choice.
+/// Returns the texts of the operands for a comparison or a choice.
 std::vector<std::string> namesOf(llvm::ArrayRef<Text> operands, Binding atLeast) {
   std::vector<std::string> names;
   for (const Text &operand : operands)
@@ -119,7 +119,7 @@ std::string textOfFunction(Region &through, const std::vector<std::string> &sums
   llvm::DenseMap<Value, Text> texts;
   for (auto [argument, name] : llvm::zip(block.getArguments(), sums))
     texts[argument] = {name, Whole};
-  auto textOfOperand = [&](Value operand) { // constants may stand outside
+  auto textOfOperand = [&](Value operand) { // constants may be outside the region
     auto constant = operand.getDefiningOp<arith::ConstantOp>();
     return constant ? textOf(*constant, {}) : texts.lookup(operand);
   };

@@ -1,4 +1,4 @@
-// Diagnostics and prints of each thread.
+// Keeps the diagnostics and the output of each thread apart.
 #include "tools/skewer/Messages.h"
 #include "passes/Schedule/Machine.h"
 #include "tools/skewer/Progress.h"

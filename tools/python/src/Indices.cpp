@@ -1,4 +1,4 @@
-// The kernel says by its status which operand has a bad index; which element it is, is looked up here.
+// The kernel's status says which operand has a bad index. The functions here find the element.
 #include "Indices.h"
 
 namespace skewer::python {

@@ -1,9 +1,9 @@
-// Calls with arrays in a GPU's memory: checked as all are, queued by the launcher (docs/gpu.md).
+// Calls with arrays in a GPU's memory: checked like all calls, queued by the launcher (docs/gpu.md).
 #include "Call.h"
 
 namespace skewer::python {
 
-/// Exactly the layout of skewer_cuda_exec, codegen/Runtime/skewer_cuda.h.
+/// Has exactly the layout of skewer_cuda_exec, codegen/Runtime/skewer_cuda.h.
 struct CudaExec {
   uint32_t size = sizeof(CudaExec), version = 1;
   void *stream = nullptr, *context = nullptr, *workspace = nullptr;
@@ -28,7 +28,7 @@ nb::object Kernel::callOnGpu(nb::tuple arrays, nb::object outputs, nb::object al
     return resultsOf(call);
   CudaExec exec;
   exec.stream = reinterpret_cast<void *>(stream);
-  // More than there can be: what is wrong with the sizes the call says.
+  // SIZE_MAX: more than can exist; the call then reports the error in the sizes.
   exec.workspaceBytes = cudaWorkspaceBytes(call.words.data());
   if (exec.workspaceBytes && exec.workspaceBytes != SIZE_MAX)
     exec.workspace = reinterpret_cast<void *>(nb::cast<uintptr_t>(newWorkspace(exec.workspaceBytes)));

@@ -1,5 +1,5 @@
-// Two teams of threads on the same processors disturb each other: those of OpenMP wait awake for the next operation of
-// their framework, and take the processor from a kernel's own.
+// Two teams of threads on the same processors disturb each other: the threads of OpenMP wait actively for the next
+// operation of their framework, and take the processors from a kernel's own threads.
 #include "OpenMp.h"
 #include "Workspaces.h"
 #include <algorithm>
@@ -13,7 +13,7 @@ static int (*threadCount)() = nullptr;
 static uint64_t itsProcess = 0;
 
 bool use(const std::string &path) {
-  void *library = dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD); // held for ever, as the framework does
+  void *library = dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD); // never closed, as the framework keeps it too
   if (!library)
     return false;
   auto find = [&](const char *name, auto &address) {
@@ -37,7 +37,7 @@ struct Work {
 };
 } // namespace
 
-/// What each thread does. There may be fewer than were asked for: inside another parallel region one.
+/// Runs the share of one thread. There may be fewer threads than requested: one, inside another parallel region.
 static void doShare(void *data) {
   const Work &work = *static_cast<const Work *>(data);
   int64_t threads = threadCount(), me = threadNumber();
@@ -52,7 +52,7 @@ void parallelFor(void *context, int64_t count, void (*body)(void *data, int64_t 
   Work work = {count, body, data};
   if (count <= 1)
     return count ? body(data, 0, 1, 0) : void();
-  // As many as the framework's own operations have: a team of another size would be made anew.
+  // Uses as many threads as the framework's own operations: for another size the runtime would make a new team.
   parallel(&doShare, &work, unsigned(reinterpret_cast<uintptr_t>(context)), 0);
 }
 

@@ -1,4 +1,4 @@
-// Arrays by the buffer protocol, which is the fastest, and by DLPack.
+// Reads arrays through the buffer protocol, which is the fastest, and through DLPack.
 #include "Tensor.h"
 #include <cstring>
 
@@ -50,7 +50,7 @@ bool Tensor::isContiguous() const {
 
 bool Tensor::isReadable() const { return isContiguous() && reinterpret_cast<uintptr_t>(data) % bytesOf(element) == 0; }
 
-/// Of a format of the struct module, in the machine's byte order.
+/// Returns the element type for a format of the struct module, in the machine's byte order.
 static Element elementOf(const char *format, int64_t bytes, std::string &name) {
   if (format && (*format == '>' || *format == '!') && bytes > 1) {
     elementOf(format + 1, bytes, name);
@@ -66,7 +66,7 @@ static Element elementOf(const char *format, int64_t bytes, std::string &name) {
     return name = "float32", Element::F32;
   case 'e':
     return name = "float16", Element::F16;
-  case 'H': // the bits of a bfloat16, which NumPy has no type for
+  case 'H': // the bits of a bfloat16; NumPy has no such type
     return name = "bfloat16 (as uint16)", Element::BF16;
   case 'b':
     return name = "int8", Element::I8;
@@ -102,7 +102,7 @@ static Element elementOf(const char *format, int64_t bytes, std::string &name) {
 bool Tensor::takeBuffer(nb::handle array, bool isWritten) {
   int flags = PyBUF_STRIDES | PyBUF_FORMAT | (isWritten ? PyBUF_WRITABLE : 0);
   if (PyObject_GetBuffer(array.ptr(), &buffer, flags)) {
-    // Whoever writes is told that the memory is read-only, not that it is no array.
+    // If writing is requested, the error must be that the memory is read-only, not that the object is no array.
     PyErr_Clear();
     if (!isWritten || PyObject_GetBuffer(array.ptr(), &buffer, PyBUF_STRIDES | PyBUF_FORMAT))
       return PyErr_Clear(), false;
@@ -120,8 +120,8 @@ bool Tensor::takeBuffer(nb::handle array, bool isWritten) {
   return true;
 }
 
-/// What a library gives C code to look at its arrays by, without an object for each: a part of DLPackExchangeAPI,
-/// version 1.3 of dlpack.h.
+/// The functions with which C code can read a library's arrays without a Python object for each: a part of
+/// DLPackExchangeAPI, version 1.3 of dlpack.h.
 struct ExchangeApi {
   uint32_t major, minor;
   ExchangeApi *previous;
@@ -129,9 +129,9 @@ struct ExchangeApi {
   int (*look)(void *array, nb::dlpack::dltensor *);
 };
 
-/// That of a type of arrays; null where it has none. All calls hold the interpreter's lock.
+/// Returns the functions for the type of `array`; null if it has none. All callers hold the interpreter's lock.
 static const ExchangeApi *exchangeOf(nb::handle array) {
-  static PyTypeObject *known = nullptr; // held for ever: most programs have one such type
+  static PyTypeObject *known = nullptr; // never released: most programs have one such type
   static const ExchangeApi *itsApi = nullptr;
   PyTypeObject *type = Py_TYPE(array.ptr());
   if (type == known)
@@ -185,7 +185,7 @@ void Tensor::fill(void *memory, nb::dlpack::dtype type, int deviceType, int devi
             : is(Code::Int, 64)    ? Element::I64
             : is(Code::Bool, 8)    ? Element::Bool
                                    : Element::Other;
-  if (element == Element::Other) { // else the name is never asked for
+  if (element == Element::Other) { // otherwise the name is not used
     const char *family = type.code == uint8_t(Code::Int)      ? "int"
                          : type.code == uint8_t(Code::UInt)   ? "uint"
                          : type.code == uint8_t(Code::Float)  ? "float"
@@ -209,7 +209,8 @@ void Tensor::fill(void *memory, nb::dlpack::dtype type, int deviceType, int devi
     strides[k] = steps ? steps[k] : contiguous;
 }
 
-/// Of PyTorch's tensors: whether readers are to negate what lies in memory (`z.conj().imag`), which DLPack does not say.
+/// Returns, for PyTorch's tensors, whether readers must negate the numbers in memory (`z.conj().imag`), which DLPack
+/// does not say.
 static bool negates(nb::handle array) {
   PyObject *method = PyObject_GetAttrString(array.ptr(), "is_neg");
   if (!method)
@@ -231,7 +232,7 @@ bool Tensor::take(nb::handle array, bool isWritten, bool isResolved) {
   }
   if (takeExchange(array) || (nb::hasattr(array, "__dlpack__") && takeDlpack(array)))
     return true;
-  // NumPy's arrays of types that are not NumPy's own, ml_dtypes.bfloat16 above all, have neither.
+  // NumPy arrays of types from outside NumPy, mainly ml_dtypes.bfloat16, support neither.
   if (!mayBuffer || !nb::hasattr(array, "view") || !nb::hasattr(array, "dtype"))
     return false;
   nb::object name = nb::getattr(array.attr("dtype"), "name", nb::none());
@@ -249,7 +250,7 @@ template <typename Word> static void copyWords(const Tensor &tensor, Word *packe
   int64_t inner = rank ? tensor.shape[rank - 1] : 1, step = rank ? tensor.strides[rank - 1] : 1;
   for (int64_t done = 0; done < count; done += inner) {
     for (int64_t k = 0; k < inner; ++k) {
-      // Memory may be aligned to less than an element.
+      // Memory may have a smaller alignment than an element.
       Word *outside = words + place + k * step;
       std::memcpy(out ? packed + done + k : outside, out ? outside : packed + done + k, sizeof(Word));
     }

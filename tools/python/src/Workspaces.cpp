@@ -1,4 +1,4 @@
-// Keeping what calls need.
+// Keeps the memory and threads of calls for later calls.
 #include "Workspaces.h"
 #include <atomic>
 #include <cstdlib>
@@ -6,7 +6,7 @@
 
 namespace skewer::python {
 
-// As many calls of a layer as may reasonably overlap; what is more is freed.
+// Number of calls of a layer that may reasonably overlap; further workspaces are freed.
 static constexpr size_t kMostIdle = 8;
 
 uint64_t processNow() {
@@ -18,7 +18,7 @@ uint64_t processNow() {
 
 Workspace::~Workspace() {
   std::free(memory);
-  // In a child the team's threads are not there to be joined; its few bytes are left behind.
+  // In a forked child the team's threads do not exist and cannot be joined; the team's few bytes are leaked.
   if (process == processNow())
     skewer_team_free(team);
 }

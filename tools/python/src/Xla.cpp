@@ -19,7 +19,7 @@ struct Layer {
   Workspaces workspaces;
 };
 
-constexpr size_t kLeading = 5; // numbers of `call` before the sizes
+constexpr size_t kLeading = 5; // number of entries of `call` before the sizes
 constexpr size_t kOrigins = 3; // q0, k0, head0
 
 std::mutex &lock() {
@@ -45,12 +45,12 @@ const xla::Numbers *numbersOf(const xla::Attributes &attributes) {
   return nullptr;
 }
 
-/// Whether a buffer holds 32-bit numbers, one for each origin.
+/// Returns whether a buffer holds 32-bit integers, one for each origin.
 bool holdsOrigins(const xla::Buffer &buffer) {
   return buffer.type == xla::kS32 && buffer.rank == 1 && buffer.shape[0] == int64_t(kOrigins);
 }
 
-/// The kernel's argument struct. Origins are numbers of the call, or the last argument.
+/// Returns the kernel's argument struct. Origins come from `call`, or from the last argument.
 std::vector<uint64_t> wordsOf(const xla::CallFrame &frame, const Layer &layer, const xla::Numbers &numbers) {
   std::vector<uint64_t> words = {0};
   for (size_t k = 0; k < layer.inputs; ++k)
@@ -74,7 +74,7 @@ xla::Error *refused(const xla::CallFrame &frame, const Kernel &kernel, const std
   if (auto bad = badIndexOperand(kernel.operands(), status)) {
     const Argument &argument = kernel.operands()[*bad];
     const xla::Buffer &buffer = *frame.arguments.buffers[*bad];
-    nb::gil_scoped_acquire locked; // XLA's thread does not have it
+    nb::gil_scoped_acquire locked; // XLA's thread does not hold it
     text += ": " + argument.name + ": expected " + expectedIndices(argument, sizes) + ", found " +
             foundIndex(argument, sizes, buffer.data, buffer.shape, size_t(buffer.rank));
   }
@@ -124,7 +124,7 @@ void registerForXla(int64_t key, const Kernel &kernel) {
 }
 
 xla::Error *callFromXla(xla::CallFrame *frame) {
-  // Asked for metadata: nothing is used that was not there in the runtime's own version.
+  // A query for metadata: use only the fields that exist in the runtime's own version.
   if (frame->extensions && frame->extensions->type == 1) {
     xla::Metadata &metadata = *reinterpret_cast<xla::MetadataExtension *>(frame->extensions)->metadata;
     metadata.version.major = frame->api ? frame->api->version.major : 0;
@@ -139,7 +139,7 @@ xla::Error *callFromXla(xla::CallFrame *frame) {
   {
     std::lock_guard<std::mutex> held(lock());
     auto found = layers().find(numbers->values[0]);
-    layer = found == layers().end() ? nullptr : &found->second; // entries stay where they are
+    layer = found == layers().end() ? nullptr : &found->second; // entries do not move
   }
   if (!layer)
     return wrong(*frame, "a call of a layer that this process has not compiled: ask for it with skewer.jax.op first");
