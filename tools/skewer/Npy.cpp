@@ -1,4 +1,4 @@
-// Reader and writer of .npy files. The format: numpy.lib.format in NumPy's reference.
+// Reads and writes .npy files. The format: numpy.lib.format in NumPy's reference.
 #include "tools/skewer/Npy.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Endian.h"
@@ -63,7 +63,8 @@ private:
       header.hasType = true;
       if (quoted(header.type))
         return true;
-      // A structured type is a list of fields; it is reported by its text and not read further.
+      // A structured type is a list of fields. Its text is kept for the error message, and the header is not read
+      // further.
       header.type = rest.take_until([](char c) { return c == ']'; }).str() + "]";
       return header.hasOrder = header.hasShape = true, rest = "}", true;
     }
@@ -81,7 +82,7 @@ private:
       rest = rest.ltrim(" \t\r\n");
       if (header.shape.size() == 32 || rest.consumeInteger(10, size) || size < 0)
         return false;
-      rest.consume_front("L"); // files written by Python 2
+      rest.consume_front("L"); // written by Python 2
       header.shape.push_back(size);
       if (!take(',')) {
         if (!take(')'))
@@ -103,7 +104,7 @@ static std::string printable(llvm::StringRef text) {
   return out;
 }
 
-/// Bytes of an element of a type that is read here; 0 for any other.
+/// Returns the bytes of an element of a supported type; 0 for any other type.
 static unsigned widthOf(llvm::StringRef type) {
   return type == "<f4" || type == "<i4"   ? 4
          : type == "<f8" || type == "<i8" ? 8
@@ -156,7 +157,7 @@ llvm::Expected<NpyFile> parseNpy(llvm::StringRef bytes) {
     if (width == 1) {
       file.array.values[k] = static_cast<signed char>(*at);
     } else if (isWhole(header.type)) {
-      // An <i8 beyond 2^53 is rounded; nothing that takes whole numbers takes so large ones.
+      // An <i8 beyond 2^53 is rounded; no whole number that is read here is so large.
       file.array.values[k] =
           static_cast<double>(width == 4 ? llvm::support::endian::read<int32_t>(at, llvm::endianness::little)
                                          : llvm::support::endian::read<int64_t>(at, llvm::endianness::little));
@@ -186,7 +187,7 @@ std::string npyBytes(const Array &array, llvm::StringRef type) {
   std::string shape = "(";
   for (int64_t size : array.shape)
     shape += fmt::format("{}, ", size);
-  // NumPy itself writes (3,) and (2, 3).
+  // NumPy writes (3,) for one dimension and (2, 3) for two.
   if (array.shape.size() > 1)
     shape.resize(shape.size() - 2);
   else if (!array.shape.empty())
@@ -205,7 +206,7 @@ std::string npyBytes(const Array &array, llvm::StringRef type) {
   for (size_t k = 0; k < array.values.size(); ++k) {
     char *at = &bytes[start + k * width];
     if (isWhole(type)) {
-      // The numbers below 2^63 that float64 does not hold are read as that. The lower bytes come first.
+      // Float64 rounds some numbers below 2^63 up to it; they become INT64_MAX. The lower bytes come first.
       int64_t value = array.values[k] < 0x1p63 ? static_cast<int64_t>(array.values[k]) : INT64_MAX;
       std::memcpy(at, &value, width);
     } else if (width == 4) {

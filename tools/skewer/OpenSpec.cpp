@@ -1,4 +1,4 @@
-// Files and texts.
+// Opens specs from files and from texts.
 #include "tools/skewer/OpenSpec.h"
 
 namespace skewer::driver {

@@ -1,4 +1,4 @@
-// llvm::cl's sentences, taken apart and said anew.
+// Parses the messages of llvm::cl and rewrites them.
 #include "tools/skewer/OptionErrors.h"
 #include "tools/skewer/Messages.h"
 #include "llvm/ADT/SmallVector.h"
@@ -7,7 +7,7 @@
 
 namespace skewer::driver {
 
-/// An error without the program's name, in other words.
+/// Returns an error, given without the program's name, in the driver's words.
 static std::string inOurWords(llvm::StringRef line, llvm::StringRef help) {
   llvm::SmallVector<llvm::StringRef> parts;
   if (llvm::Regex("^Unknown command line argument '(.*)'\\. +Try").match(line, &parts))
@@ -28,7 +28,7 @@ void sayOptionErrors(llvm::StringRef text, llvm::StringRef command) {
   llvm::SmallVector<llvm::StringRef> lines, parts;
   text.split(lines, '\n', -1, /*KeepEmpty=*/false);
   for (llvm::StringRef line : lines) {
-    line = line.drop_front(std::min(line.find(": "), line.size() - 2) + 2); // the program's name
+    line = line.drop_front(std::min(line.find(": "), line.size() - 2) + 2); // removes the program's name
     if (llvm::Regex("^Did you mean '(.*)'\\?").match(line, &parts))
       sayNote("did you mean '" + parts[1] + "'?");
     else

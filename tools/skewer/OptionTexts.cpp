@@ -1,4 +1,4 @@
-// Reading the texts of options.
+// Parses the texts of options.
 #include "tools/skewer/OptionTexts.h"
 #include "codegen/GPU/GpuTarget.h"
 #include "tools/skewer/Messages.h"
@@ -22,17 +22,18 @@ bool skewer::driver::split(const char *option, llvm::StringRef text, std::string
   return true;
 }
 
-/// Digits, perhaps with a sign in front: what getAsInteger reads, and nothing of another radix.
+/// Returns whether the text is digits, perhaps after a minus sign: a form that getAsInteger reads, without other
+/// radixes.
 static bool isWholeNumber(llvm::StringRef text) {
   text.consume_front("-");
   return !text.empty() && llvm::all_of(text, llvm::isDigit);
 }
 
-/// A whole number in 64 bits. False after an error.
+/// Reads a whole number of 64 bits. Returns false after an error.
 static bool readWhole(const std::string &option, llvm::StringRef text, int64_t &number, int &exitCode) {
   if (!text.getAsInteger(10, number))
     return true;
-  exitCode = skewer::driver::kWrong; // the right form, but no size
+  exitCode = skewer::driver::kWrong; // the right form, but too large
   return skewer::driver::usage(fmt::format("{}: {} does not fit in 64 bits", option, text.str()));
 }
 
@@ -54,7 +55,7 @@ bool skewer::driver::readNumbers(const char *option, llvm::ArrayRef<std::string>
   return true;
 }
 
-/// 0.5, .5, 1e-6, -2.5: as in the language. Nothing of the kind of 0x1p3, inf or nan.
+/// Reads a real number as in the language: 0.5, .5, 1e-6, -2.5. Rejects forms such as 0x1p3, inf or nan.
 static bool readReal(llvm::StringRef text, double &number) {
   return text.find_first_not_of("0123456789.eE+-") == llvm::StringRef::npos && !text.ends_with_insensitive("e") &&
          !text.getAsDouble(number) && std::isfinite(number);
@@ -71,7 +72,7 @@ bool skewer::driver::readParameters(llvm::ArrayRef<std::string> list, language::
     bool isWhole = isWholeNumber(value);
     if (isWhole && !readWhole("-D " + name, value, whole, exitCode))
       return false;
-    if (value.starts_with("+")) // a real number to getAsDouble, and no whole one
+    if (value.starts_with("+")) // getAsDouble accepts it, getAsInteger does not
       return usage(fmt::format("-D {}: expected a number such as 64, 0.5 or 1e-6, found '{}': leave the '+' out", name,
                                value.str()));
     if (!isWhole && !readReal(value, real))

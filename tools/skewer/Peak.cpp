@@ -1,5 +1,5 @@
-// FMA loops for each width of vector, chosen at run time. More independent accumulators than latency × issue rate
-// (4 × 2) in flight, and all of them in registers.
+// FMA loops for each vector width, chosen at run time. More independent accumulators than latency × issue rate (4 × 2)
+// are in flight, all of them in registers.
 #include "tools/skewer/Peak.h"
 #include <algorithm>
 #include <chrono>
@@ -15,7 +15,7 @@ static double now() {
 }
 
 namespace {
-/// Runs `rounds` rounds and returns the FLOPs of one.
+/// Runs `rounds` rounds and returns the FLOPs of one round.
 using Loop = int64_t (*)(int64_t rounds);
 struct Choice {
   const char *name;
@@ -23,7 +23,7 @@ struct Choice {
 };
 } // namespace
 
-// The asm keeps an accumulator in a register and hides that nobody reads it.
+// The asm keeps an accumulator in a register and hides from the compiler that it is never read.
 #define SKEWER_KEEP(x) asm volatile("" : "+v"(x))
 
 #if defined(__x86_64__)
@@ -126,7 +126,7 @@ double measurePeak(ThreadPool &pool, double seconds) {
     if (begin == 0)
       work->flops = flops;
   };
-  // A first run wakes the threads and the clock, and says how long the measurement must be.
+  // A first run wakes the threads and raises the clock, and shows how many rounds the measurement needs.
   double start = now();
   pool.run(pool.workers(), body, &work);
   double each = std::max(now() - start, 1e-6);

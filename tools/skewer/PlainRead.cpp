@@ -1,5 +1,5 @@
-// Sums of whole cache lines in eight accumulators: more loads in flight than a core's memory has, and no work that they
-// would wait for.
+// Sums whole cache lines in eight accumulators: more loads in flight than a core's memory supports, and no other work
+// that delays them.
 #include "tools/skewer/PlainRead.h"
 #include <algorithm>
 #include <atomic>
@@ -10,7 +10,7 @@ namespace skewer::driver {
 
 namespace {
 constexpr size_t kPiece = 64 << 10, kLine = 64, kAccumulators = 8;
-// Asked for so far ahead, memory is read as fast as any distance lets it on the cores that were measured (Zen 4, Zen 5).
+// On the measured cores (Zen 4, Zen 5), no prefetch distance reads memory faster than this one.
 constexpr size_t kAhead = 4 << 10;
 
 struct Reading {
@@ -42,7 +42,7 @@ size_t piecesOf(size_t bytes) { return (bytes + kPiece - 1) / kPiece; }
 
 void readPieces(void *data, int64_t begin, int64_t end, int32_t) {
   auto *reading = static_cast<Reading *>(data);
-  size_t first = 0; // of an operand
+  size_t first = 0; // the first piece of an operand
   uint64_t sum = 0;
   for (auto [from, bytes] : reading->memory) {
     size_t pieces = piecesOf(bytes), low = std::max(static_cast<size_t>(begin), first),

@@ -1,4 +1,4 @@
-// `skewer plot`: a picture of how positions are read, of scores and of tables.
+// `skewer plot`: draws how positions are read, scores, and tables.
 #include "tools/skewer/Commands.h"
 #include "tools/skewer/Execution.h"
 #include "tools/skewer/Messages.h"
@@ -11,7 +11,7 @@
 namespace skewer::driver {
 
 llvm::Expected<PlotData> plotKernel(Compilation &compilation, const Kernel &kernel, Operands operands, int64_t head) {
-  // A layer of lengths is drawn at those that it is given, compiled for them: lengths are no operands of it.
+  // A layer with lengths is compiled for the given ones before it is drawn: lengths are no operands of the picture.
   auto own = compilation.kernelAt(kernel, operands.sizeByName);
   auto scheduled = own ? compilation.schedule(*own) : nullptr;
   if (!scheduled)

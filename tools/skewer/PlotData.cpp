@@ -1,4 +1,4 @@
-// Positions, rows and values of a kernel's first attention.
+// Computes positions, rows and values of a kernel's first attention.
 #include "tools/skewer/PlotData.h"
 #include "dialect/IR/Term.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -49,7 +49,7 @@ private:
     return spec ? place.rowDimensions(*spec, operand) : std::vector<size_t>();
   }
 
-  /// Whether the keys' side of a content term is a table of positions: it has fewer dimensions than the queries.
+  /// Returns whether the key side of a content term is a table of positions: it has fewer dimensions than the queries.
   static bool isTable(TermOp term, const TermAnalysis &analysis) {
     return analysis.query >= 0 && analysis.other >= 0 &&
            shapeOf(term.getInputs()[analysis.other]).size() < shapeOf(term.getInputs()[analysis.query]).size();
@@ -69,7 +69,7 @@ private:
   std::optional<Expr> mask;
   const std::string &origin;
   std::vector<TermOp> terms;
-  std::set<std::pair<const void *, size_t>> similar; // tables that are done
+  std::set<std::pair<const void *, size_t>> similar; // finished tables
 };
 
 void Plotter::addSkews(TermOp term) {
@@ -146,7 +146,7 @@ llvm::Error Plotter::addSimilarity(TermOp term, size_t operand, size_t dimension
   auto said = termOf(term);
   const ResolvedEinsum &resolved = said->einsum;
   const std::vector<int64_t> &shape = said->shapes[operand];
-  // A row is made of what is contracted; every other dimension stays at 0.
+  // A row consists of the contracted elements; every other dimension stays at 0.
   std::vector<int64_t> extents(shape.size(), 1);
   int64_t depth = 1;
   for (size_t d = 0; d < shape.size(); ++d)
@@ -156,8 +156,8 @@ llvm::Error Plotter::addSimilarity(TermOp term, size_t operand, size_t dimension
   for (int64_t extent : extents)
     depth *= extent;
   if (depth < 2 || depth > kMostDepth || shape[dimension] == kRuntime)
-    return llvm::Error::success(); // single numbers: all rows are alike but for their sign
-  std::vector<int64_t> drawn;      // the index in a dimension of heads
+    return llvm::Error::success(); // single numbers: rows differ only in sign
+  std::vector<int64_t> drawn;      // drawn index of each dimension, of heads for instance
   for (const Expr &subscript : resolved.subscripts[operand])
     drawn.push_back(place.mentionsPositions(subscript) ? 0 : place.valueOf(subscript, place.at(0, 0)).value_or(0));
   TensorValues values(function, table, operands);
@@ -231,7 +231,7 @@ PlotAxis axisOf(int64_t all, std::string name) {
   return axis;
 }
 
-/// The weights of the softmax that the attention was, where the kernel as it was written has one of its size.
+/// Adds the weights of the softmax that became the attention, if the kernel as written has one of its size.
 static llvm::Error addWeights(func::FuncOp einsum, AttentionOp attention, const Operands &operands, int64_t head,
                               PlotData &data) {
   ScoreSpace space = scoreSpace(attention);
@@ -248,7 +248,7 @@ static llvm::Error addWeights(func::FuncOp einsum, AttentionOp attention, const 
                        &scores.vertical, &scores.horizontal);
   if (!map)
     return map.takeError();
-  for (size_t y = 0; y < map->values.size(); ++y) // masked where the scores are
+  for (size_t y = 0; y < map->values.size(); ++y) // masked where the scores are masked
     for (size_t x = 0; x < map->values[y].size(); ++x)
       if (!scores.values[y][x])
         map->values[y][x].reset();

@@ -1,4 +1,4 @@
-// The numbers of a picture for programs: cells that are masked are null.
+// Writes the numbers of a picture as JSON: masked cells are null.
 #include "tools/skewer/PlotData.h"
 #include <cmath>
 

@@ -1,4 +1,4 @@
-// Drawing: skew diagrams, heat maps, legends.
+// Draws skew diagrams, heat maps and legends.
 #include "tools/skewer/PlotPanels.h"
 #include "tools/skewer/PlotSvg.h"
 #include <algorithm>
@@ -9,25 +9,25 @@ namespace skewer::driver {
 namespace {
 
 constexpr double kGrid = 448;           // side of the longer axis of a grid
-constexpr double kLargestCell = 44;     // of a grid with few cells
+constexpr double kLargestCell = 44;     // in a grid with few cells
 constexpr double kLeft = 64, kTop = 84; // room for axis names and ticks
 constexpr double kLegend = 64;          // under the grid
 constexpr double kPanelWidth = kLeft + kGrid + 48;
-constexpr double kSmallestNumber = 6; // font size below which numbers in cells give way to bands
+constexpr double kSmallestNumber = 6; // smaller numbers in cells are replaced by bands
 constexpr int kShades = 6;
 
-/// A text cut to the width of a panel.
+/// Returns a text cut to the width of a panel.
 std::string fitted(const std::string &text, double size) {
   size_t most = static_cast<size_t>((kPanelWidth - 16) / (size * 0.56));
   if (text.size() <= most)
     return text;
   size_t end = most - 3;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80)
-    --end; // not inside a character
+    --end; // do not cut inside a character
   return text.substr(0, end) + "...";
 }
 
-/// A text in lines of at most `width` pixels, broken at spaces where there are some.
+/// Returns a text in lines of at most `width` pixels, broken at spaces if there are any.
 std::vector<std::string> wrapped(llvm::StringRef text, double width, double size) {
   size_t most = std::max<size_t>(static_cast<size_t>(width / (size * 0.56)), 8);
   std::vector<std::string> lines;
@@ -36,7 +36,7 @@ std::vector<std::string> wrapped(llvm::StringRef text, double width, double size
     if (end == llvm::StringRef::npos || end < most / 2) {
       end = most;
       while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80)
-        --end; // not inside a character
+        --end; // do not cut inside a character
     }
     lines.push_back(text.take_front(end).str());
     text = text.drop_front(end).ltrim(' ');
@@ -47,7 +47,7 @@ std::vector<std::string> wrapped(llvm::StringRef text, double width, double size
 
 struct Grid {
   Svg &svg;
-  double x, y, cell; // of the first cell's corner
+  double x, y, cell; // corner of the first cell; side of a cell
   const PlotAxis &vertical, &horizontal;
 
   double left(size_t column) const { return x + cell * static_cast<double>(column); }
@@ -58,12 +58,13 @@ struct Grid {
   void axes() const {
     svg.frame(x, y, width(), height());
     svg.text(x + width() / 2, y - 24, 12, horizontal.name, Svg::Anchor::Middle);
-    // Of few rows the name is longer than they are high: it may reach below them, and not up into the heading.
+    // With few rows the name is longer than the grid is high: it may extend below the grid, but not up into the
+    // heading.
     svg.textUpwards(x - 40, y + std::max(height() / 2, 3.2 * static_cast<double>(vertical.name.size()) - 20), 12,
                     vertical.name);
     auto each = [&](const PlotAxis &axis, auto draw) {
       size_t count = axis.positions.size();
-      // As many ticks as there is room for, at even distances.
+      // As many evenly spaced ticks as fit.
       size_t step = std::max<size_t>(1, static_cast<size_t>(std::ceil(26 / cell)));
       for (size_t k = 0; k < count; k += step)
         draw(k, std::to_string(axis.positions[k]));
@@ -75,7 +76,7 @@ struct Grid {
       svg.text(x - 6, top(k) + cell / 2 + 3.5, 10, label, Svg::Anchor::End);
     });
   }
-  /// Both diagonals of every cell that `isMasked` names, in one path.
+  /// Draws both diagonals of every cell for which `isMasked` is true, in one path.
   template <typename Predicate> void crossOut(Predicate isMasked) const {
     std::string data;
     for (size_t row = 0; row < vertical.positions.size(); ++row)
@@ -130,7 +131,7 @@ void drawSkew(Svg &svg, double x, double y, const SkewDiagram &diagram, size_t n
       }
   double size = std::min(13.0, grid.cell * 1.5 / static_cast<double>(longest + 1));
   bool numbers = size >= kSmallestNumber;
-  // Bands of rows; rows at the ends of the range fall into the first and the last.
+  // Bands of rows; rows at the ends of the range are in the first and the last band.
   int64_t bands = numbers || low > high ? 1 : std::min<int64_t>(kHatchings, high - low + 1);
   auto bandOf = [&](int64_t row) {
     return static_cast<int>(static_cast<__int128>(row - low) * bands / (static_cast<__int128>(high) - low + 1));
@@ -156,7 +157,7 @@ void drawSkew(Svg &svg, double x, double y, const SkewDiagram &diagram, size_t n
   double below = grid.y + grid.height() + 16;
   if (!numbers && low <= high)
     for (int64_t band = 0; band < bands; ++band) {
-      // The rows of a band: bandOf is monotonous, so its first row follows from rounding up.
+      // The rows of a band: bandOf is monotonic, so rounding up gives its first row.
       __int128 extent = static_cast<__int128>(high) - low + 1;
       int64_t first = low + static_cast<int64_t>((band * extent + bands - 1) / bands);
       int64_t last = low + static_cast<int64_t>(((band + 1) * extent + bands - 1) / bands) - 1;
@@ -186,7 +187,7 @@ void drawHeatMap(Svg &svg, double x, double y, const HeatMap &map, size_t number
         high = std::max(high, *value);
       }
     }
-  // The share of the way from white to black, and back.
+  // shareOf converts a value to its share of the way from white to black; valueAt converts back.
   bool isLogarithmic = map.isLogarithmic && high > 0;
   double least = std::max(low, high * kLogarithmicRange), range = high > low ? high - low : 1;
   auto shareOf = [&](double value) {
@@ -228,12 +229,12 @@ std::string drawPlot(const PlotData &data) {
   Svg svg;
   svg.text(16, 28, 18, data.kernel);
   size_t count = data.skews.size() + data.maps.size(), columns = std::clamp<size_t>(count, 1, 3), place = 0;
-  double below = 50; // a mask may be longer than the picture is wide
+  double below = 50; // the text of a mask may be longer than the picture is wide
   for (const std::string &line : wrapped(data.caption, kPanelWidth * static_cast<double>(columns) - 16, 12)) {
     svg.text(16, below, 12, line);
     below += 16;
   }
-  double y = below - 2, height = 0; // of this row of panels
+  double y = below - 2, height = 0; // of the current row of panels
   auto next = [&](double needed) {
     if (place == columns) {
       place = 0;

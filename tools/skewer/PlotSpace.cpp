@@ -1,4 +1,4 @@
-// Evaluating index expressions, place by place.
+// Evaluates index expressions at single positions.
 #include "tools/skewer/PlotSpace.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "tools/skewer/PlotValues.h"
@@ -10,13 +10,13 @@ using namespace skewer::subscript;
 
 namespace skewer::driver {
 
-/// "query i", "key (jy jx)".
+/// Returns a name such as "query i" or "key (jy jx)".
 static std::string nameOf(const char *side, const std::vector<std::string> &axes) {
   return fmt::format(axes.size() == 1 ? "{} {}" : "{} ({})", side, llvm::join(axes, " "));
 }
 
-/// Positions of a side of the score. Samples at even distances would all be in one column of a map whose width divides
-/// the distance: they move along a column at a time.
+/// Returns the drawn positions of one side of the score. If the map's width divides the distance between samples, all
+/// samples would be in one column of the map; they are then shifted gradually along the columns.
 static PlotAxis sideOf(const char *name, const std::vector<std::string> &axes, int64_t all, const AxisSizes &sizes) {
   PlotAxis axis = axisOf(all, nameOf(name, axes));
   auto count = static_cast<int64_t>(axis.positions.size());
@@ -118,7 +118,7 @@ std::optional<SkewDiagram> PlotSpace::skewOf(const ResolvedEinsum &resolved, siz
   if (dimensions.empty())
     return std::nullopt;
   std::string text;
-  Expr row = 0; // of several dimensions: row-major
+  Expr row = 0; // row-major over several dimensions
   int64_t rows = 1;
   for (size_t d : dimensions) {
     const Expr &subscript = resolved.subscripts[operand][d];

@@ -1,4 +1,4 @@
-// Writing SVG: https://www.w3.org/TR/SVG11/.
+// Writes SVG: https://www.w3.org/TR/SVG11/.
 #include "tools/skewer/PlotSvg.h"
 #include <algorithm>
 #include <cmath>
@@ -43,7 +43,8 @@ std::string grey(double darkness) {
 
 std::string hatching(int number) { return fmt::format("url(#band{})", number % kHatchings); }
 
-/// Lines at four directions and two distances, each on a darker ground than the one before; the first is blank.
+/// Returns the definitions of the hatchings: lines in four directions and two distances, each on a darker ground than
+/// the one before; the first has no lines.
 static std::string hatchings() {
   static const struct {
     int angle;
@@ -70,8 +71,8 @@ void Svg::rectangle(double x, double y, double width, double height, llvm::Strin
 }
 
 void Svg::frame(double x, double y, double width, double height) {
-  // Lines are drawn as lines, smoothly and never thinner than a pixel: on the grid of pixels they would vanish where a
-  // viewer makes the picture smaller.
+  // Frames are smooth lines, never thinner than a pixel. Lines aligned to the pixel grid would vanish when a viewer
+  // shrinks the picture.
   rectangle(x, y, width, height, "none",
             " stroke=\"#000\" stroke-width=\"1\" shape-rendering=\"auto\" vector-effect=\"non-scaling-stroke\"");
 }

@@ -1,5 +1,5 @@
-// What is drawn of a layer that did not fuse: the einsums that read through index expressions, as they are written, and
-// the first softmax.
+// Draws a layer that did not fuse: the einsums that read through index expressions, as they are written, and the first
+// softmax.
 #include "tools/skewer/PlotUnfused.h"
 #include "tools/skewer/Facts.h"
 #include "tools/skewer/PlotSpace.h"
@@ -10,8 +10,8 @@ using namespace skewer::subscript;
 
 namespace skewer::driver {
 
-/// The last two dimensions of an einsum's result as queries and keys; nothing where one of them has a size that is
-/// known at run time only, or there are not two.
+/// Returns the last two dimensions of an einsum's result as queries and keys. Nothing if there are fewer than two, or a
+/// size is known only at run time.
 static std::optional<ScoreSpace> spaceOf(const ResolvedEinsum &resolved) {
   const Dimensions &result = *resolved.spec.result;
   if (result.size() < 2)

@@ -1,4 +1,4 @@
-// A copy of the function that returns the value in question is given to the reference's interpreter.
+// Gives the reference's interpreter a copy of the function that returns the wanted value.
 #include "tools/skewer/PlotValues.h"
 #include "dialect/IR/Term.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -12,7 +12,7 @@ using namespace skewer::subscript;
 namespace skewer::driver {
 namespace {
 
-/// Where the mask hides a pair, the term may read outside its operands.
+/// Combines the mask with the term's guard: where the mask hides a pair, the term may read outside its operands.
 Expr guardOf(const AttentionView &attention, const Term &term) {
   Expr guard = 1;
   for (const std::optional<Expr> &predicate : {attention.mask, term.einsum.guard})
@@ -21,8 +21,8 @@ Expr guardOf(const AttentionView &attention, const Term &term) {
   return guard;
 }
 
-/// The einsum "… -> leading (iy ix) (jy jx)" of a term's operands; where a plugin's function takes some of them, of the
-/// others and its values.
+/// Makes the einsum "… -> leading (iy ix) (jy jx)" of a term's operands. If a plugin's function takes some of them, the
+/// einsum has the other operands and the function's values.
 Value contractionOf(TermOp term, std::vector<std::string> &leading) {
   auto attention = term->getParentOfType<AttentionOp>();
   auto view = viewOf(attention);
@@ -35,7 +35,7 @@ Value contractionOf(TermOp term, std::vector<std::string> &leading) {
       used.merge(symbolsOf(subscript));
   const std::optional<Application> &application = said->application;
   Expr guard = guardOf(*view, *said);
-  used.merge(symbolsOf(guard)); // a mask may differ from row to row of the batch where the term does not
+  used.merge(symbolsOf(guard)); // a mask may depend on the batch row even if the term does not
   Einsum spec;
   for (size_t k = 0; k < term.getInputs().size(); ++k)
     if (!application || !application->takes(k))
@@ -129,7 +129,7 @@ void TensorValues::interpret(func::FuncOp copy, Value result, const Operands &op
   Block &body = copy.getBody().front();
   body.getTerminator()->setOperands(result);
   copy.setFunctionType(FunctionType::get(copy.getContext(), body.getArgumentTypes(), result.getType()));
-  // The interpreter looks at every operation: what the value does not need is removed.
+  // The interpreter reads every operation, so those that the value does not need are removed.
   SmallVector<Operation *> all;
   for (Operation &op : body.without_terminator())
     all.push_back(&op);

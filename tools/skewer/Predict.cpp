@@ -1,4 +1,4 @@
-// Asking the cost model about a whole kernel.
+// Applies the cost model to a whole kernel.
 #include "tools/skewer/Predict.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -8,15 +8,15 @@
 namespace skewer::driver {
 
 namespace {
-/// What a kernel computes outside of its attentions.
+/// Operations of a kernel outside its attentions.
 struct Beside {
-  mlir::Operation *other = nullptr;                 // no part of an attention: its prediction is not the kernel's
-  llvm::DenseSet<mlir::Operation *> finishing;      // what results go through as they are stored
-  llvm::DenseMap<mlir::Operation *, double> cycles; // that that takes, with every run-time size 1, by attentions
+  mlir::Operation *other = nullptr;       // not part of an attention, so the attentions' prediction is not the kernel's
+  llvm::DenseSet<mlir::Operation *> finishing;      // applied to results before they are stored
+  llvm::DenseMap<mlir::Operation *, double> cycles; // of these, for each attention, with every run-time size 1
 };
 } // namespace
 
-/// The arithmetic that a stage ends with, from its result back to what the attention makes.
+/// Adds the arithmetic at the end of a stage, from its result back to the result of the attention.
 static void addFinish(const Stage &stage, int64_t lanes, Beside &beside) {
   double elements = 1, cycles = 0;
   for (int64_t size : attn::shapeOf(stage.result))
@@ -36,7 +36,8 @@ static void addFinish(const Stage &stage, int64_t lanes, Beside &beside) {
   beside.cycles[stage.finishes] += cycles;
 }
 
-/// What only moves elements is done where they are read or written, and a number computes nothing.
+/// Finds the operations outside attentions. Moves of elements happen during reads and writes, and constants compute
+/// nothing, so neither counts.
 static Beside findBeside(mlir::ModuleOp scheduled, int64_t lanes) {
   Beside beside;
   for (auto function : scheduled.getOps<mlir::func::FuncOp>()) {
@@ -52,7 +53,7 @@ static Beside findBeside(mlir::ModuleOp scheduled, int64_t lanes) {
   return beside;
 }
 
-/// How many times the useful work with these sizes is that with sizes of 1.
+/// Returns the ratio of the useful work at these sizes to the useful work at sizes of 1.
 static double callsOf(const Kernel &kernel, mlir::ModuleOp scheduled, const KernelFacts &facts,
                       const std::map<std::string, int64_t> &sizes) {
   double one = sizes.empty() ? facts.flops : factsOf(kernel, scheduled).flops;

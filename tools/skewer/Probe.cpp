@@ -1,4 +1,4 @@
-// `skewer target --probe`. Times are compared with each other, so that they mean cycles whatever the clock does.
+// `skewer target --probe`. Compares times with each other, so that the results are cycles at any clock.
 #include "tools/skewer/Probe.h"
 #include "tools/skewer/ProbeLoops.h"
 #include "tools/skewer/ThreadPool.h"
@@ -51,7 +51,8 @@ namespace {
 constexpr int kRepeats = 5, kSlices = 6;
 constexpr double kSliceSeconds = 4e-4;
 
-/// Of this thread alone: while all threads work, others on the machine would else be counted as slow memory.
+/// Returns the time of this thread only. While all threads work, elapsed time would count other processes as slow
+/// memory.
 double processorTime() {
   timespec time{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -60,11 +61,11 @@ double processorTime() {
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-/// Seconds a unit: of each repeat the least of some slices, since whoever interrupts can only add.
+/// Returns the seconds of a unit. Each repeat takes the least of some slices, since interruptions only add time.
 Repeats secondsOf(llvm::function_ref<int64_t(int64_t rounds)> loop, llvm::function_ref<void()> before = nullptr) {
   int64_t rounds = 1;
   double least = 0;
-  while (rounds < (int64_t(1) << 40)) { // as many as fill a slice
+  while (rounds < (int64_t(1) << 40)) { // finds the rounds that fill a slice
     double start = now();
     loop(rounds);
     least = now() - start;
@@ -87,7 +88,8 @@ Repeats secondsOf(llvm::function_ref<int64_t(int64_t rounds)> loop, llvm::functi
   return repeatsOf(values);
 }
 
-/// 1.97 is 2, and 1.3 is 1.3: rates of pipes are halves at least, unless something else is the limit.
+/// Rounds to a near half, 1.97 to 2; keeps 1.3: rates of pipes are multiples of a half, unless something else is the
+/// limit.
 double nearHalf(double rate) {
   double half = std::round(2 * rate) / 2;
   return std::abs(rate - half) <= 0.08 * rate ? half : std::round(100 * rate) / 100;
@@ -103,7 +105,8 @@ struct Free {
 };
 using Memory = std::unique_ptr<char, Free>;
 
-/// Written, so that it is not one page of zeros. Null where there is not as much.
+/// Allocates memory and writes it, so that its pages do not share one page of zeros. Null if there is not enough
+/// memory.
 Memory allocate(size_t bytes) {
   Memory memory(static_cast<char *>(std::aligned_alloc(4096, bytes)));
   if (memory)
@@ -132,8 +135,9 @@ private:
     found.push_back({field, value, spread, std::move(doubt)});
   }
 
-  /// The chain of FMAs is a known number of cycles long: from then on it is the clock, at the frequency that wide
-  /// instructions leave. Which number says a chain of integer instructions right after wide ones.
+  /// Measures the length of a cycle with the chain of FMAs, whose number of cycles is known; it then serves as the
+  /// clock, at the frequency that wide instructions run at. The number comes from a chain of integer instructions, run
+  /// right after wide ones.
   void measureCycle() {
     chain = secondsOf([&](int64_t rounds) { return loops.chain(rounds, kFactor, kAdded); });
     double latency = target.fmaLatency;
@@ -156,7 +160,7 @@ private:
     Repeats additions = secondsOf([&](int64_t rounds) { return loops.additions(rounds, kFactor, kAdded); });
     Repeats both = secondsOf([&](int64_t rounds) { return loops.both(rounds, kFactor, kAdded); });
     add("fma_rate", nearHalf(cycle / multiplies.median), std::max(chain.spread, multiplies.spread));
-    // One after the other on the same pipes the two take as long as both; on pipes of their own as long as the longer.
+    // On shared pipes the two together take the sum of their times; on separate pipes they take the longer time.
     double share = both.median / (multiplies.median + additions.median);
     double spread = std::max({chain.spread, multiplies.spread, additions.spread, both.spread});
     bool isApart = share < 0.65, isShared = share > 0.85;
@@ -166,7 +170,7 @@ private:
             : fmt::format("FMAs and additions together take {:.2f} of the time of one after the other", share));
   }
 
-  /// Seconds a byte of memory that is read again and again.
+  /// Returns the seconds for one byte of memory that is read again and again.
   Repeats readTime(int64_t bytes) {
     size_t size = wholePages(bytes);
     Memory memory = allocate(size);
@@ -188,7 +192,7 @@ private:
     add("l3_rate", digits(cycle / behind.median, 1), std::max(chain.spread, behind.spread));
   }
 
-  /// The faster of the instruction and of single loads: the compiler knows which a processor does better.
+  /// Takes the faster of the gather instruction and single loads: the compiler knows which is better on a processor.
   void measureGathers() {
     std::vector<float> table(kGathered, 1.0f);
     Repeats each = secondsOf([&](int64_t rounds) { return loops.pick(rounds, table.data()); });
@@ -199,7 +203,8 @@ private:
     add("gather_cost", digits(each.median / cycle, 2), std::max(chain.spread, each.spread));
   }
 
-  /// All threads read memory of their own, together twice the last cache: what each gets when all work.
+  /// Measures the rate of each thread while all work: each reads its own memory, together twice the size of the last
+  /// cache.
   void measureMemory() {
     constexpr int64_t kLeast = int64_t(64) << 20, kMost = int64_t(512) << 20;
     auto workers = static_cast<int32_t>(std::clamp(std::thread::hardware_concurrency(), 1u, 1024u));

@@ -1,5 +1,5 @@
-// Written once for all widths and inlined into functions for each instruction set. Vectors stay inside of functions:
-// passing them would depend on the instruction set.
+// The loops are written once for all widths and inlined into functions for each instruction set. Vectors do not cross
+// function boundaries, because the calling convention depends on the instruction set.
 #include "tools/skewer/ProbeLoops.h"
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -14,13 +14,13 @@ typedef float Float16 __attribute__((vector_size(64)));
 
 #define SKEWER_INLINE [[gnu::always_inline]] static inline
 
-/// What a loop has computed is read somewhere.
+/// Reads a loop's result, so that the compiler keeps the loop.
 template <typename V> SKEWER_INLINE void use(const V &value) {
   volatile float sink = value[0];
   (void)sink;
 }
 
-/// `a * b + c` becomes an FMA where there is one (-ffp-contract=on, within one expression).
+/// `a * b + c` becomes an FMA if the processor has one (-ffp-contract=on, within one expression).
 template <typename V> SKEWER_INLINE int64_t chainOf(int64_t rounds, float a, float b) {
   constexpr int kSteps = 16;
   V sum = V{} + a, factor = V{} + a, added = V{} + b;
@@ -32,7 +32,7 @@ template <typename V> SKEWER_INLINE int64_t chainOf(int64_t rounds, float a, flo
   return rounds * kSteps;
 }
 
-// More independent accumulators than latency × rate (4 × 2) in flight, and all of them in 16 registers.
+// More independent accumulators than latency × rate (4 × 2) are in flight, all of them in 16 registers.
 constexpr int kAccumulators = 12;
 
 template <typename V> SKEWER_INLINE int64_t multiplyAddsOf(int64_t rounds, float a, float b) {
@@ -66,7 +66,8 @@ template <typename V> SKEWER_INLINE int64_t additionsOf(int64_t rounds, float a,
 }
 
 template <typename V> SKEWER_INLINE int64_t bothOf(int64_t rounds, float a, float b) {
-  // Of FMAs and of additions; vectors of 512 bits have 32 registers, and 7 in flight are enough to tell 1 from 2.
+  // Accumulators of FMAs and of additions each. Vectors of 512 bits have 32 registers; 7 in flight are enough to tell 1
+  // from 2.
   constexpr int kOfEach = sizeof(V) == 64 ? 10 : 7;
   V products[kOfEach], sums[kOfEach], factor = V{} + a, added = V{} + b;
 #pragma clang loop unroll(full)
@@ -97,7 +98,7 @@ template <typename V> SKEWER_INLINE int64_t readOf(int64_t rounds, const char *d
 #pragma clang loop unroll(full)
       for (size_t k = 0; k < kUnrolled; ++k)
         found[k] |= *reinterpret_cast<const Words *>(data + at + k * sizeof(Words));
-    asm volatile("" ::: "memory"); // each round reads anew
+    asm volatile("" ::: "memory"); // makes each round read again
   }
   Words all = found[0];
 #pragma clang loop unroll(full)
@@ -108,19 +109,20 @@ template <typename V> SKEWER_INLINE int64_t readOf(int64_t rounds, const char *d
   return rounds * static_cast<int64_t>(bytes);
 }
 
-// Gathers in flight, each with a sum of its own.
+// Number of gathers in flight, each with a sum of its own.
 constexpr int kGathers = 4;
 
-/// Elements of the table, one by one.
+/// Reads elements of the table one by one.
 template <typename V, typename Words> SKEWER_INLINE void pick(const float *table, const Words &at, V &read) {
 #pragma clang loop unroll(full)
   for (size_t lane = 0; lane < sizeof(V) / sizeof(float); ++lane)
     read[lane] = table[at[lane]];
 }
 
-/// A function that sums up elements; `LOAD` sets `read` to those of `table` at `at`. A macro, since an instruction set's
-/// gather is known in functions of that instruction set alone. The indices are what a clamped offset's are: a distance
-/// from a position that moves on, with both ends cut off; those of a vector are more than a line apart.
+/// Defines a function that sums elements; `LOAD` sets `read` to the elements of `table` at `at`. It is a macro, since
+/// an instruction set's gather exists only in functions for that instruction set. The indices are like those of a
+/// clamped offset: a distance from a moving position, clamped at both ends. The indices of one vector are more than a
+/// cache line apart.
 #define SKEWER_GATHER(NAME, V, ATTRIBUTE, LOAD)                                                                        \
   ATTRIBUTE int64_t NAME(int64_t rounds, const float *table) {                                                         \
     typedef int Words __attribute__((vector_size(sizeof(V))));                                                         \
@@ -190,7 +192,7 @@ ProbeLoops probeLoops(int64_t lanes) {
 int64_t integerChain(int64_t rounds, uint64_t operand) {
   constexpr int kSteps = 16;
   uint64_t value = operand;
-  // Additions of constants take no cycle at all on some processors; this does on all.
+  // Some processors run additions of constants in no cycle at all; this operation takes a cycle on all.
 #if defined(__x86_64__)
 #define SKEWER_STEP asm volatile("xor %1, %0" : "+r"(value) : "r"(operand));
 #elif defined(__aarch64__)

@@ -1,5 +1,5 @@
-// `skewer target --probe`: how much of the traffic between caches a kernel does not hide. Loops that read memory in
-// order hide all of it; what tiles leave only a kernel shows.
+// `skewer target --probe`: measures the share of the traffic between caches that a kernel does not hide. Loops that
+// read memory in order hide all of it, so only a kernel shows the traffic that tiles leave.
 #include "passes/Schedule/CostModel.h"
 #include "tools/skewer/Execution.h"
 #include "tools/skewer/Probe.h"
@@ -11,7 +11,7 @@
 namespace skewer::driver {
 namespace {
 
-// A head's keys and values are 96 KiB: more than L1, less than half of L2. A call takes some tenth of a millisecond.
+// A head's keys and values are 96 KiB: more than L1, less than half of L2. A call takes some tenths of a millisecond.
 constexpr int64_t kHeads = 2, kTokens = 192, kWidth = 64;
 constexpr int kRepeats = 5, kSlices = 8;
 
@@ -23,7 +23,7 @@ kernel probe(q, k, v : f32[{0}, {1}, {2}]) -> f32[{0}, {1}, {2}] {{
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-/// The layer in blocks of so many rows, ready to run.
+/// The layer in row blocks of one size, ready to run.
 struct Variant {
   Blocking blocking;
   std::unique_ptr<Execution> execution;
@@ -51,7 +51,7 @@ public:
     }
     auto [least, most] = std::minmax_element(shares.begin(), shares.end());
     double share = repeatsOf(shares).median;
-    // A share of its own: what matters is how far it may be off, not by which part of itself.
+    // Spread and limit are absolute: the possible error of the share matters, not its ratio to the share.
     if (share < -kMostSpread)
       return {"exposed_traffic", share, *most - *least, fmt::format("{:.2f} is no share", share)};
     return {"exposed_traffic", std::round(100 * std::max(0.0, share)) / 100, *most - *least, ""};
@@ -60,7 +60,8 @@ public:
 private:
   static Measurement doubt(const char *why) { return {"exposed_traffic", 0, 0, why}; }
 
-  /// Blocks of one group of rows, and of as many groups as keep their scores in half of L1: the same tiles.
+  /// Prepares row blocks of one group of rows, and of as many groups as keep their scores in half of L1. The tiles are
+  /// the same.
   bool prepare() {
     Blocking best = chooseBlocking(sizes, target);
     int64_t panel = best.tileVectors * target.lanes, rowBytes = 4 * kTokens;
@@ -84,7 +85,7 @@ private:
     return true;
   }
 
-  /// Of a query row: the least of some calls, since whoever interrupts can only add.
+  /// Returns the cycles of a query row: the least of some calls, since interruptions only add time.
   std::optional<double> cyclesOf(Variant &variant) {
     double least = INFINITY;
     for (int slice = 0; slice < kSlices; ++slice) {

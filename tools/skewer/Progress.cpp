@@ -1,4 +1,4 @@
-// A thread that writes one line again and again.
+// A thread that rewrites one line.
 #include "tools/skewer/Progress.h"
 #include "llvm/Support/Process.h"
 #include "llvm/Support/raw_ostream.h"
@@ -68,7 +68,7 @@ private:
   const Clock::time_point start = Clock::now();
   Clock::time_point quietUntil = start + kPatience;
   bool isShown = false, isDone = false;
-  std::thread writer; // last: it uses the others
+  std::thread writer; // last, because it uses the other fields
 };
 
 Line *shown = nullptr;
@@ -78,7 +78,7 @@ Line *shown = nullptr;
 ProgressLine::ProgressLine() {
   if (shown || !llvm::sys::Process::StandardErrIsDisplayed())
     return;
-  llvm::outs().SetUnbuffered(); // what is printed appears when the line has been taken away, and not later
+  llvm::outs().SetUnbuffered(); // printed text appears right after the line is removed
   shown = new Line;
 }
 

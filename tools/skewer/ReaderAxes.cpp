@@ -1,4 +1,4 @@
-// Finds the softmax, or the product with the values, that an attention was made of, and takes over its names.
+// Finds the softmax, or the product with the values, that an attention was made from, and takes its names.
 #include "tools/skewer/ReaderAxes.h"
 #include "dialect/IR/Attn.h"
 #include "dialect/IR/Reductions.h"
@@ -13,13 +13,13 @@ using namespace skewer::subscript;
 namespace skewer::driver {
 namespace {
 
-/// Axes of weights as the text has them, and the weights' shape.
+/// Axes of weights as written in the text, and the shape of the weights.
 struct WrittenAxes {
   Dimensions dimensions;
   std::vector<int64_t> shape;
 };
 
-/// The softmax that a value is made of, no einsum between them.
+/// Returns the softmax that a value is computed from without an einsum in between.
 SoftmaxOp softmaxBehind(Value value) {
   std::vector<Value> left{value};
   std::set<Operation *> seen;
@@ -35,8 +35,8 @@ SoftmaxOp softmaxBehind(Value value) {
   return {};
 }
 
-/// What the text calls the axes of the attention's weights: in the softmax that they come from, or where they meet the
-/// values, at the attention's place in the text.
+/// Returns the text's names for the axes of the attention's weights: in the softmax that the weights come from, or in
+/// the einsum with the values, at the attention's place in the text.
 std::vector<WrittenAxes> writtenAxesOf(AttentionOp attention, func::FuncOp text) {
   std::vector<WrittenAxes> found;
   text.walk([&](EinsumOp einsum) {
@@ -53,8 +53,8 @@ std::vector<WrittenAxes> writtenAxesOf(AttentionOp attention, func::FuncOp text)
   return found;
 }
 
-/// An attention's own names, and the text's: the axes of both in order, a dimension of the text for a product of the
-/// attention's or the other way round. Empty where the two do not fit together.
+/// Maps an attention's own axis names to the text's names. Both lists of axes are in order; a dimension of the text may
+/// correspond to a product of the attention's axes, or the other way round. Empty if the two do not match.
 std::map<std::string, std::string> namesOf(const Dimensions &own, const AxisSizes &sizes, const WrittenAxes &written) {
   std::vector<std::string> axes;
   for (const Dimension &dimension : own)
@@ -85,7 +85,8 @@ class Renaming {
 public:
   explicit Renaming(std::map<std::string, std::string> names) : names(std::move(names)) {}
 
-  /// Other axes of the attention, summed in a term or of the values alone, give way to a name that is taken now.
+  /// Renames the attention's other axes (summed in a term, or of the values only) if the text's names now use their
+  /// names.
   void giveWay(const std::set<std::string> &others) {
     std::set<std::string> used;
     for (const auto &[own, name] : names)
@@ -143,7 +144,7 @@ private:
     auto name = names.find(axis);
     return name == names.end() ? axis : name->second;
   }
-  /// By an axis of the weights.
+  /// Returns whether an axis of the weights has the name.
   bool isTaken(const std::string &name) const {
     return llvm::any_of(names, [&](const auto &pair) { return pair.second == name; });
   }
@@ -198,7 +199,7 @@ void rename(AttentionOp attention, func::FuncOp text) {
     if (ArrayAttr arguments = term.getArgumentsAttr()) {
       SmallVector<Attribute> renamed;
       for (Attribute argument : arguments) {
-        StringRef words = cast<StringAttr>(argument).getValue(); // "#0": an operand
+        StringRef words = cast<StringAttr>(argument).getValue(); // "#0" names an operand
         renamed.push_back(StringAttr::get(argument.getContext(),
                                           words.starts_with("#") ? words.str() : renaming.of(words)));
       }
@@ -213,7 +214,7 @@ OwningOpRef<ModuleOp> withReadersAxes(const Kernel &kernel, ModuleOp scheduled) 
   OwningOpRef<ModuleOp> readable(cast<ModuleOp>(scheduled->clone()));
   func::FuncOp text = kernel.einsumFunction();
   readable->walk([&](AttentionOp attention) { rename(attention, text); });
-  // A name that means something else somewhere: then the names by place are the honest ones.
+  // If a name has another meaning elsewhere, verification fails; the names by position are then kept.
   ScopedDiagnosticHandler quiet(scheduled->getContext(), [](Diagnostic &) { return success(); });
   if (failed(verify(*readable)))
     return OwningOpRef<ModuleOp>(cast<ModuleOp>(scheduled->clone()));

@@ -1,5 +1,5 @@
-// `skewer report`: one page with everything that explain and plot know of a spec's kernels, as data that the page's own
-// script draws.
+// `skewer report`: makes one page with all the data of explain and plot about a spec's kernels. The page's own script
+// draws the data.
 #include "tools/skewer/Report.h"
 #include "passes/Analysis/AttentionShape.h"
 #include "tools/skewer/Commands.h"
@@ -22,10 +22,10 @@ using namespace mlir;
 namespace skewer::driver {
 namespace {
 
-constexpr int64_t kMostTiles = 96; // a side of a drawn mask; more of them are drawn as blocks of tiles
+constexpr int64_t kMostTiles = 96; // side of a drawn mask; a larger one is drawn as blocks of tiles
 
-/// Which tiles of a masked attention are live, a character a tile: '.' dead, '+' edge, '#' full. Null without a mask,
-/// or where the mask depends on more than positions.
+/// Returns the states of a masked attention's tiles, a character for each: '.' dead, '+' edge, '#' full. Null without a
+/// mask, or if the mask depends on more than positions.
 llvm::json::Value tilesOf(attn::AttentionOp attention, const LayerFacts &layer) {
   std::string reason;
   auto shape = shapeOfAttention(attention, reason);
@@ -49,7 +49,7 @@ llvm::json::Value tilesOf(attn::AttentionOp attention, const LayerFacts &layer) 
       {"states", llvm::json::Array(states)}};
 }
 
-/// Everything about one kernel; nothing after a message.
+/// Returns all data about one kernel; nothing after a message.
 std::optional<llvm::json::Object> dataOf(Compilation &compilation, const Kernel &kernel, const Options &options) {
   OwningOpRef<ModuleOp> scheduled;
   auto explanation = explainKernel(compilation, kernel, options, &scheduled);
@@ -75,7 +75,8 @@ std::optional<llvm::json::Object> dataOf(Compilation &compilation, const Kernel 
   if (plot) {
     data["plot"] = toJson(*plot);
   } else {
-    // A head that is not there is the user's slip; a layer with nothing to draw still has everything else.
+    // A head that does not exist is the user's error; for a layer with nothing to draw, the rest of the page is still
+    // made.
     std::string why = llvm::toString(plot.takeError());
     if (options.head > 0) {
       sayError("kernel '" + kernel.name + "': " + why);
@@ -93,7 +94,7 @@ llvm::StringRef partNamed(llvm::StringRef name) {
   return "";
 }
 
-/// JSON inside of a script element: no '<' that could end it.
+/// Returns JSON for use inside a script element, without a '<' that could end the element.
 std::string scriptText(const llvm::json::Value &value) {
   std::string text = llvm::formatv("{0}", value), safe;
   for (char c : text)

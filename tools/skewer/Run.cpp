@@ -1,4 +1,4 @@
-// `skewer run`: one call of each kernel, on the processor or on a GPU, checked.
+// `skewer run`: calls each kernel once, on the processor or on a GPU, and checks the results.
 #include "tools/skewer/Check.h"
 #include "tools/skewer/Commands.h"
 #include "tools/skewer/Execution.h"
@@ -20,10 +20,11 @@ ExitCode wrong(const std::string &text) {
   return kWrong;
 }
 
-/// What a result is called in options and messages: `out` where it has no name of its own.
+/// Returns the name of a result for options and messages: `out` if it has no name of its own.
 std::string titleOf(const TensorArgument &result) { return result.name == "output" ? "out" : result.name; }
 
-/// The files of --output or --expect by the number of the result; a file without a name is that of the only one.
+/// Returns the files of --output or --expect by the number of the result; a file without a name belongs to the only
+/// result.
 llvm::Expected<std::map<size_t, std::string>> filesOf(const char *option, const KernelPlan &plan,
                                                       const std::map<std::string, std::string> &given) {
   std::map<size_t, std::string> files;
@@ -49,7 +50,7 @@ llvm::Expected<std::map<size_t, std::string>> filesOf(const char *option, const 
   return files;
 }
 
-/// Reads a file of --expect; one of another shape than the result is an error.
+/// Reads a file of --expect; an error if its shape differs from the result's.
 llvm::Expected<Array> readExpected(const std::string &path, const std::vector<int64_t> &shape) {
   auto file = readNpy(path);
   std::string why;
@@ -65,21 +66,21 @@ llvm::Expected<Array> readExpected(const std::string &path, const std::vector<in
 llvm::Error writeResults(const std::map<size_t, std::string> &files, const Execution &execution) {
   std::vector<OutputFile> contents;
   for (const auto &[number, path] : files) {
-    // A bf16 has no .npy type of its own; f4 holds it exactly.
+    // .npy has no bf16 type; f4 holds a bf16 exactly.
     bool isHalf = execution.plan().outputs[number].type == ElementType::F16;
     contents.push_back({path, npyBytes(execution.resultArray(number), isHalf ? "<f2" : "<f4")});
   }
   return writeFiles(contents);
 }
 
-/// Prints what came of comparing one result; false after a diagnostic.
+/// Prints the outcome of comparing one result; returns false after a diagnostic.
 bool report(const std::string &title, const Comparison &comparison, const std::string &judge, double tolerance) {
   comparison.noteNonFinite(title);
   printed() << fmt::format("{}: {} of {} rows compared with {}, largest error {:.3g} of the largest value "
                            "(tolerance {:.3g}): {}\n",
                            title, comparison.rows, comparison.allRows, judge, comparison.error, tolerance,
                            comparison.within(tolerance) ? "passed" : "failed");
-  printed().flush(); // the line comes before the error that it leads to
+  printed().flush(); // so that the line comes before its error
   if (comparison.within(tolerance))
     return true;
   if (comparison.mismatches)
@@ -90,14 +91,14 @@ bool report(const std::string &title, const Comparison &comparison, const std::s
   return false;
 }
 
-/// Results that are compared with files: their names and their values, by the number of the result.
+/// Results to compare with files: file names and values, by the number of the result.
 struct Expectations {
   std::map<size_t, std::string> files;
   std::map<size_t, Array> values;
 };
 
-/// Calls the kernel once and compares its results; false after a diagnostic. Files of --output are written before.
-/// `kernel` is that of the operands' lengths.
+/// Calls the kernel once, writes the files of --output and compares the results; returns false after a diagnostic.
+/// `kernel` is the kernel for the operands' lengths.
 bool runOn(const Operands &operands, uint64_t seed, const Options &options, const Kernel &kernel, Execution &execution,
            const std::map<size_t, std::string> &outputs, const Expectations &expected, ThreadPool &pool) {
   if (!execution.start(operands, pool, options.prepared))
@@ -136,8 +137,8 @@ bool runOn(const Operands &operands, uint64_t seed, const Options &options, cons
   return good;
 }
 
-/// Runs one kernel, with each seed, and compares. Operands come first: a wrong file is found before time goes into
-/// compiling.
+/// Runs one kernel with each seed and compares. Operands come first, so that a wrong file is reported before the
+/// compilation, which takes time.
 ExitCode runKernel(const Options &options, Compilation &compilation, const Kernel &kernel, Device *device,
                    ThreadPool &pool) {
   const KernelPlan &signature = kernel.signature;
@@ -195,13 +196,13 @@ int run(const Options &options) {
   if (!compilation)
     return kWrong;
   compilation->pinned = options.cpuSchedule;
-  // A file of results is that of one kernel.
+  // A file of results belongs to one kernel.
   bool isOne = !options.outputs.empty() || !options.expected.empty();
   std::vector<const Kernel *> chosen = chooseKernels(*compilation, options.kernel, isOne);
   if (chosen.empty())
     return kWrong;
   ThreadPool pool(options.threads);
-  bool good = true; // the kernels after a wrong one are run too
+  bool good = true; // kernels after a wrong one also run
   for (const Kernel *kernel : chosen)
     good &= runKernel(optionsOf(*kernel, chosen, options), *compilation, *kernel, device.get(), pool) == kDone;
   return good ? kDone : kWrong;

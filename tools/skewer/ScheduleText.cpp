@@ -1,4 +1,4 @@
-// --schedule: which parts there are, and their values.
+// The parts of schedules that --schedule sets, and their values.
 #include "tools/skewer/ScheduleText.h"
 #include "tools/skewer/OptionTexts.h"
 #include "llvm/ADT/STLExtras.h"

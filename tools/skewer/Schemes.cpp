@@ -1,4 +1,5 @@
-// `skewer schemes`: the built-in schemes that users call: with what, and what they are; of one, its source.
+// `skewer schemes`: lists the built-in schemes that users call, with operands and descriptions; for one scheme, prints
+// its source.
 #include "dialect/Language/Diagnostics.h"
 #include "dialect/Language/Language.h"
 #include "dialect/Language/Parser.h"
@@ -14,13 +15,14 @@
 namespace skewer::driver {
 namespace {
 
-/// A built-in scheme that users call: it has a line "#: …" above it, which says what it is. The others are their parts.
+/// A built-in scheme that users call: a line "#: …" above it describes it. The other schemes are parts of these.
 struct Listed {
   llvm::StringRef file, name, about;
   std::string signature;
 };
 
-/// What stands between the word `scheme` and the definition: "rel1d(q : [b, h, i, d], table : [r, d]) -> [b, h, i, j]".
+/// Returns the text between the word `scheme` and the definition: "rel1d(q : [b, h, i, d], table : [r, d]) -> [b, h, i,
+/// j]".
 std::string signatureOf(const language::Scheme &scheme) {
   std::string signature = scheme.name.str() + "(";
   for (const language::SchemeOperand &operand : scheme.operands) {
@@ -40,7 +42,7 @@ std::vector<Listed> listed() {
   std::vector<Listed> all;
   for (const language::SchemeFile &file : language::builtinSchemes()) {
     llvm::SourceMgr buffers;
-    language::Diagnostics diagnostics(buffers, say); // built-in files have been compiled before
+    language::Diagnostics diagnostics(buffers, say); // no errors: built-in files have been compiled before
     language::Program program;
     language::Parser(file.text, diagnostics).program(program);
     for (const language::Scheme &scheme : program.schemes) {
@@ -73,12 +75,12 @@ void listJson() {
   printed() << llvm::formatv("{0:2}", llvm::json::Value(std::move(all))) << "\n";
 }
 
-/// Where a built-in scheme stands: its text from the word `scheme` to its end, and the comment above it.
+/// The source of a built-in scheme: its text from the word `scheme` to its end, and the comment above it.
 struct Source {
-  llvm::StringRef file, comment, about, text; // about: its line "#: …", where it has one
+  llvm::StringRef file, comment, about, text; // about: its line "#: …", if it has one
 };
 
-/// The line before the one that begins at `at`.
+/// Returns the line before the one that begins at `at`.
 llvm::StringRef lineBefore(llvm::StringRef text, size_t at) {
   if (at == 0)
     return {};
@@ -87,7 +89,7 @@ llvm::StringRef lineBefore(llvm::StringRef text, size_t at) {
   return text.slice(begin, at - 1);
 }
 
-/// The lines of comment above a definition; definitions that stand close together share one.
+/// Returns the comment lines above a definition; definitions without blank lines between them share one comment.
 llvm::StringRef commentAbove(llvm::StringRef text, size_t definition) {
   auto isComment = [](llvm::StringRef line) { return line.starts_with("#") && !line.starts_with("#:"); };
   size_t end = definition;
@@ -106,7 +108,7 @@ std::map<std::string, Source> sourcesOf(llvm::ArrayRef<language::SchemeFile> fil
   std::map<std::string, Source> sources;
   for (const language::SchemeFile &file : files) {
     llvm::SourceMgr buffers;
-    language::Diagnostics diagnostics(buffers, say); // built-in files have been compiled before
+    language::Diagnostics diagnostics(buffers, say); // no errors: built-in files have been compiled before
     language::Program program;
     language::Parser(file.text, diagnostics).program(program);
     for (const language::Scheme &scheme : program.schemes) {
@@ -121,7 +123,7 @@ std::map<std::string, Source> sourcesOf(llvm::ArrayRef<language::SchemeFile> fil
   return sources;
 }
 
-/// The schemes that a text names, in an einsum's text too, in order.
+/// Returns the schemes that a text calls, also inside an einsum's text, in order.
 std::vector<std::string> namedIn(llvm::StringRef text, const std::map<std::string, Source> &sources) {
   std::vector<std::string> names;
   auto isWord = [](char c) { return llvm::isAlnum(c) || c == '_'; };
@@ -134,11 +136,11 @@ std::vector<std::string> namedIn(llvm::StringRef text, const std::map<std::strin
   return names;
 }
 
-/// A scheme and, after it, those that it calls.
+/// Prints a scheme and then the schemes that it calls.
 void printScheme(const std::string &name, const std::map<std::string, Source> &sources) {
   std::list<std::string> left{name};
   std::set<std::string> seen{name};
-  llvm::StringRef comment; // that of the one before
+  llvm::StringRef comment; // of the previous scheme
   for (; !left.empty(); left.pop_front()) {
     const Source &source = sources.at(left.front());
     if (left.front() != name)
@@ -170,7 +172,7 @@ int schemes(const Options &options) {
   }
   for (const auto &[name, source] : sources)
     names.push_back(name);
-  // Papers write names their own way: ALiBi.
+  // Papers use capitals in names, such as ALiBi.
   std::string lower = llvm::StringRef(options.scheme).lower();
   std::string nearest = llvm::is_contained(names, lower) ? " (did you mean '" + lower + "'?)"
                                                          : language::suggestion(lower, names);

@@ -1,4 +1,4 @@
-// Looks from an operand along maps to the arithmetic that it meets first, and at what becomes of that.
+// Follows an operand through maps to the first arithmetic that it meets, and follows the result of that arithmetic.
 #include "tools/skewer/SeedByUse.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -14,10 +14,11 @@ using namespace mlir;
 namespace skewer::driver {
 namespace {
 
-// A number by which what is left of a mask hides a key; smaller ones scale gates.
+// Least number that hides a key when 1 - mask is multiplied with it; smaller numbers scale gates.
 constexpr double kHides = 100;
 
-/// What an element is moved or converted by without becoming another number: maps, einsums with ones, conversions.
+/// Returns whether an operation moves or converts an element without changing its number: maps, einsums with ones,
+/// conversions.
 bool isMove(Operation *op) {
   if (isa<arith::ExtFOp, arith::TruncFOp>(op) || mapOf(op))
     return true;
@@ -26,7 +27,7 @@ bool isMove(Operation *op) {
          llvm::count_if(einsum.getInputs(), [](Value input) { return !splatValue(input); }) == 1;
 }
 
-/// The argument that a tensor is, but for moves; null where it is none.
+/// Returns the argument that a tensor is equal to, apart from moves; null if there is none.
 BlockArgument argumentOf(Value tensor) {
   while (Operation *op = tensor.getDefiningOp()) {
     if (!isMove(op))
@@ -42,7 +43,7 @@ BlockArgument argumentOf(Value tensor) {
   return cast<BlockArgument>(tensor);
 }
 
-/// Calls `visit` with each operation that reads a tensor, through moves, and with what it reads.
+/// Calls `visit` with each operation that reads a tensor, through moves, and with the value that it reads.
 void forReaders(Value tensor, const std::function<void(Operation *, Value)> &visit, unsigned depth = 0) {
   constexpr unsigned kDeepest = 16;
   for (Operation *user : tensor.getUsers()) {
@@ -53,7 +54,8 @@ void forReaders(Value tensor, const std::function<void(Operation *, Value)> &vis
   }
 }
 
-/// Whether a number in what becomes of a tensor, through signs and moves, is large: it hides keys.
+/// Returns whether a tensor, through signs and moves, is multiplied with a large number (or divided by a small one),
+/// which hides keys.
 bool meetsLargeNumber(Value tensor, unsigned depth = 0) {
   constexpr unsigned kDeepest = 4;
   bool found = false;
@@ -70,7 +72,8 @@ bool meetsLargeNumber(Value tensor, unsigned depth = 0) {
   return found;
 }
 
-/// Whether an exponential is taken of a tensor, but for signs, multiples and sums: far from 0 it would be infinite.
+/// Returns whether an exponential is taken of a tensor, through signs, multiples and sums: values far from 0 would make
+/// it infinite.
 bool meetsExponential(Value tensor, unsigned depth = 0) {
   constexpr unsigned kDeepest = 8;
   bool found = false;
@@ -83,7 +86,7 @@ bool meetsExponential(Value tensor, unsigned depth = 0) {
   return found;
 }
 
-/// Whether a tensor is a sum of products of operands, or made of one by numbers and sums.
+/// Returns whether a tensor is a sum of products of operands, or is computed from such a sum with numbers and sums.
 bool isOfProducts(Value tensor, unsigned depth = 0) {
   constexpr unsigned kDeepest = 8;
   Operation *op = depth < kDeepest ? tensor.getDefiningOp() : nullptr;
@@ -97,7 +100,7 @@ bool isOfProducts(Value tensor, unsigned depth = 0) {
          });
 }
 
-/// Whether a softmax is taken of a tensor, but for sums and numbers.
+/// Returns whether a softmax is taken of a tensor, through sums and numbers.
 bool meetsSoftmax(Value tensor, unsigned depth = 0) {
   constexpr unsigned kDeepest = 8;
   bool found = false;
@@ -149,9 +152,9 @@ private:
   }
 };
 
-/// `normal` are the seeded numbers that these are made of.
+/// Replaces `normal`, the seeded numbers, with numbers that fit the use.
 void shape(std::vector<double> &normal, OperandUse use, int64_t row) {
-  constexpr double kHiddenBelow = -0.6745; // as a quarter of normal numbers are
+  constexpr double kHiddenBelow = -0.6745; // the lowest quarter of normal numbers
   constexpr double kLate = 1000, kNearly = 0.01, kSteps = 8, kNever = -1e9;
   double at = kLate;
   for (int64_t n = 0; n < int64_t(normal.size()); ++n) {
@@ -167,7 +170,7 @@ void shape(std::vector<double> &normal, OperandUse use, int64_t row) {
     case OperandUse::Gate:
       number = 1 - kNearly * std::min(std::fabs(number), 1.0);
       break;
-    case OperandUse::Times: // in steps that f32 has
+    case OperandUse::Times: // in steps that f32 represents exactly
       at += std::round(kSteps * std::fabs(number)) / kSteps;
       number = at;
       break;
@@ -175,7 +178,8 @@ void shape(std::vector<double> &normal, OperandUse use, int64_t row) {
       number += kLate;
       break;
     case OperandUse::Additive:
-      number = number < kHiddenBelow && n % std::max<int64_t>(row, 1) != 0 ? kNever : number; // one key is seen
+      // The first key of a row stays visible.
+      number = number < kHiddenBelow && n % std::max<int64_t>(row, 1) != 0 ? kNever : number;
       break;
     }
   }

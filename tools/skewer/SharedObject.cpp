@@ -1,4 +1,4 @@
-// Linking by ld.lld.
+// Links with ld.lld.
 #include "tools/skewer/SharedObject.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/SmallString.h"
@@ -21,7 +21,7 @@ static llvm::Error failed(const std::string &text) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(), "--emit=shared: " + text);
 }
 
-/// $SKEWER_LLD, or LLVM's linker as the system calls it: that of this LLVM first.
+/// Returns $SKEWER_LLD, or LLVM's linker under its name in the system; the linker of this LLVM version comes first.
 static std::string findLinker() {
   if (const char *chosen = std::getenv("SKEWER_LLD"); chosen && *chosen)
     return chosen;
@@ -33,13 +33,14 @@ static std::string findLinker() {
   return "";
 }
 
-/// The file that a function of this process comes from: libm and libc are what the kernel will be loaded beside.
+/// Returns the file that contains a function of this process. The kernel is loaded together with this process's libm
+/// and libc.
 static std::string fileOf(const void *function) {
   Dl_info info;
   return dladdr(function, &info) && info.dli_fname ? info.dli_fname : "";
 }
 
-/// Writes a temporary file into the folder.
+/// Writes a temporary file into the folder and returns its path.
 static llvm::Expected<std::string> put(llvm::StringRef folder, const std::string &name, llvm::StringRef bytes) {
   llvm::SmallString<128> path(folder);
   llvm::sys::path::append(path, name);
@@ -56,7 +57,7 @@ static llvm::Expected<std::string> put(llvm::StringRef folder, const std::string
   return path.str().str();
 }
 
-/// The objects, linked in a folder of temporary files.
+/// Links the objects in a folder of temporary files and returns the result's bytes.
 static llvm::Expected<std::string> linkIn(llvm::StringRef folder, const std::string &linker, const std::string &kernel,
                                           llvm::ArrayRef<llvm::StringRef> objects) {
   auto script = put(folder, "exports", fmt::format("{{ global: {0}; {0}_*; local: *; }};\n", kernel));

@@ -1,4 +1,4 @@
-// `skewer target`: machine files, listed, printed and measured.
+// `skewer target`: lists, prints and measures machine files.
 #include "passes/Schedule/GpuMachine.h"
 #include "passes/Schedule/Machine.h"
 #include "tools/skewer/Commands.h"
@@ -14,7 +14,7 @@
 
 namespace skewer::driver {
 
-/// "48 KiB".
+/// Returns a size such as "48 KiB".
 static std::string sizeOf(int64_t bytes) {
   return bytes % (1 << 20) == 0 ? fmt::format("{} MiB", bytes >> 20) : fmt::format("{} KiB", bytes >> 10);
 }
@@ -38,7 +38,7 @@ static void listMachines() {
   printed() << ".\n";
 }
 
-/// The file that describes a GPU's target; nothing if none does.
+/// Returns the file that describes a GPU target; nothing if there is none.
 static std::optional<std::string> gpuTextNamed(const std::string &name) {
   for (const MachineText &known : gpu::gpuMachineTexts()) {
     auto description = gpu::parseGpuDescription(known.text, known.name);
@@ -50,7 +50,7 @@ static std::optional<std::string> gpuTextNamed(const std::string &name) {
   return std::nullopt;
 }
 
-/// Nothing after a message.
+/// Returns the text of a machine; nothing after a message.
 static std::optional<std::string> textNamed(const std::string &name) {
   for (const MachineText &known : machineTexts())
     if (name == known.name)
@@ -59,7 +59,7 @@ static std::optional<std::string> textNamed(const std::string &name) {
     return textOf(hostMachine());
   if (auto text = gpuTextNamed(name))
     return text;
-  if (!isMachineFile(name)) { // says which are known
+  if (!isMachineFile(name)) { // the error of targetNamed lists the known names
     targetNamed(name);
     return std::nullopt;
   }
@@ -79,7 +79,7 @@ static std::string probedText() {
   apply(machine, {probeTraffic(machine)}, when, notes);
   for (const std::string &note : notes)
     sayNote(note);
-  // The name becomes part of symbols; host stays the name of what is not measured.
+  // The name becomes part of symbols; "host" stays the name of the description that is not measured.
   machine.target.name = machine.target.cpu + "-probed";
   machine.origin = "measured by --probe on " + when;
   return textOf(machine);

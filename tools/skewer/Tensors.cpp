@@ -1,4 +1,4 @@
-// Conversion between float64 and the element types of kernels.
+// Converts between float64 and the element types of kernels.
 #include "tools/skewer/Tensors.h"
 #include <algorithm>
 #include <cmath>
@@ -28,7 +28,7 @@ std::string textOf(llvm::ArrayRef<int64_t> shape) {
 static uint16_t bf16Of(float value) {
   uint32_t bits;
   std::memcpy(&bits, &value, sizeof bits);
-  if (value != value) // a payload in the lower half must not round to infinity
+  if (value != value) // a NaN with a payload in the lower half must not round to infinity
     return static_cast<uint16_t>((bits >> 16) | 0x40);
   return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
 }
@@ -80,8 +80,8 @@ Buffer::Buffer(size_t bytes, size_t alignment) : bytes(bytes) {
     allocateAtGuardPage(alignment);
     return;
   }
-  // A tensor of many pages lies in huge ones where the system has them, as NumPy's and most allocators' for models do:
-  // times are those of the kernel, not of the walk of page tables.
+  // A tensor of many pages uses huge pages if the system has them, as NumPy and most allocators for models do. Times
+  // are then those of the kernel, not of page table walks.
   constexpr size_t kHugePage = size_t(2) << 20, kMany = 2 * kHugePage;
   size_t unit = bytes >= kMany ? kHugePage : 64, rounded = std::max((bytes + unit - 1) / unit * unit, unit);
   memory.reset(std::aligned_alloc(unit, rounded));

@@ -1,12 +1,11 @@
-// The driver's team of threads.
+// Implements the driver's team of threads.
 #include "tools/skewer/ThreadPool.h"
 #include <algorithm>
 #include <chrono>
 
 namespace skewer::driver {
 
-// A phase follows the one before it at once, and to sleep and be woken between them takes some 40 µs: as long as a
-// phase.
+// A phase follows the previous one at once. To sleep and wake up between them takes some 40 µs, as long as a phase.
 static constexpr std::chrono::microseconds kPatience{50};
 
 ThreadPool::ThreadPool(int32_t workers) : claims(std::max(workers, 1)) {
@@ -24,7 +23,8 @@ ThreadPool::~ThreadPool() {
     thread.join();
 }
 
-/// Waits awake, for a while, for what another thread is about to do; sleeps if there are too few processors for all.
+/// Waits actively, for a while, for an action of another thread; returns at once if there are too few processors for
+/// all threads.
 template <typename Condition> void ThreadPool::lookFor(const Condition &holds) const {
   if (team.size() >= std::thread::hardware_concurrency())
     return;
@@ -33,14 +33,14 @@ template <typename Condition> void ThreadPool::lookFor(const Condition &holds) c
     std::this_thread::yield();
 }
 
-/// Whether the caller of this is to do that range: nobody else does it, and its round is the current one.
+/// Returns whether the calling thread takes a range: no thread has taken it, and its round is the current one.
 bool ThreadPool::claim(int32_t range, uint64_t ofRound) {
   uint64_t open = 2 * ofRound;
   return claims[range].compare_exchange_strong(open, open + 1);
 }
 
 void ThreadPool::doRange(int32_t range, int32_t worker) const {
-  // Quotient and remainder apart, so that no product of count and worker can overflow.
+  // Quotient and remainder separately, so that no product of count and worker can overflow.
   int64_t each = count / workers(), left = count % workers();
   int64_t begin = each * range + (range < left ? range : left);
   int64_t end = begin + each + (range < left ? 1 : 0);
@@ -71,7 +71,7 @@ void ThreadPool::work(int32_t worker) {
 
 void ThreadPool::run(int64_t newCount, Body newBody, void *newData) {
   auto begun = std::chrono::steady_clock::now();
-  // Who has nothing to do is not woken, and not waited for.
+  // Workers without a range are not woken, and not waited for.
   auto busy = static_cast<int32_t>(std::min<int64_t>(newCount, workers()));
   uint64_t now = 0;
   {

@@ -1,4 +1,4 @@
-// Writing by temporary and rename.
+// Writes files through a temporary file and a rename.
 #include "tools/skewer/WriteFiles.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
@@ -17,24 +17,26 @@ static llvm::Error failed(llvm::StringRef path, std::error_code code) {
   return llvm::createStringError(code, "%s", fmt::format("cannot write '{}': {}", path.str(), code.message()).c_str());
 }
 
-/// Writes and closes; a full disk may show only when the buffer is flushed or the file closed.
+/// Writes and closes the file; a full disk may cause an error only at the flush or the close.
 static std::error_code writeAll(int descriptor, llvm::StringRef bytes) {
   llvm::raw_fd_ostream stream(descriptor, /*shouldClose=*/true, /*unbuffered=*/true);
   stream << bytes;
   stream.close();
   std::error_code code = stream.error();
-  stream.clear_error(); // the destructor would end the process
+  stream.clear_error(); // otherwise the destructor would end the process
   return code;
 }
 
-/// The file that a symbolic link leads to, so that it is replaced and not the link: /dev/stdout is one, to a file too.
+/// Returns the file that a symbolic link leads to, so that the file and not the link is replaced. /dev/stdout is a
+/// link, perhaps to a file.
 static std::string behindLinks(const std::string &path) {
   llvm::SmallString<128> real;
   bool isLink = llvm::sys::fs::is_symlink_file(path) && !llvm::sys::fs::real_path(path, real);
   return isLink ? real.str().str() : path;
 }
 
-/// A new file beside `path`. The name is made here: LLVM's own would replace a '%' of the folder's name too.
+/// Makes a new file beside `path`. Chooses the name here, because LLVM's function would also replace a '%' in the
+/// folder's name.
 static std::error_code createBeside(llvm::StringRef path, int &descriptor, std::string &temporary) {
   namespace fs = llvm::sys::fs;
   for (int attempt = 0; attempt < 100; ++attempt) {
@@ -50,9 +52,10 @@ static std::error_code createBeside(llvm::StringRef path, int &descriptor, std::
   return std::make_error_code(std::errc::file_exists);
 }
 
-/// What a file that takes another's place takes over from it.
+/// Gives a new file the owner and the permissions of the file that it replaces.
 static std::error_code adopt(int descriptor, const struct stat &old) {
-  (void)!fchown(descriptor, old.st_uid, old.st_gid); // root's and one's own group; else the file becomes the writer's
+  // Works for root, and for one's own group; otherwise the writer owns the file.
+  (void)!fchown(descriptor, old.st_uid, old.st_gid);
   if (fchmod(descriptor, old.st_mode & 0777))
     return std::error_code(errno, std::generic_category());
   return {};

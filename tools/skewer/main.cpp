@@ -9,7 +9,7 @@
 
 using namespace skewer::driver;
 
-/// False after an error.
+/// Loads the plugins; returns false after an error.
 static bool loadPlugins(const Options &options) {
   auto load = [](const std::vector<std::string> &paths, llvm::Error (*one)(const std::string &)) {
     for (const std::string &path : paths)
@@ -58,7 +58,7 @@ static int runDriver(int argc, char **argv) {
     ProgressLine progress;
     exitCode = dispatch(*options);
   }
-  // What was printed counts: a full disk behind standard output is an error, not a crash.
+  // The printed output counts as a result: a full disk behind standard output is an error, not a crash.
   llvm::outs().flush();
   if (llvm::outs().has_error()) {
     sayError("cannot write to standard output: " + llvm::outs().error().message());
@@ -70,6 +70,6 @@ static int runDriver(int argc, char **argv) {
 
 int main(int argc, char **argv) {
   int exitCode = runDriver(argc, argv);
-  llvm::errs().clear_error(); // files and results are what they are, also where nobody can read a note about them
+  llvm::errs().clear_error(); // files and results are valid even if notes about them cannot be printed
   return exitCode;
 }

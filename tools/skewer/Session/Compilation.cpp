@@ -1,4 +1,4 @@
-// From a spec to LLVM modules, by the pipelines of passes/Pipelines.h.
+// Compiles a spec to LLVM modules with the pipelines of passes/Pipelines.h.
 #include "tools/skewer/Session/Compilation.h"
 #include "codegen/ABI/Emit.h"
 #include "codegen/GPU/Ptx.h"
@@ -52,7 +52,7 @@ func::FuncOp Kernel::einsumFunction() const {
 Compilation::Compilation(const Target &target) : machine(target) {
   DialectRegistry registry;
   registerDialects(registry);
-  // No threads: starting them costs more than one kernel's passes.
+  // Without threads, because starting them takes longer than one kernel's passes.
   mlirContext = std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
   mlirContext->printOpOnDiagnostic(false); // the user wrote a line of a spec, not this operation
 }
@@ -123,7 +123,7 @@ language::Options Compilation::optionsAt(const Lengths &lengths) const {
 language::TypedText Compilation::typedTensors() {
   if (!isText)
     return {};
-  auto silent = [](const language::Diagnostic &) {}; // it has been imported before
+  auto silent = [](const language::Diagnostic &) {}; // the text has been imported before, with its diagnostics
   return language::typedTensors(sources, optionsAt({}), mlirContext.get(), silent).value_or(language::TypedText());
 }
 
@@ -151,7 +151,7 @@ std::optional<Kernel> Compilation::kernelAt(const Kernel &kernel, const std::map
   for (auto &[name, value] : lengths)
     if (auto size = sizes.find(name); size != sizes.end())
       value = size->second;
-  Collected collected; // what is noted of the text was noted of the bounds
+  Collected collected; // notes about the text were reported for the bounds
   OwningOpRef<ModuleOp> module = importAt(lengths, collected.sink());
   if (!module)
     return collected.sayAll(), std::nullopt;
@@ -160,7 +160,8 @@ std::optional<Kernel> Compilation::kernelAt(const Kernel &kernel, const std::map
   return Kernel{kernel.name, moduleOf(function), {}, signatureOf(function)};
 }
 
-/// Whether a function can be a kernel: tensors of f32, f16 or bf16 in, one of them out.
+/// Checks that a function can be a kernel: the arguments are tensors of f32, f16, bf16, i8 or i32, the results tensors
+/// of f32, f16 or bf16.
 static LogicalResult checkSignature(func::FuncOp function) {
   auto isTensor = [](Type type) {
     auto tensor = dyn_cast<RankedTensorType>(type);
@@ -201,12 +202,13 @@ bool Compilation::separate(ModuleOp module) {
 bool Compilation::runPasses(ModuleOp module, const std::string &name, const char *what,
                             llvm::function_ref<void(OpPassManager &)> add) {
   MlirDiagnostics said(sources, mlirContext.get());
-  // Called before the handler above: looks, and leaves the printing to it.
+  // This handler runs before the one above: it looks at diagnostics and leaves the printing to the other.
   unsigned errors = 0;
   std::optional<std::pair<Location, std::string>> ownFault;
   ScopedDiagnosticHandler counter(mlirContext.get(), [&](mlir::Diagnostic &diagnostic) {
     bool isError = diagnostic.getSeverity() == DiagnosticSeverity::Error;
-    // A verifier speaks of operations that the author of a text has never seen. Who pins parts of a schedule has.
+    // A verifier names operations that the author of a text has never seen; authors who pin parts of a schedule know
+    // them.
     bool mayStrip = isText && isError && !pinned.pins();
     if (auto about = mayStrip ? language::withoutOperation(diagnostic.str()) : std::nullopt) {
       ownFault = ownFault ? ownFault : std::pair(diagnostic.getLocation(), *about);
@@ -251,7 +253,7 @@ OwningOpRef<ModuleOp> Compilation::runOnAll(const Kernel &kernel, const char *wh
   return runPasses(*module, kernel.name, what, add) ? std::move(module) : OwningOpRef<ModuleOp>();
 }
 
-/// Whether the masks of the layer's attentions are not the same at all of its lengths.
+/// Returns whether the masks of the layer's attentions differ between its lengths.
 static bool masksVary(ArrayRef<func::FuncOp> layers) {
   SmallVector<SmallVector<StringRef>> masks;
   for (func::FuncOp layer : layers) {
@@ -261,9 +263,10 @@ static bool masksVary(ArrayRef<func::FuncOp> layers) {
   return llvm::any_of(masks, [&](const auto &own) { return own != masks[0]; });
 }
 
-/// One layer for all lengths. Chunks that divide some of the lengths that are looked at, the bound mostly, are taken
-/// apart there alone: then positions stay whole at all of them. Where the inner axes of a map have lengths, so have the
-/// strides between its lines: then positions are one number, which is taken apart where that matters.
+/// Makes one layer for all lengths. A chunk length may divide only some of the checked lengths, mostly the bound; the
+/// positions would then be split into chunks only there, so they stay whole at all lengths. If the inner axes of a map
+/// have lengths, the strides between its lines depend on lengths too; positions are then one number, which is split
+/// only where that matters.
 OwningOpRef<ModuleOp> Compilation::runOnLengths(const Kernel &kernel, const char *what,
                                                 llvm::function_ref<void(OpPassManager &)> add) {
   size_t known = remarks.size();
@@ -294,7 +297,7 @@ OwningOpRef<ModuleOp> Compilation::runOnLengths(const Kernel &kernel, const char
       ofLongest = layers.size() == 1 ? remarks.size() : ofLongest;
     }
     remarks.resize(ofLongest);
-    if (!varies && masksVary(layers)) { // what was made with their help holds at the lengths that were looked at
+    if (!varies && masksVary(layers)) { // results that depend on the masks hold only at the checked lengths
       varies = true;
       return attempt(positions);
     }
@@ -325,7 +328,7 @@ OwningOpRef<ModuleOp> Compilation::cloneEinsum(const Kernel &kernel) {
 OwningOpRef<ModuleOp> Compilation::fuse(const Kernel &kernel, std::string *fusedText, bool forGpu) {
   OwningOpRef<ModuleOp> module = runOnAll(kernel, "fusion", [&](OpPassManager &manager) {
     if (!ownPasses().empty())
-      (void)parsePassPipeline(ownPasses(), manager); // it has been parsed once: useOwnPasses
+      (void)parsePassPipeline(ownPasses(), manager); // useOwnPasses has already checked it
     addFusionPipeline(manager);
     if (!kernel.shorter.empty())
       addLengthPipeline(manager, forGpu);
@@ -359,7 +362,7 @@ OwningOpRef<ModuleOp> Compilation::schedulePlain(const Kernel &kernel) {
     }
   });
   bool isGood = static_cast<bool>(module);
-  // It is another layer, and has a schedule of its own.
+  // The plain layer is another layer, with its own schedule.
   if (isGood)
     module->walk([](attn::AttentionOp attention) { attention.removeScheduleAttr(); });
   bool isFused = isGood && module->walk([](attn::AttentionOp) { return WalkResult::interrupt(); }).wasInterrupted();
@@ -368,7 +371,7 @@ OwningOpRef<ModuleOp> Compilation::schedulePlain(const Kernel &kernel) {
                addPlainPipeline(manager);
              addSchedulePipeline(manager, machine);
            });
-  remarks.resize(known); // they are about the layer as it was written, and have been made once
+  remarks.resize(known); // these repeat the remarks about the layer as written
   return isGood ? std::move(module) : OwningOpRef<ModuleOp>();
 }
 
@@ -415,7 +418,7 @@ std::unique_ptr<llvm::Module> Compilation::toLlvm(Lowered &lowered, llvm::LLVMCo
                  [&](OpPassManager &manager) { addLlvmPipeline(manager, machine); }))
     return nullptr;
   auto module = toLlvmModule(*lowered.module, lowered.plan, machine, llvmContext, specHash);
-  if (!module) { // the name of the kernel, or the size of an argument: the line that says them
+  if (!module) { // about the kernel's name or an argument's size: report at its line
     MlirDiagnostics said(sources, mlirContext.get());
     std::string why = llvm::toString(module.takeError());
     if (auto about = isText ? language::withoutOperation(why) : std::nullopt)

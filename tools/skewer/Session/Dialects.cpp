@@ -1,4 +1,4 @@
-// Registration of dialects and of the interfaces that the generic path's bufferization uses.
+// Registers dialects and the interfaces that the generic path's bufferization uses.
 #include "tools/skewer/Session/Dialects.h"
 #include "dialect/IR/Attn.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"

@@ -1,4 +1,4 @@
-// Decisions are compared one by one: numbers as functions of the lengths, conditions and tables point by point.
+// Compares decisions one by one: numbers as functions of the lengths, conditions and tables point by point.
 #include "tools/skewer/Session/EveryLength.h"
 #include "passes/Lengths/ExpressionFit.h"
 #include "llvm/Support/MathExtras.h"
@@ -27,7 +27,7 @@ std::vector<Lengths> sampledLengths(const Lengths &bounds) {
       }
       all.insert(std::move(together));
     }
-  return {all.rbegin(), all.rend()}; // the longest first: it is the nearest to what was fitted
+  return {all.rbegin(), all.rend()}; // the longest first: it is nearest to the fitted lengths
 }
 
 EveryLength::EveryLength(std::vector<Decisions> atFittingPoints, const Lengths &bounds)
@@ -40,7 +40,7 @@ std::string sayLengths(const Lengths &lengths) {
   return text;
 }
 
-/// The expression with numbers where it reads lengths.
+/// Returns the expression with numbers in place of lengths.
 static Expr withLengths(const Expr &e, const Lengths &lengths) {
   if (e.kind() == Kind::Read)
     if (auto length = lengths.find(e.name()); length != lengths.end())
@@ -51,8 +51,8 @@ static Expr withLengths(const Expr &e, const Lengths &lengths) {
   return operands.empty() ? e : e.withOperands(std::move(operands));
 }
 
-/// Whether two expressions are the same at the points of a domain at which the first has a value: all of them where
-/// they are few, else some.
+/// Returns whether two expressions are equal at the points of a domain at which the first has a value: at all points if
+/// they are few, else at some.
 static bool areSame(const Expr &written, const Expr &kept, const subscript::Domain &domain) {
   constexpr int64_t kMostPoints = 512;
   if (written == kept || subscript::simplify(written - kept, domain).isConstant(0))
@@ -96,7 +96,7 @@ static bool areSame(const Expr &written, const Expr &kept, const subscript::Doma
 
 bool isPartOf(const Decision &part, const Decision &whole) {
   if (part.ranges.size() != whole.ranges.size())
-    return true; // over other forms: it is compared where it is used
+    return true; // of another form: compared where the table is used
   for (size_t d = 0; d < part.ranges.size(); ++d)
     if (part.ranges[d].low < whole.ranges[d].low || part.ranges[d].high > whole.ranges[d].high)
       return true;
@@ -132,8 +132,8 @@ std::optional<UnlikeDecision> EveryLength::at(const Lengths &lengths, const Deci
   auto unlike = [&](const Decision &decision, const std::string &what) {
     return UnlikeDecision{decision.place, "at " + sayLengths(lengths) + " " + what + " at " + sayLengths(bounds)};
   };
-  // An axis of one position leaves less to decide: a function of it is a number. Then it is not known which expression
-  // goes with which, and what numbers decide must do.
+  // With an axis of one position, fewer decisions are made, because a function of the axis is a number. Then it is not
+  // known which expressions correspond, and only the decisions about numbers are compared.
   bool isWhole = there.size() == fitted[0].size();
   for (size_t k = 0; k < std::min(there.size(), fitted[0].size()); ++k) {
     const Decision &one = there[k], &first = fitted[0][k];
@@ -147,13 +147,13 @@ std::optional<UnlikeDecision> EveryLength::at(const Lengths &lengths, const Deci
         kept.push_back(decisions[k].kept);
       }
     if (numbers.size() < fitted.size())
-      return std::nullopt; // of layers that are not alike: who compares them says so
+      return std::nullopt; // the layers are not alike: the later comparison reports it
     switch (one.kind) {
     case Decision::Choice:
       if (one.number != first.number)
         return unlike(first, "this is " + std::string(one.number ? "so" : "not so") + ", unlike");
       break;
-    case Decision::Whole: // a number that is whole by chance, 6 / N at N = 3, is one as any other
+    case Decision::Whole: // a number that is whole by chance, such as 6 / N at N = 3, is handled like any other
       if (first.number && !one.number)
         return unlike(first, "this is no whole number, unlike");
       break;
@@ -171,7 +171,7 @@ std::optional<UnlikeDecision> EveryLength::at(const Lengths &lengths, const Deci
                                    "' is left of a condition or an index here, which does not go with '" +
                                    subscript::abbreviateTables(subscript::print(first.kept)) + "'");
       break;
-    case Decision::Factor: // computed by the kernel where it depends on a length
+    case Decision::Factor: // the kernel computes it if it depends on a length
       break;
     case Decision::Table:
       if (isWhole && !isPartOf(one, first))

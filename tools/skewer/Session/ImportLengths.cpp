@@ -1,4 +1,4 @@
-// A text of run-time length, read at the lengths that tell how it depends on them.
+// Imports a text with run-time lengths at the lengths that show how it depends on them.
 #include "dialect/Language/Diagnostics.h"
 #include "passes/Lengths/FitLengths.h"
 #include "tools/skewer/Session/Collected.h"
@@ -20,10 +20,10 @@ bool Compilation::decidesAlike(const Lengths &bounds, const std::vector<language
     Collected collected;
     language::Decisions there;
     importAt(lengths, collected.sink(),
-             &there); // of a layer without meaning there, N - 1 rows of one, what comes before
+             &there); // if the layer has no meaning there (N - 1 rows of one): the decisions before the error
     unlike = every.at(lengths, there);
   }
-  if (!unlike) // none was found; now that there is none
+  if (!unlike) // none was found at these lengths; prove it for all lengths
     unlike = findUnproven(atFittingPoints, bounds);
   if (!unlike)
     return true;
@@ -34,8 +34,8 @@ bool Compilation::decidesAlike(const Lengths &bounds, const std::vector<language
   return false;
 }
 
-/// The numbers beside tensors, and the tables of numbers, that are not the same at all lengths. False where there are
-/// none.
+/// Finds the numbers that meet tensors, and the tables of numbers, that differ between lengths. Returns false if there
+/// are none.
 bool Compilation::findFactors(ModuleOp atBounds, const language::Decisions &decisions) {
   using language::Decision;
   auto factorsOf = [](const language::Decisions &all) {
@@ -45,7 +45,7 @@ bool Compilation::findFactors(ModuleOp atBounds, const language::Decisions &deci
         factors.push_back(decision);
     return factors;
   };
-  // A constant table may be longer at another length, at its end alone.
+  // A constant table may be longer at another length, but only at its end.
   auto beginAlike = [](const Decision &there, const Decision &atBounds) {
     return llvm::equal(there.ranges, atBounds.ranges,
                        [](const subscript::Range &a, const subscript::Range &b) { return a.low == b.low; });
@@ -59,7 +59,7 @@ bool Compilation::findFactors(ModuleOp atBounds, const language::Decisions &deci
     return false;
   std::vector<Decision> longest = factorsOf(decisions);
   std::vector<Lengths> points = fittingPoints(boundsOf(*kernel));
-  std::set<size_t> found, spelled; // all texts are read as the first one was
+  std::set<size_t> found, spelled; // all texts are read in the same way as the first
   std::vector<std::vector<Decision>> all = {longest};
   for (const Lengths &point : llvm::drop_begin(points)) {
     Collected collected;
@@ -67,7 +67,7 @@ bool Compilation::findFactors(ModuleOp atBounds, const language::Decisions &deci
     importAt(point, collected.sink(), &there);
     std::vector<Decision> factors = factorsOf(there);
     if (factors.size() != longest.size())
-      return false; // the layers are not alike: who compares them says so
+      return false; // the layers are not alike: the later comparison reports it
     for (size_t k = 0; k < factors.size(); ++k)
       if (factors[k].kind != longest[k].kind || factors[k].wholes.size() != longest[k].wholes.size())
         return false;
@@ -78,7 +78,7 @@ bool Compilation::findFactors(ModuleOp atBounds, const language::Decisions &deci
   Lengths bounds = boundsOf(*kernel);
   auto across = [&](auto &&valueOf) { return llvm::map_to_vector(all, valueOf); };
   for (size_t k = 0; k < longest.size(); ++k) {
-    // Alike where it was looked at, and not everywhere.
+    // Equal at the fitting points, but not at all lengths.
     if (longest[k].made && !found.count(k) && longest[k].kind == Decision::Factor)
       if (auto number = NumberOfLengths::through(
               across([&](const std::vector<Decision> &own) { return own[k].made; }), bounds);

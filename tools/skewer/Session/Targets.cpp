@@ -1,4 +1,4 @@
-// --target.
+// Finds the targets that --target names.
 #include "tools/skewer/Session/Targets.h"
 #include "codegen/ABI/Dispatch.h"
 #include "codegen/GPU/GpuTarget.h"
