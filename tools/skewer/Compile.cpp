@@ -53,7 +53,7 @@ public:
   void addNames(const Options &options, const std::string &spec) {
     llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> file =
         options.text ? llvm::MemoryBuffer::getMemBuffer(*options.text, spec) : llvm::MemoryBuffer::getFile(spec);
-    if (!file) // cannot fail: the file has been read before
+    if (!file) // not expected: the file has been read before
       return;
     llvm::SourceMgr sources;
     sources.AddNewSourceBuffer(std::move(*file), llvm::SMLoc());

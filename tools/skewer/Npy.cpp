@@ -157,7 +157,7 @@ llvm::Expected<NpyFile> parseNpy(llvm::StringRef bytes) {
     if (width == 1) {
       file.array.values[k] = static_cast<signed char>(*at);
     } else if (isWhole(header.type)) {
-      // An <i8 beyond 2^53 is rounded; no whole number that is read here is so large.
+      // An <i8 beyond 2^53 is rounded; no user of whole numbers accepts such large ones.
       file.array.values[k] =
           static_cast<double>(width == 4 ? llvm::support::endian::read<int32_t>(at, llvm::endianness::little)
                                          : llvm::support::endian::read<int64_t>(at, llvm::endianness::little));

@@ -11,7 +11,7 @@
 namespace skewer::driver {
 
 llvm::Expected<PlotData> plotKernel(Compilation &compilation, const Kernel &kernel, Operands operands, int64_t head) {
-  // A layer with lengths is compiled for the given ones before it is drawn: lengths are no operands of the picture.
+  // A layer with lengths is compiled for the given lengths and then drawn; they are no operands of the compiled layer.
   auto own = compilation.kernelAt(kernel, operands.sizeByName);
   auto scheduled = own ? compilation.schedule(*own) : nullptr;
   if (!scheduled)

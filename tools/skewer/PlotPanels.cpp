@@ -13,7 +13,7 @@ constexpr double kLargestCell = 44;     // in a grid with few cells
 constexpr double kLeft = 64, kTop = 84; // room for axis names and ticks
 constexpr double kLegend = 64;          // under the grid
 constexpr double kPanelWidth = kLeft + kGrid + 48;
-constexpr double kSmallestNumber = 6; // smaller numbers in cells are replaced by bands
+constexpr double kSmallestNumber = 6; // font size; below it, bands replace the numbers in cells
 constexpr int kShades = 6;
 
 /// Returns a text cut to the width of a panel.

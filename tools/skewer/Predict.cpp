@@ -10,9 +10,9 @@ namespace skewer::driver {
 namespace {
 /// Operations of a kernel outside its attentions.
 struct Beside {
-  mlir::Operation *other = nullptr;       // not part of an attention, so the attentions' prediction is not the kernel's
+  mlir::Operation *other = nullptr;                 // no part of an attention: its prediction is not the kernel's
   llvm::DenseSet<mlir::Operation *> finishing;      // applied to results before they are stored
-  llvm::DenseMap<mlir::Operation *, double> cycles; // of these, for each attention, with every run-time size 1
+  llvm::DenseMap<mlir::Operation *, double> cycles; // of `finishing`, by attention, with every run-time size 1
 };
 } // namespace
 

@@ -11,7 +11,7 @@
 namespace skewer::driver {
 namespace {
 
-// A head's keys and values are 96 KiB: more than L1, less than half of L2. A call takes some tenths of a millisecond.
+// A head's keys and values are 96 KiB: more than L1, less than half of L2. A call takes about a tenth of a millisecond.
 constexpr int64_t kHeads = 2, kTokens = 192, kWidth = 64;
 constexpr int kRepeats = 5, kSlices = 8;
 

@@ -21,8 +21,8 @@ struct Listed {
   std::string signature;
 };
 
-/// Returns the text between the word `scheme` and the definition: "rel1d(q : [b, h, i, d], table : [r, d]) -> [b, h, i,
-/// j]".
+/// Returns the text between the word `scheme` and the definition:
+/// "rel1d(q : [b, h, i, d], table : [r, d]) -> [b, h, i, j]".
 std::string signatureOf(const language::Scheme &scheme) {
   std::string signature = scheme.name.str() + "(";
   for (const language::SchemeOperand &operand : scheme.operands) {

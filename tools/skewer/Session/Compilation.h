@@ -152,7 +152,7 @@ private:
   std::string specPath, specHash;
   llvm::SourceMgr sources;
   std::unique_ptr<mlir::MLIRContext> mlirContext;
-  std::set<size_t> spelledFactors; // those made of whole numbers that are computed too, such as N^2
+  std::set<size_t> spelledFactors; // factors whose whole numbers are computed too, such as N^2
 };
 
 /// Sets passes, in MLIR's textual form, that run at the beginning of `schedule` for every kernel. Returns false after
