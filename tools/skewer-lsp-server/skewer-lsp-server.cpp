@@ -1,4 +1,4 @@
-// The language servers: of .attn files with --attn, else of .mlir files that use the attn dialect.
+// The language servers: for .attn files with --attn, else for .mlir files that use the attn dialect.
 #include "dialect/IR/Attn.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"

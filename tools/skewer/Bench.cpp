@@ -26,12 +26,12 @@ struct Timing {
   int64_t calls = 0;
 };
 
-/// Plain reads of the operands: their bytes, the seconds of one, and its share of the time of a call beside it.
+/// Plain reads of the operands: their bytes, the seconds of one read, and its share of the time of the call next to it.
 struct PlainReads {
   double bytes = 0, seconds = 0, share = 0;
 };
 
-/// A plain read of the operands beside each call: the machine's bandwidth moves within seconds.
+/// Makes a plain read of the operands next to each call, because the machine's bandwidth changes within seconds.
 class ReadsBeside {
 public:
   ReadsBeside(const Execution &execution, ThreadPool &pool) : pool(pool) {
@@ -56,7 +56,7 @@ private:
   std::vector<double> shares, reads;
 };
 
-/// Calls for about `seconds` after a first call that warms caches and pages; at least three times.
+/// Times calls for about `seconds`, at least three, after a first call that warms caches and pages.
 std::optional<Timing> measure(Execution &execution, double seconds, ReadsBeside *reads = nullptr) {
   if (!execution.run())
     return std::nullopt;
@@ -79,8 +79,8 @@ struct Row : CheckedRow {
   std::optional<double> unfused, plain, predicted;
   std::optional<PlainReads> reads;
   double gflops() const { return timing.median > 0 ? flops / timing.median * 1e-9 : 0; }
-  /// Nothing where the work is not counted, or where it is more than the processor can have done: then the two were not
-  /// measured under the same clock.
+  /// Returns nothing if the work is not counted, or if it is more than the processor can do: then work and peak were
+  /// not measured under the same clock.
   std::optional<double> percent() const {
     double share = peak > 0 ? 100 * gflops() / peak : 0;
     return share > 0 && share <= 100 ? std::optional(share) : std::nullopt;
@@ -114,13 +114,13 @@ bool benchKernel(const Options &options, Compilation &compilation, const Kernel 
   }
 
   nowDoing("timing kernel '" + kernel.name + "'");
-  // The clock of a processor wanders: the peak is measured around each part of the timing, and medians are compared.
+  // The clock of a processor varies, so the peak is measured around each part of the timing, and medians are compared.
   std::vector<double> local{measurePeak(pool)};
   std::vector<Timing> parts;
   std::optional<ReadsBeside> reads;
   if (options.besideRead)
     reads.emplace(*execution, pool);
-  std::vector<double> plainMedians; // in turns with the layer, under the same clock
+  std::vector<double> plainMedians; // measured in turns with the layer, under the same clock
   for (int part = 0; part < 3; ++part) {
     auto timing = measure(*execution, options.seconds / 3, reads ? &*reads : nullptr);
     if (!timing)
@@ -147,7 +147,7 @@ bool benchKernel(const Options &options, Compilation &compilation, const Kernel 
   row.peak = medianOf(local);
   peaks.insert(peaks.end(), local.begin(), local.end());
 
-  if (options.threads == 1) // the model is about one core
+  if (options.threads == 1) // the model covers one core
     row.predicted = predictedSeconds(*own, execution->scheduled(), compilation.target(), operands->sizeByName);
   if (plain)
     row.plain = medianOf(plainMedians);
@@ -210,7 +210,7 @@ void printTable(const std::vector<Row> &rows, double peak, int32_t threads) {
   }
 }
 
-/// Warns of figures that cannot be: a machine that does other work too has no peak that lasts.
+/// Warns about impossible figures: a machine that also does other work has no stable peak.
 void warnOfBadFigures(const std::vector<Row> &rows, double peak, int32_t threads, const Target &target) {
   constexpr const char *kRemedy = "; measure again while nothing else runs, with more --seconds";
   for (const Row &row : rows)
@@ -219,7 +219,7 @@ void warnOfBadFigures(const std::vector<Row> &rows, double peak, int32_t threads
                              "neither can be trusted{}",
                              row.name, row.gflops(), row.peak, kRemedy));
   double described = 2e-9 * double(target.lanes) * target.fmaPerCycle * target.gigahertz * 1e9;
-  if (threads == 1 && peak < described / 2) // threads may share a core, and its units
+  if (threads == 1 && peak < described / 2) // threads may share a core and its units
     sayWarning(fmt::format("the measured peak, {:.1f} GFLOP/s, is less than half of the {:.1f} that the description of "
                            "'{}' has: the machine was busy, and times beside it are too long{}",
                            peak, described, target.name, kRemedy));
@@ -235,8 +235,8 @@ double medianOf(std::vector<double> values) {
   return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-/// The largest error of the results against the float64 reference, with its tolerance. `isRight` becomes false, after a
-/// message, where one is above the tolerance. Nothing after a message where the reference cannot judge.
+/// Returns the largest error of the results against the float64 reference, with its tolerance. Sets `isRight` to false,
+/// after a message, if an error is above its tolerance. Returns nothing after a message if the reference cannot judge.
 static std::optional<double> checkedError(const Options &options, const Kernel &kernel, const Operands &operands,
                                           const Execution &execution, bool &isRight, double &tolerance) {
   Judgement how{options.rows ? options.rows : 32, options.seed, execution.flops(), execution.isOnGpu(),
@@ -249,7 +249,7 @@ static std::optional<double> checkedError(const Options &options, const Kernel &
       return wrong(fmt::format("kernel '{}': {}", kernel.name, llvm::toString(check.takeError()))), std::nullopt;
     check->noteNonFinite(kernel.name);
     double own = options.tolerance.value_or(check->tolerance);
-    // Of several results, the one that has the least room.
+    // Among several results, takes the one closest to its tolerance.
     if (number == 0 || check->error * tolerance > error * own) {
       error = check->error;
       tolerance = own;

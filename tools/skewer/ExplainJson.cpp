@@ -1,4 +1,4 @@
-// An explanation for programs; docs/explain.md says what the keys mean.
+// Writes an explanation as JSON; docs/explain.md describes the keys.
 #include "tools/skewer/ExplainText.h"
 
 namespace skewer::driver {
@@ -27,7 +27,8 @@ llvm::json::Array unreadJson(const std::vector<UnreadRows> &tables) {
   return array;
 }
 
-/// Other strategies of a term; `time`: of the layer with it, as a multiple of what is predicted as scheduled.
+/// Returns the other strategies of a term. `time` is the layer's time with the strategy, as a multiple of the
+/// prediction for the schedule.
 llvm::json::Array alternativesJson(size_t term, const LayerFacts &layer) {
   llvm::json::Array array;
   for (const Alternative &other : layer.alternatives)

@@ -1,4 +1,4 @@
-// Printing an explanation for people.
+// Prints an explanation for people.
 #include "tools/skewer/ExplainText.h"
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@ bool hasRunTimeSize(const std::vector<int64_t> &shape) {
   return std::any_of(shape.begin(), shape.end(), [](int64_t size) { return size < 0; });
 }
 
-/// "content, scores and 6 more of [batch,4,196,196] (4.9 MB a batch row)".
+/// Returns a text such as "content, scores and 6 more of [batch,4,196,196] (4.9 MB a batch row)".
 std::string tensorsText(const std::vector<TensorFacts> &tensors, const std::vector<std::string> &runTimeSizes) {
   std::string text;
   bool anyRunTime = false;
@@ -31,7 +31,7 @@ std::string tensorsText(const std::vector<TensorFacts> &tensors, const std::vect
   return fmt::format("{} ({}{})", text, bytesText(bytes), anyRunTime ? " a batch row" : "");
 }
 
-/// "line 9" of the spec, which the term names; of a built-in scheme "built-in rel2d.attn:5 from line 9".
+/// Returns "line 9" of the spec that the term names; for a built-in scheme "built-in rel2d.attn:5 from line 9".
 std::string shortPlaceText(attn::TextPlace place) {
   std::string line = fmt::format("line {}", place.lineOfSpec());
   if (std::exchange(place.calls, {}).empty())
@@ -39,7 +39,8 @@ std::string shortPlaceText(attn::TextPlace place) {
   return placeText(place) + " from " + line;
 }
 
-/// "skew composed (was: einsum [4,14,27], pad [4,14,28] line 9): 1.2 MB a batch row that are never held".
+/// Prints a line such as "skew composed (was: einsum [4,14,27], pad [4,14,28] line 9): 1.2 MB a batch row that are
+/// never held".
 void printComposed(const std::vector<ComposedOperation> &operations,
                    const std::vector<std::string> &runTimeSizes, Page &page) {
   auto list = [&](bool maps, std::string &text, double &bytes, bool &anyRunTime) {
@@ -61,7 +62,7 @@ void printComposed(const std::vector<ComposedOperation> &operations,
     bool anyRunTime = false;
     list(maps, text, bytes, anyRunTime);
     bool skew = maps && llvm::any_of(operations, [](const ComposedOperation &operation) {
-                  return operation.operation == "einsum"; // logits were moved
+                  return operation.operation == "einsum"; // the logits were moved
                 });
     if (!text.empty())
       page.line(6, fmt::format("{} (was: {}): {}{} never held",
@@ -91,7 +92,7 @@ void printTiles(const LayerFacts &layer, const AttentionFacts &facts, Page &page
   page.line(4, text);
 }
 
-/// "gathered_rows (1.3 × the layer's time), …": the other strategies of a term, by the cost model.
+/// Returns the other strategies of a term, by the cost model: "gathered_rows (1.3 × the layer's time), …".
 static std::string alternativesTo(size_t term, const LayerFacts &layer) {
   std::string text;
   for (const Alternative &other : layer.alternatives)
@@ -117,7 +118,7 @@ void printLayer(const AttentionFacts &facts, const LayerFacts &layer,
     kind = std::max(kind, displayWidth(term.className));
     strategy = std::max(strategy, displayWidth(term.strategy));
   }
-  text = std::min<size_t>(text, 44); // a longer one takes a line for itself
+  text = std::min<size_t>(text, 44); // a longer one gets a line of its own
   auto row = [&](const std::string &a, const std::string &b, const std::string &c, double flops,
                  const std::string &place) {
     std::string rest =
@@ -155,7 +156,7 @@ void printLayer(const AttentionFacts &facts, const LayerFacts &layer,
     page.line(4, "schedule  " + facts.schedule);
 }
 
-/// " with batch = 4".
+/// Returns a text such as " with batch = 4".
 std::string sizesText(const Explanation &explanation) {
   std::string ones = explanation.facts.runTimeSizes.empty() ? "" : " with every run-time size 1";
   if (!explanation.sizes.empty()) {
@@ -169,7 +170,7 @@ std::string sizesText(const Explanation &explanation) {
   return ones;
 }
 
-/// "compiled for N = 512 alone, -D N=512: 3.54 ms, 0.85 of that".
+/// Returns a text such as "compiled for N = 512 alone, -D N=512: 3.54 ms, 0.85 of that".
 std::string aloneText(const Explanation &explanation) {
   std::string values, options;
   bool isBound = true;

@@ -1,4 +1,4 @@
-// Operands of a run.
+// Prepares the operands of a run.
 #include "tools/skewer/Inputs.h"
 #include "codegen/ABI/Layout.h"
 #include "tools/skewer/Npy.h"
@@ -23,7 +23,7 @@ std::string textOf(llvm::ArrayRef<Extent> shape) {
 
 std::vector<double> normalNumbers(int64_t count, uint64_t seed) {
   std::mt19937_64 generator(seed);
-  // 53 bits, never 0: the logarithm stays finite.
+  // 53 bits, never 0, so that the logarithm is finite.
   auto uniform = [&] { return (static_cast<double>(generator() >> 11) + 0.5) * 0x1p-53; };
   constexpr double kTwoPi = 6.283185307179586;
   std::vector<double> values(count);
@@ -36,7 +36,7 @@ std::vector<double> normalNumbers(int64_t count, uint64_t seed) {
   return values;
 }
 
-/// The file's element types that may hold the argument's values: the type itself, or a wider one.
+/// Returns the element types of a file that can hold the argument's values: the type itself, or a wider one.
 static std::vector<std::string> accepted(ElementType type) {
   if (type == ElementType::I32)
     return {"<i4", "<i8"};
@@ -45,7 +45,7 @@ static std::vector<std::string> accepted(ElementType type) {
   return type == ElementType::F16 ? std::vector<std::string>{"<f2", "<f4"} : std::vector<std::string>{"<f4"};
 }
 
-/// `count` whole numbers from `low` to `high`, the same with every C++ library.
+/// Returns `count` whole numbers from `low` to `high`, the same with every C++ library.
 static std::vector<double> wholeNumbers(int64_t count, IndexRange range, uint64_t seed) {
   std::mt19937_64 generator(seed);
   uint64_t values = static_cast<uint64_t>(range.high - range.low) + 1;
@@ -55,7 +55,7 @@ static std::vector<double> wholeNumbers(int64_t count, IndexRange range, uint64_
   return numbers;
 }
 
-/// `count` numbers that are as likely everywhere from `low` to `high`, the same with every C++ library.
+/// Returns `count` numbers, uniform from `low` to `high`, the same with every C++ library.
 static std::vector<double> uniformNumbers(int64_t count, double low, double high, uint64_t seed) {
   std::mt19937_64 generator(seed);
   std::vector<double> numbers(count);
@@ -66,8 +66,8 @@ static std::vector<double> uniformNumbers(int64_t count, double low, double high
   return numbers;
 }
 
-/// What an index operand without a declared range is filled with: 0 to the largest compile-time size of the result but
-/// the last dimension, which of a layer is its number of queries.
+/// Returns the range of an index operand that declares none: 0 to the largest compile-time size of the result, except
+/// its last dimension. In a layer this size is the number of queries.
 static IndexRange usualRange(const KernelPlan &plan) {
   int64_t largest = 1;
   const std::vector<Extent> &shape = plan.outputs.front().shape;
@@ -113,7 +113,7 @@ static llvm::Error readInput(const KernelPlan &plan, const TensorArgument &argum
     return wrong(where + fmt::format("expected shape {}, found {}", textOf(argument.shape), textOf(found)));
   for (size_t k = 0; k < found.size(); ++k) {
     const std::string &name = argument.shape[k].name;
-    // An expression of lengths is checked when all are known.
+    // An expression of lengths is checked later, when all lengths are known.
     if (name.empty() || sizesIn(name) != std::vector<std::string>{name})
       continue;
     auto bound = plan.boundOf(name);
@@ -131,7 +131,8 @@ static llvm::Error readInput(const KernelPlan &plan, const TensorArgument &argum
   return llvm::Error::success();
 }
 
-/// Whether the array of a file is as large as the lengths say, of which nothing says the `unsaid` ones.
+/// Checks that the array of a file has the size that the lengths give; `unsaid` holds the lengths without a given
+/// value.
 static llvm::Error checkShape(const TensorArgument &argument, const std::string &path, const std::vector<int64_t> &found,
                               const std::vector<int64_t> &expected, const std::set<std::string> &unsaid) {
   if (found == expected)
@@ -159,7 +160,7 @@ static llvm::Expected<std::vector<int64_t>> fillShape(const TensorArgument &argu
                                extent.name));
     shape.push_back(*size);
   }
-  // Values are held once in float64 and once packed, and the result twice: stop before the system has to.
+  // Values are held once in float64 and once packed, and the result twice: fail here before the system does.
   std::optional<int64_t> count = elementsOf(shape);
   double memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
   if (!count || static_cast<double>(*count) * 16 > memory)
@@ -168,7 +169,7 @@ static llvm::Expected<std::vector<int64_t>> fillShape(const TensorArgument &argu
   return shape;
 }
 
-/// The range of an index operand's elements where sizes have these values; an error where it has none.
+/// Returns the range of an index operand's elements for these sizes; an error if there is none.
 static llvm::Expected<std::optional<IndexRange>> rangeOf(const TensorArgument &argument,
                                                          const std::map<std::string, int64_t> &sizes) {
   if (!argument.range)
@@ -180,7 +181,7 @@ static llvm::Expected<std::optional<IndexRange>> rangeOf(const TensorArgument &a
   return range;
 }
 
-/// Every origin is one that the kernel has, and in its range.
+/// Checks that the kernel has every origin, and that each is in its range.
 static llvm::Error checkOrigins(const KernelPlan &plan, const std::map<std::string, int64_t> &given) {
   for (const auto &[name, value] : given) {
     std::string known;
@@ -245,7 +246,7 @@ llvm::Expected<Operands> prepareOperands(const KernelPlan &plan, const std::map<
   for (const std::string &name : plan.sizes)
     if (!operands.sizeByName.count(name) && plan.boundOf(name))
       unsaid.insert(name);
-  for (const std::string &name : plan.sizes) // a length that nothing says is its bound
+  for (const std::string &name : plan.sizes) // a length that is not given gets its bound
     operands.sizes.push_back(operands.sizeByName.emplace(name, plan.boundOf(name).value_or(1)).first->second);
 
   for (size_t k = 0; k < plan.inputs.size(); ++k) {

@@ -1,4 +1,4 @@
-// The commands' options, on llvm::cl. Parsing errors are usage errors; values that are no numbers of 64 bits are too.
+// The options of the commands, on llvm::cl. Parsing errors and values that do not fit 64 bits are usage errors.
 #include "tools/skewer/Options.h"
 #include "codegen/GPU/GpuTarget.h"
 #include "tools/skewer/CommandTexts.h"
@@ -195,7 +195,8 @@ std::string knownProcessors() {
   return names;
 }
 
-/// An option with one value that is given several times would be obeyed once; which of the values was meant?
+/// Checks that no option with one value is given twice: only one of the values would count, and it is unclear which is
+/// meant.
 bool eachIsGivenOnce(cl::SubCommand &command) {
   for (auto &[name, option] : command.OptionsMap)
     if (option->getNumOccurrences() > 1 && option->getValueExpectedFlag() == cl::ValueRequired &&
@@ -204,14 +205,14 @@ bool eachIsGivenOnce(cl::SubCommand &command) {
   return true;
 }
 
-/// '-' is standard output to many programs; a file or a folder of that name is what nobody meant.
+/// Rejects '-' as a path: many programs use it for standard output, and nobody means a file or a folder of that name.
 bool isPath(const char *option, llvm::StringRef path, const char *what) {
   if (path != "-")
     return true;
   return usage(fmt::format("{}: '-' does not stand for standard output here; {} ('./-' is a name too)", option, what));
 }
 
-/// Of `skewer target`.
+/// Reads the options of `skewer target`.
 bool fillTarget(Options &options) {
   options.machine = machine;
   options.machineFile = machineFile;
@@ -223,7 +224,7 @@ bool fillTarget(Options &options) {
   return isPath("-o", options.machineFile, "leave -o out to have the machine file printed, or name a file");
 }
 
-/// Specs and target, and whether the command has that target.
+/// Reads specs and target, and checks that the command supports the target.
 bool readSpecsAndTarget(Options &options, int &exitCode) {
   options.specs.assign(specs.begin(), specs.end());
   if (options.command == Command::Run || options.command == Command::Plot || options.command == Command::Report)
@@ -253,7 +254,7 @@ bool readSpecsAndTarget(Options &options, int &exitCode) {
   return true;
 }
 
-/// What compile calls kernels, and which of them it compiles.
+/// Reads the new names of kernels, and the choice of kernels to compile.
 bool readNames(Options &options) {
   for (const std::string &text : names) {
     std::string old;
@@ -271,7 +272,7 @@ bool readNames(Options &options) {
   return true;
 }
 
-/// Files and folders that are written, and what is printed of a compilation.
+/// Reads the files and folders that are written, and the kinds of output of a compilation.
 bool readOutputs(Options &options) {
   options.outputFolder = outputFolder;
   options.dependencyFile = dependencyFile;
@@ -287,7 +288,7 @@ bool readOutputs(Options &options) {
   return readKinds(emit, options.emit);
 }
 
-/// The files of a run's operands and results.
+/// Reads the files for a run's operands and results.
 bool readTensorFiles(Options &options) {
   for (const std::string &text : inputs) {
     std::string name;
@@ -313,7 +314,7 @@ bool readTensorFiles(Options &options) {
   return true;
 }
 
-/// An option's number, where it is given; false after an error.
+/// Reads an option's number if it is given; returns false after an error.
 template <typename Number> bool readNumber(const cl::opt<std::string> &option, Number &to) {
   if (!option.getNumOccurrences())
     return true;
@@ -328,7 +329,7 @@ template <typename Number> bool readNumber(const cl::opt<std::string> &option, N
                                        std::is_unsigned_v<Number> ? " that is not negative" : "", text.str()));
 }
 
-/// Numbers with bounds: tolerance, seeds, rows, threads, seconds.
+/// Reads numbers with bounds: tolerance, seeds, rows, threads, seconds.
 bool readBoundedNumbers(Options &options) {
   if (tolerance.getNumOccurrences()) {
     double value;
@@ -385,10 +386,10 @@ bool fill(Options &options, int &exitCode) {
   return true;
 }
 
-/// The command that the first word names; an error names the nearest one.
+/// Returns the command that the first word names; an error suggests the nearest one.
 const KnownCommand *commandOf(llvm::StringRef word) {
   const KnownCommand *nearest = nullptr;
-  unsigned distance = std::min<unsigned>(4, (word.size() + 1) / 2); // of a word with hardly a letter in common: none
+  unsigned distance = std::min<unsigned>(4, (word.size() + 1) / 2); // none for a very different word
   for (const KnownCommand &known : kCommands) {
     if (known.sub->getName() == word)
       return &known;
@@ -428,7 +429,7 @@ std::optional<Options> parseOptions(int argc, char **argv, int &exitCode) {
   const KnownCommand *command = nullptr;
   if (words[1][0] != '-' && !(command = commandOf(words[1])))
     return std::nullopt;
-  for (llvm::StringRef text : llvm::drop_begin(words, 2)) // -oout
+  for (llvm::StringRef text : llvm::drop_begin(words, 2)) // rejects -oout
     if (command && text.starts_with("-o") && !text.starts_with("-o=") && text.size() > 2 &&
         command->sub->OptionsMap.count("o") && !command->sub->OptionsMap.count(text.drop_front().split('=').first)) {
       usage(fmt::format("'{}': expected a space behind -o, as in '-o {}'", text.str(), text.drop_front(2).str()));

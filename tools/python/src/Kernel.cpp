@@ -1,4 +1,4 @@
-// Checking arrays against the kernel's signature, and the call itself.
+// Checks arrays against the kernel's signature, and makes the call.
 #include "Kernel.h"
 #include "Call.h"
 #include "Exec.h"
@@ -135,13 +135,14 @@ void Kernel::checkPlace(Call &call, const std::string &role, const Tensor &tenso
     refuse(role, nb::none(), "row-major memory without gaps", "other strides");
 }
 
-/// Whether an operand's elements may be given by others, without loss: PyTorch's indices are int64, its masks bool.
+/// Returns whether elements of type `from` can stand for an operand's type `to` without loss: PyTorch's indices are
+/// int64, its masks bool.
 static bool converts(Element from, Element to) {
   return (to == Element::I32 && (from == Element::I64 || from == Element::Bool)) ||
          (to == Element::I8 && from == Element::Bool);
 }
 
-/// numpy.ma's arrays, whose buffer does not say what is masked.
+/// Returns whether the array is one of numpy.ma, whose buffer does not show the masked elements.
 static bool isMasked(nb::handle array) {
   return std::strcmp(Py_TYPE(array.ptr())->tp_name, "numpy.ndarray") && nb::hasattr(array, "mask") &&
          nb::hasattr(array, "filled");
@@ -183,7 +184,7 @@ int64_t Extent::at(const std::vector<int64_t> &sizes) const {
   return nb::cast<int64_t>(expression(*values));
 }
 
-/// The sizes that are given, else those that shapes say; `from` becomes who said each.
+/// Sets the sizes: the given ones, else the ones that shapes determine. `from` receives the source of each.
 void Kernel::findSizes(Call &call, nb::handle given, std::vector<std::string> &from) {
   call.sizes.assign(sizes.size(), -1);
   from.assign(sizes.size(), "");
@@ -217,7 +218,7 @@ void Kernel::inferSizes(Call &call, nb::handle given) {
       allowEmpty(call, from[k], k);
 }
 
-/// A size of 0 is right where it leaves no result with an element, as an empty batch does.
+/// Accepts a size of 0 if it leaves no result with an element, as an empty batch does.
 void Kernel::allowEmpty(Call &call, const std::string &from, size_t size) {
   for (const Argument &result : results) {
     bool isEmpty = false, isWhole = true;
@@ -232,7 +233,7 @@ void Kernel::allowEmpty(Call &call, const std::string &from, size_t size) {
   call.isEmpty = true;
 }
 
-/// Whether all sizes are known that an extent is made of.
+/// Returns whether all sizes in an extent are known.
 bool Kernel::isKnown(const Extent &extent, const Call &call) const {
   if (extent.size >= 0)
     return call.sizes[extent.size] >= 0;
@@ -248,7 +249,7 @@ void Kernel::checkShape(const Call &call, const Argument &argument, const Tensor
            std::to_string(tensor.shape.size()));
   for (size_t k = 0; k < argument.shape.size(); ++k) {
     if (!isKnown(argument.shape[k], call))
-      continue; // of what is prepared: each call asks again
+      continue; // while preparing; each call checks again
     int64_t expected = valueOf(argument.shape[k], call);
     if (tensor.shape[k] == expected)
       continue;
@@ -315,7 +316,7 @@ void Kernel::takeOutputs(Call &call, nb::object outputs, nb::object allocate) {
 }
 
 void Kernel::run(Call &call, int threads, bool ofFramework, const Entry &enter) {
-  if (!workspaceBytes) // and no operand that says so
+  if (!workspaceBytes) // no operand was there for checkPlace to refuse
     raise(errors("LoadError")("kernel '" + name + "' was compiled for GPUs alone"));
   ofFramework = ofFramework && threads > 1 && openmp::isUsable();
   std::unique_ptr<Workspace> workspace = workspaces.take(threads, !ofFramework);
@@ -348,7 +349,7 @@ void Kernel::run(Call &call, int threads, bool ofFramework, const Entry &enter) 
     refuseStatus(call, status);
 }
 
-/// "out and q", where the memory of a result meets that of another argument.
+/// Returns the names of a result and another argument whose memory overlaps: "out and q".
 std::string Kernel::sharedMemory(const Call &call) const {
   auto meet = [](const Tensor &a, const Tensor &b) {
     auto *begin = static_cast<const char *>(a.data), *other = static_cast<const char *>(b.data);
@@ -416,7 +417,7 @@ void Kernel::passInput(Call &call, size_t number) {
   call.words[1 + number] = reinterpret_cast<uintptr_t>(data);
 }
 
-/// An operand of int32 that was given as int64 or bool.
+/// Converts an operand of int32 that was given as int64 or bool.
 void *Kernel::converted(Call &call, size_t number) {
   const Tensor &tensor = call.inputs[number];
   int64_t count = tensor.elements();
@@ -495,7 +496,7 @@ Prepared Kernel::prepare(nb::tuple arrays, nb::handle threadCount, nb::object gi
   for (size_t n = 0; n < inputs.size(); ++n)
     if (!nb::handle(arrays[n]).is_none())
       passInput(call, n);
-  call.sizes.assign(sizes.size(), 1); // what is made does not depend on them
+  call.sizes.assign(sizes.size(), 1); // the prepared data does not depend on them
   passSizes(call, 0, 0, 0);
   run(call, threads, /*ofFramework=*/false,
       [&](const void *args, const void *exec) { return prepareEntry(args, exec, prepared.memory.get()); });

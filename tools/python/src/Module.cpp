@@ -1,4 +1,4 @@
-// skewer._core: libskewer and compiled kernels, for the Python around them.
+// The Python module skewer._core: libskewer and compiled kernels, for the Python code of the package.
 #include "Kernel.h"
 #include "OpenMp.h"
 #include "Xla.h"
@@ -11,7 +11,7 @@ using namespace skewer::python;
 
 namespace {
 
-/// A text of the compiler's. What it quotes of a file may be no text: such bytes are shown as \xff.
+/// Returns a text of the compiler as a Python string. A quotation from a file may hold invalid bytes: they become \xff.
 nb::object textOf(const char *text) {
   return nb::steal(PyUnicode_DecodeUTF8(text, Py_ssize_t(std::strlen(text)), "backslashreplace"));
 }
@@ -27,7 +27,7 @@ nb::list diagnosticsOf(const skewer_answer *answer) {
   return all;
 }
 
-/// A question to the compiler, and what its strings lie in.
+/// A request to the compiler, with the memory of its strings.
 struct Request {
   std::string path, held, target, kernel, emit;
   std::vector<std::string> parameters, sizes;
@@ -38,7 +38,7 @@ struct Request {
           const std::string &kernel, std::vector<std::string> sizes, const std::string &emit, int64_t head)
       : path(path), target(target), kernel(kernel), emit(emit), parameters(std::move(parameters)),
         sizes(std::move(sizes)) {
-    if (!text.is_none()) { // bytes: what is no text the compiler refuses, at its place
+    if (!text.is_none()) { // bytes, because the compiler reports invalid characters at their place
       held = std::string(nb::cast<nb::bytes>(text).c_str(), nb::len(text));
       request.text = held.c_str();
     }
@@ -57,7 +57,7 @@ struct Request {
   Request(const Request &) = delete;
 };
 
-/// (status, messages, diagnostics, text, files by name); frees the answer.
+/// Returns (status, messages, diagnostics, text, files by name) and frees the answer.
 nb::tuple resultOf(skewer_answer *answer) {
   if (!answer)
     throw std::bad_alloc();
@@ -90,7 +90,7 @@ nb::tuple ask(const std::string &what, const std::string &path, nb::object text,
   return resultOf(answer);
 }
 
-/// Arrays of NumPy's as the C API takes them; they must live as long.
+/// Returns NumPy arrays in the form of the C API; `held` must live as long as the result.
 std::vector<skewer_tensor> tensorsOf(nb::list arrays, std::vector<std::unique_ptr<Tensor>> &held) {
   std::vector<skewer_tensor> all;
   for (nb::handle array : arrays) {
@@ -102,7 +102,7 @@ std::vector<skewer_tensor> tensorsOf(nb::list arrays, std::vector<std::unique_pt
   return all;
 }
 
-/// The reference's results as files, or, where results are given, how far they are from it as JSON.
+/// Returns the reference's results as files, or, if results are given, their distance from the reference as JSON.
 nb::tuple judge(const std::string &path, nb::object text, std::vector<std::string> parameters, const std::string &kernel,
                 std::vector<std::string> sizes, nb::list operands, std::vector<int64_t> origins, nb::object results,
                 int64_t rows) {
@@ -130,7 +130,7 @@ nb::tuple schemes(const std::string &name, bool json) {
 } // namespace
 
 NB_MODULE(_core, module) {
-  // Operators of PyTorch are never taken back, and keep their kernels to the end of the process.
+  // Operators of PyTorch are never unregistered, and keep their kernels until the process ends.
   nb::set_leak_warnings(false);
   module.doc() = "libskewer and compiled kernels. Use the package skewer.";
   module.def("library_version", &skewer_library_version, "The compiler's version.");

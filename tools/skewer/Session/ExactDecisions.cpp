@@ -1,4 +1,4 @@
-// Trees of numbers, fitted leaf by leaf, as functions of the lengths.
+// Fits trees of numbers, leaf by leaf, as functions of the lengths.
 #include "tools/skewer/Session/ExactDecisions.h"
 #include "passes/Lengths/ExpressionFit.h"
 #include "llvm/ADT/STLExtras.h"
@@ -13,10 +13,10 @@ using language::RealPtr;
 using subscript::Expr;
 using subscript::Kind;
 
-/// So many combinations of lengths, and positions, are looked at one by one.
+/// Largest number of combinations of lengths and positions that are checked one by one.
 static constexpr int64_t kMostPoints = int64_t(1) << 24;
 
-/// What a length is called here: an axis may have its name.
+/// Returns the symbol of a length; it differs from the length's name, because an axis may have that name.
 static std::string symbolOf(const std::string &length) { return length + "'"; }
 
 static Expr expressionOf(const LengthPolynomial &polynomial, const Lengths &bounds) {
@@ -26,7 +26,7 @@ static Expr expressionOf(const LengthPolynomial &polynomial, const Lengths &boun
   return polynomial.expression(symbols);
 }
 
-/// The expression with a symbol where it reads a length.
+/// Returns the expression with symbols in place of lengths.
 static Expr overSymbols(const Expr &e, const Lengths &bounds) {
   if (e.kind() == Kind::Read && bounds.count(e.name()))
     return Expr::symbol(symbolOf(e.name()));
@@ -37,12 +37,12 @@ static Expr overSymbols(const Expr &e, const Lengths &bounds) {
 }
 
 namespace {
-/// Fits trees of one form, each subtree once.
+/// Fits trees of the same form, each subtree once.
 class TreeFit {
 public:
   explicit TreeFit(const Lengths &bounds) : bounds(bounds) {}
 
-  RealPtr fit(llvm::ArrayRef<RealPtr> trees) { // null where they do not fit
+  RealPtr fit(llvm::ArrayRef<RealPtr> trees) { // null if the trees do not fit
     auto known = fitted.find(trees[0].get());
     return known != fitted.end() ? known->second : fitted[trees[0].get()] = fitNew(trees);
   }
@@ -154,7 +154,7 @@ std::optional<Expr> asExpression(const RealFunction &f, std::map<const RealFunct
   return known[&f] = made();
 }
 
-/// Calls `visit` at every combination of lengths from 1 to their bounds, the longest first, until it declines.
+/// Calls `visit` at every combination of lengths from 1 to their bounds, the longest first, until it returns false.
 bool forEachLength(const Lengths &bounds, llvm::function_ref<bool(const Lengths &)> visit) {
   Lengths at = bounds;
   while (visit(at)) {
@@ -248,7 +248,7 @@ bool NumberOfLengths::isConstant() const {
 }
 
 namespace {
-/// Goes through the decisions one by one.
+/// Proves the decisions one by one.
 class Prover {
 public:
   Prover(llvm::ArrayRef<Decisions> all, const Lengths &bounds) : all(all), bounds(bounds) {}
@@ -256,7 +256,7 @@ public:
   std::optional<UnlikeDecision> find() {
     for (size_t k = 0; k < all[0].size(); ++k) {
       if (llvm::any_of(all, [&](const Decisions &own) { return k >= own.size() || own[k].kind != all[0][k].kind; }))
-        return std::nullopt; // of layers that are not alike: who compares them says so
+        return std::nullopt; // the layers are not alike: the later comparison reports it
       if (auto unlike = look(k))
         return unlike;
     }
@@ -278,7 +278,7 @@ private:
     case Decision::Table:
       return lookAtTable(k);
     case Decision::Factor:
-      return std::nullopt; // computed by the kernel where it is not the same everywhere
+      return std::nullopt; // the kernel computes it if it is not the same everywhere
     }
     return std::nullopt;
   }
@@ -287,7 +287,7 @@ private:
     return NumberOfLengths::through(llvm::map_to_vector(all, [&](const Decisions &own) { return own[k].made; }), bounds);
   }
 
-  /// All lengths, those that do not matter at their bounds.
+  /// Returns values for all lengths: the given ones, the others at their bounds.
   Lengths whole(const Lengths &some) const {
     Lengths lengths = bounds;
     for (const auto &[name, length] : some)
@@ -302,7 +302,7 @@ private:
   std::optional<UnlikeDecision> isAlways(size_t k, llvm::function_ref<bool(double, const Lengths &)> holds) {
     const Decision &first = all[0][k];
     if (!first.made)
-      return std::nullopt; // of constants
+      return std::nullopt; // made of constants
     auto number = numberOf(k);
     if (!number)
       return unknown(k);
@@ -327,7 +327,7 @@ private:
       values.push_back(own[k].number);
     auto polynomial = LengthPolynomial::through(values, bounds);
     if (!polynomial || !all[0][k].made)
-      return std::nullopt; // a number of no use where numbers are fitted
+      return std::nullopt; // a number that no fit uses
     Expr expected = expressionOf(*polynomial, bounds);
     auto number = numberOf(k);
     auto e = number ? number->expression() : std::nullopt;
@@ -347,12 +347,12 @@ private:
 };
 } // namespace
 
-/// What is left of a condition or an index is what was written, at every position of every length.
+/// Proves that the rest of a condition or an index equals the written one, at every position of every length.
 std::optional<UnlikeDecision> Prover::lookAtExpression(size_t k) {
   const Decision &first = all[0][k];
   auto kept = fitExpressions(llvm::map_to_vector(all, [&](const Decisions &own) { return own[k].kept; }), bounds);
   if (!kept)
-    return std::nullopt; // of no use: who compares layers says so
+    return std::nullopt; // not used: the later comparison of layers reports it
   auto written = fitExpressions(llvm::map_to_vector(all, [&](const Decisions &own) { return own[k].written; }), bounds);
   if (!written)
     return llvm::all_equal(llvm::map_range(all, [&](const Decisions &own) { return own[k].kept; })) &&
@@ -385,7 +385,7 @@ std::optional<UnlikeDecision> Prover::lookAtExpression(size_t k) {
       return unknown(k);
     domain[symbol] = {least->range.low, most->range.high};
     if (symbol.find('[') != std::string::npos)
-      continue; // elements of an operand: any of the wider range
+      continue; // elements of an operand: any value in the wider range
     Expr inside = logicalAnd(lessEqual(lowest, at), lessEqual(at, highest));
     guard = guard ? logicalAnd(*guard, inside) : inside;
   }
@@ -395,7 +395,7 @@ std::optional<UnlikeDecision> Prover::lookAtExpression(size_t k) {
   return unknown(k);
 }
 
-/// A table of a function of positions has the same values at the same places, whatever the length.
+/// Proves that a table of a function of positions has the same values at the same places at every length.
 std::optional<UnlikeDecision> Prover::lookAtTable(size_t k) {
   const Decision &first = all[0][k];
   auto number = numberOf(k);

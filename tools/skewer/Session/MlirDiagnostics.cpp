@@ -1,4 +1,4 @@
-// From MLIR's locations to lines of a spec.
+// Converts MLIR's locations to lines of a spec.
 #include "tools/skewer/Session/MlirDiagnostics.h"
 #include "dialect/IR/TextPlace.h"
 #include "dialect/Language/Diagnostics.h"
@@ -38,7 +38,7 @@ MlirDiagnostics::MlirDiagnostics(llvm::SourceMgr &sources, MLIRContext *context)
 void MlirDiagnostics::sayAt(Location location, Severity severity, const std::string &text, bool isAttached) {
   language::Diagnostic diagnostic =
       language::diagnosticAt(sources, language::placeOf(sources, location), severity, language::withoutConstraint(text));
-  if (diagnostic.file.empty()) { // a line of a file that is not at hand, or no line at all
+  if (diagnostic.file.empty()) { // a line of a file that is not loaded, or no line
     attn::TextPlace at = attn::textPlaceOf(location);
     diagnostic.file =
         at.line ? at.file : sources.getMemoryBuffer(sources.getMainFileID())->getBufferIdentifier().str();
