@@ -1,16 +1,17 @@
-// The skeleton of a fused attention on a processor: phases, heads, blocks and tiles. What the terms add is the business
-// of strategies (Strategy.h), which it calls at each of these points.
+// The skeleton of a fused attention on a processor: its phases, heads, row blocks, key blocks and register tiles.
+// CpuStages (CpuStages.h) makes one kernel for each schedule of an attention and calls `emit`. The skeleton knows no
+// terms: at each of these points it calls the strategies (Strategy.h), which emit the code of the terms.
 //
-// One work item is a run of query rows of one leading index (batch, head). It packs that head's keys once, then goes
-// through blocks of `rowBlock` rows × `keyBlock` keys:
+// One work item is a run of query rows of one leading index (batch, head). It packs the keys of that head once, then
+// goes through blocks of `rowBlock` rows × `keyBlock` keys:
 //
 //   packQueries      rows × depth, scaled, zero below the last row (PackPanels.cpp)
-//   biasLines        where some strategy needs them: rows × keys (BiasLines.cpp)
-//   scoreTile        the content's matmul, plus what strategies add, then the mask (ScoreTile.cpp)
+//   biasLines        rows × keys, if some strategy needs them (BiasLines.cpp)
+//   scoreTile        the matmul of the content, plus what strategies add, then the mask (ScoreTile.cpp)
 //   rowSoftmax       running maximum, exponentials, sums (RowSoftmax.cpp)
 //   accumulateValues probabilities × values (AccumulateValues.cpp)
 //
-// Nothing here grows with queries × keys. Sources: Dao 2022 (arXiv:2205.14135) for the online softmax; Huang 2018
+// No buffer grows with queries × keys. Sources: Dao 2022 (arXiv:2205.14135) for the online softmax; Huang 2018
 // (arXiv:1809.04281) section 3.4.1 for the skew that the start address of a load replaces.
 #pragma once
 #include "passes/Analysis/AttentionShape.h"
@@ -30,49 +31,50 @@ struct RowBlock;
 struct KeyBlock;
 struct ScoreTile;
 
-/// What a phase reads and writes. Flat memory, of f32 but for index operands and arguments that are widened as they are
-/// read.
+/// The memory that a phase reads and writes. All of it is flat. Elements are f32, except in index operands and in
+/// arguments that are widened when they are read.
 struct KernelMemory {
-  llvm::SmallVector<mlir::Value> arguments; // of each of operandsOf(attention); null: computed as it is packed
-  mlir::Value output, lse, total, weights;  // all but the first: null where they are not asked for
-  mlir::Value shared, local;                // the workspaces, bytes
-  mlir::Value parts;                        // what items with parts of the keys leave; null: keys are not divided
-  // Buffers in the worker's.
-  mlir::Value keys, values, queries; // packed; the values' may be the operand itself
-  mlir::Value dotKeys;               // as rows, those behind the last whole panel; see `dotKeys`
+  llvm::SmallVector<mlir::Value> arguments; // one for each of operandsOf(attention); null: computed when it is packed
+  mlir::Value output, lse, total, weights;  // results; all but `output` are null if nobody asks for them
+  mlir::Value shared, local;                // the workspaces, in bytes
+  mlir::Value parts;                        // the records of items with parts of the keys; null: keys are not divided
+  // Buffers in the workspace of the worker.
+  mlir::Value keys, values, queries; // packed; `values` may be the operand itself
+  mlir::Value dotKeys;               // the keys behind the last whole panel, as rows; see CpuKernel::dotKeys
   mlir::Value scores, accumulators;  // of a block
-  mlir::Value maxima, sums;          // of a row
-  mlir::Value scales;                // of a row: what earlier blocks are multiplied with; then the maximum referred to
-  mlir::Value shifts;                // what a row's scores lack
-  mlir::Value line;                  // biases of rows; of layers of one sum, see CpuKernel::lineOf
+  mlir::Value maxima, sums;          // of each row
+  mlir::Value scales;                // of each row: the factor for earlier key blocks; second half: the maximum in use
+  mlir::Value shifts;                // of each row: the number that is subtracted from its scores
+  mlir::Value line;                  // lines of biases, in layers with one sum; see CpuKernel::lineOf
 };
 
-/// What the stage that an attention is says of it.
+/// The attention as its stage describes it to the kernel.
 struct AttentionStage {
   attn::CpuScheduleAttr schedule;
-  std::vector<bool> computed = {};  // operands without memory, by number; empty: none
-  std::vector<bool> narrow = {};    // operands whose memory has fewer bits than what is computed with; empty: none
+  std::vector<bool> computed = {};  // by operand number: it has no memory; empty: all have
+  std::vector<bool> narrow = {};    // by operand number: its memory has fewer bits than the computation; empty: none
   std::vector<Extent> leading = {}; // of each leading axis
-  /// Begins a phase: sets the memory's `arguments`, `output` and the other results, `shared` and `local`; returns where
-  /// the kernel's run-time index operands are.
+  /// Begins a phase: sets `arguments`, `output` and the other results, `shared` and `local` of the memory. Returns the
+  /// function that finds the run-time index operands of the kernel.
   std::function<FindIndices(KernelMemory &, const PhaseFunction &)> open = {};
-  /// Of an operand without memory: target[at + d] = scale × its element `first` + d, for the row that begins there.
+  /// Computes a row of an operand without memory: target[at + d] = scale × element `first` + d of the operand, where
+  /// the row begins at element `first`.
   std::function<void(unsigned argument, mlir::Value first, mlir::Value target, mlir::Value at, double scale)>
       computeRow = {};
-  /// Where arithmetic finishes the result: of the query at `query`, whose row stands in `rows` from `at` on; it stores
-  /// what it makes of that. Null: rows are stored as they are.
+  /// Applies the arithmetic that finishes the result to the row of the query at `query`, which lies in `rows` from `at`
+  /// on, and stores the row. Null: rows are stored as they are.
   std::function<void(mlir::Value query, mlir::Value rows, mlir::Value at)> finishRow = {};
-  /// It has work only where there are more queries than `above`, and at most `atMost`, if that is not 0: several
-  /// kernels share an attention of run-time length.
+  /// The kernel has work only if there are more than `above` queries and, unless `atMost` is 0, at most `atMost`:
+  /// several kernels share an attention of run-time length.
   int64_t above = 0, atMost = 0;
   bool multipliesPairs = false; // the processor adds products of two bf16 to each f32 of a vector (AVX512_BF16)
 };
 
-/// Bytes ahead of what is multiplied that are asked for where keys and values are read once. Measured on a Zen 4 core,
-/// 8 rows of 512 to 4096 keys 128 deep, f32 and bf16: 9.0 and 4.4 ms; 9.7 and 5.4 at 4 KiB, 9.2 and 4.9 at 16 KiB; into
-/// L1 instead of L2 13.2 and 6.1. Since bf16 is multiplied in pairs, shares of a plain read of the same memory, f32 and
-/// bf16: at 4 KiB 0.63 and 0.51, at 8 KiB 0.66 and 0.64, at 16 KiB 0.66 and 0.68, at 24 KiB 0.65 and 0.66, at 32 KiB 0.66
-/// and 0.64.
+/// How many bytes ahead of the current product keys and values are prefetched, if each of them is read once. Measured
+/// on a Zen 4 core, with 8 rows, 512 to 4096 keys and depth 128, in f32 and in bf16: 9.7 and 5.4 ms at 4 KiB, 9.0 and
+/// 4.4 ms at 8 KiB, 9.2 and 4.9 ms at 16 KiB; 13.2 and 6.1 ms with prefetches into L1 instead of L2. Since bf16 is
+/// multiplied in pairs, the speed as a share of a plain read of the same memory, in f32 and in bf16: 0.63 and 0.51 at
+/// 4 KiB, 0.66 and 0.64 at 8 KiB, 0.66 and 0.68 at 16 KiB, 0.65 and 0.66 at 24 KiB, 0.66 and 0.64 at 32 KiB.
 constexpr int64_t kFetchedAhead = 16384;
 
 class CpuKernel : public Geometry {
@@ -80,16 +82,17 @@ public:
   CpuKernel(VectorBuilder &, const AttentionShape &, AttentionStage);
   ~CpuKernel();
 
-  /// Phase functions: `NAME_pack` (only if some strategy packs), `NAME_attend` and `NAME_join` (only where items have
-  /// parts of the keys), added to the module and to the plan's phases. The stage's `leading`, `open` and `computeRow`
-  /// are set by now.
+  /// Adds the phase functions to the module and to the plan's phases: `NAME_pack` (only if some strategy packs),
+  /// `NAME_attend` and `NAME_join` (only if items have parts of the keys). The `leading`, `open` and `computeRow` of
+  /// the stage must be set before.
   void emit(mlir::ModuleOp, KernelPlan &);
 
-  /// Operands, by number, that alone say what `NAME_pack` leaves in the shared workspace; nothing where something else
-  /// may have a say in it.
+  /// Returns the numbers of the operands that alone determine what `NAME_pack` leaves in the shared workspace; nothing
+  /// if it may depend on anything else.
   std::optional<llvm::SmallVector<unsigned>> packedArguments() const;
 
-  /// Of what is left for the merge, in the shared workspace; a multiple of 64.
+  /// Returns how many bytes of the shared workspace each head needs for the records that `NAME_join` merges; a multiple
+  /// of 64.
   int64_t partBytesOfHead() const;
 
   //===- For strategies -----------------------------------------------------------------===//
@@ -102,50 +105,53 @@ public:
   LiveKeys live;
   std::optional<KeyRuns> runs; // where the mask is known at compile time
 
-  /// Where each content term stands in the packed depth; terms with the same queries share a place.
+  /// The offset of each content term in the packed depth. Terms with the same queries share an offset.
   std::vector<int64_t> contentOffset;
-  static constexpr int64_t kInPlace = -1; // there, of keys that are in no panel
-  /// Of an element of an operand that has memory.
+  static constexpr int64_t kInPlace = -1; // the offset of a term whose keys are in no panel
+  /// Returns the bytes of one element of an operand that has memory.
   int64_t bytesOf(unsigned argument) const;
   bool isNarrow(unsigned argument) const { return argument < stage.narrow.size() && stage.narrow[argument]; }
   bool isComputed(unsigned argument) const { return argument < stage.computed.size() && stage.computed[argument]; }
-  /// Whether a sum of products of this scale is one of large scores, whose roundings are kept.
+  /// Returns whether sums of `depth` products of this scale belong to such large scores that their rounding errors are
+  /// compensated.
   bool isHuge(double scale, int64_t depth) const;
   static constexpr Summation kCompensated{kCompensatedChunk, true};
-  /// The position of a row of a block.
+  /// Returns the position of a row of a block.
   mlir::Value positionOf(mlir::Value firstRow, mlir::Value row) { return b.add(firstRow, b.mul(row, rowStep)); }
-  /// Panels of keys that a walk says, computed where they have no memory; null `panels`: those that some query sees.
+  /// Packs the keys of a walk into panels; computes keys that have no memory. Null `panels`: the panels that some query
+  /// sees.
   void packKeyPanels(const Walk &, int64_t depth, double factor, const PanelTarget &, KeyRange panels = {});
-  /// Rows of queries that a walk says, times the scale, `stride` floats apart in the target.
+  /// Packs the query rows of a walk, times `scale`, `stride` floats apart in the target.
   void packQueryRows(const Walk &, int64_t depth, double scale, const RowBlock &, mlir::Value target, int64_t stride,
                      int64_t offset = 0);
-  /// target[to + v] = scale × source[from + v × stride] for the width of the values, zeros behind it; or added to it.
+  /// Stores target[to + v] = scale × source[from + v × stride] for the width of the values, with zeros behind it. With
+  /// `accumulate`, adds to the target instead.
   void copyWidth(mlir::Value source, mlir::Value from, int64_t stride, double scale, mlir::Value target, mlir::Value to,
                  bool accumulate = false);
-  /// What a row's scores lack, the same for all keys: the weights do not see it, the lse does.
+  /// Records that `shift` is subtracted from all scores of a row. The weights do not depend on it, the lse does.
   void noteShift(mlir::Value row, mlir::Value shift);
-  /// What stands for a key that no query sees, in place of its score or direct weight: -inf, or -0, which no seen key
-  /// has.
+  /// Returns the value that replaces the score of a hidden key, -inf, or its direct weight, -0, which no seen key has.
   mlir::Value hidden();
-  /// The weight of a key that is hidden or not there, for which `isSeen` is false: 0, or the direct weight -0. A sum of
-  /// weights begins with it: it stays where none of them is seen.
+  /// Returns the weight of a key that is hidden or does not exist, for which `isSeen` is false: 0, or -0 as a direct
+  /// weight. A sum of weights begins with it, so that the sum keeps this value if no key is seen.
   float noWeight() const { return shape.direct ? -0.0f : 0.0f; }
-  /// Whether a weight is that of a key that is seen, as far as it counts.
+  /// Returns whether a weight belongs to a key that is seen. A softmax weight of 0 counts as not seen.
   mlir::Value isSeen(mlir::Value weight);
   std::function<mlir::Value(mlir::Value)> seenIf(bool tested) {
     return tested ? [this](mlir::Value weight) { return isSeen(weight); } : std::function<mlir::Value(mlir::Value)>();
   }
-  /// Whether a number may be taken from all scores of a row.
+  /// Returns whether a number may be subtracted from all scores of a row.
   bool mayShift() const { return shape.isPlainSoftmax(); }
-  /// Whether a line of biases says of keys that they are hidden.
+  /// Returns whether the lines of biases hide keys.
   bool linesHide() const { return lineMask; }
-  /// The lines of biases of a sum that has some.
+  /// Returns the lines of biases of a sum, which must have some.
   mlir::Value lineOf(uint64_t sum);
-  /// Calls `body` for each group of rows of a block that may see some of its keys; `high`: behind the last such key.
+  /// Calls `body` for each group of rows of a block that may see some keys of the block; `high` is the end of those
+  /// keys.
   void forLiveGroups(const KeyBlock &, const std::function<void(mlir::Value group, mlir::Value high)> &body);
-  /// Whether a masked key's value may be multiplied by 0; null without such masks.
+  /// i1: the values of masked keys may be multiplied by 0; null if no mask needs to know.
   mlir::Value valuesFinite;
-  /// How many queries and keys there are: known by now, or told by the caller.
+  /// Return the number of queries and of keys: a constant, or a number of the call.
   mlir::Value queries();
   mlir::Value keys();
 
@@ -159,7 +165,7 @@ private:
   void planDots();
   void planBuffers();
   Summation summationOfContent() const;
-  bool isContentRepeated(unsigned term) const; // its queries stand there already
+  bool isContentRepeated(unsigned term) const; // an earlier term has packed its queries
 
   // Phases (CpuKernel.cpp).
   void openPhase(const PhaseFunction &);
@@ -193,10 +199,10 @@ private:
 
   // Work items (WorkItems.cpp).
   struct WorkItem {
-    mlir::Value chunk;           // which of a head's rows: a run of them, or a phase
-    mlir::Value packs, prepares; // keys and values; the other things that are made once for a head's rows
-    mlir::Value firstOfRun;      // of a worker; null: it has nothing to do for others
-    mlir::Value changes;         // whether the phase is another than that of the item before; null: it always is
+    mlir::Value chunk;           // the item's rows within the head: a run of rows, or a phase
+    mlir::Value packs, prepares; // i1: pack keys and values; prepare the rest that is made once for the rows of a head
+    mlir::Value firstOfRun;      // i1: the first item of a worker; null: the item does nothing for other items
+    mlir::Value changes;         // i1: the phase differs from that of the item before; null: always
   };
   WorkItem enterItem(mlir::Value item, mlir::Value first);
   WorkItem enterItemOfPhase(mlir::Value item, mlir::Value first);
@@ -246,11 +252,11 @@ private:
 
   void rowSoftmax(const KeyBlock &, mlir::Value row,
                   llvm::ArrayRef<std::pair<mlir::Value, mlir::Value>> runsOfVectors);
-  struct KeyTurn { // keys that follow each other from `key` on, and where their weights of a group's first row stand
+  struct KeyTurn { // `count` consecutive keys from `key` on
     mlir::Value key;
     int64_t count;
-    mlir::Value weights;
-    bool tested; // whether each row sees them
+    mlir::Value weights; // place of their weights for the first row of the group
+    bool tested;         // test for each row whether it sees the key
   };
   llvm::SmallVector<mlir::Value> addKeys(const KeyTurn &, int64_t firstVector, int64_t vectors,
                                          llvm::ArrayRef<mlir::Value> before);
@@ -267,7 +273,7 @@ private:
   void finishRow(mlir::Value position, mlir::Value from, mlir::Value factor);
 
   // Weights that are a result (StoredWeights.cpp).
-  using VectorRuns = llvm::ArrayRef<std::pair<mlir::Value, mlir::Value>>; // first vector of keys, and behind the last
+  using VectorRuns = llvm::ArrayRef<std::pair<mlir::Value, mlir::Value>>; // first vector of keys, and their end
   mlir::Value placeOfWeights(mlir::Value position);
   void forVectorsOfKeys(mlir::Value low, mlir::Value high, mlir::Value place,
                         llvm::function_ref<mlir::Value(mlir::Value key, mlir::Value mask)> vector);
@@ -283,12 +289,13 @@ private:
   void rowTotal(mlir::Value row, mlir::Value lowKey, llvm::ArrayRef<std::pair<mlir::Value, mlir::Value>> runsOfVectors);
   mlir::Value sumOfChains(mlir::Value count, mlir::Value start, llvm::function_ref<mlir::Value(mlir::Value x)> term);
   void writeTotal(mlir::Value row, mlir::Value firstRow, mlir::Value sum);
-  /// What a row's sum, its weights and its weighted values are multiplied by, where they are smaller ones: `isSecond`.
+  /// Returns the factor that undoes the smaller weights of a second pass (RowBlock::isSecond) in a row's sum, weights
+  /// and weighted values; 1 if the row has the usual weights.
   mlir::Value factorToWhole(mlir::Value sum);
   void writeLogSum(mlir::Value row, mlir::Value firstRow, mlir::Value sum);
 
-  // The next head, fetched while this one's values are added up (UpcomingHead.cpp).
-  struct UpcomingRows { // rows of an operand that follow each other in memory, `depth` floats each, from `base` on
+  // The next head, prefetched while the values of this one are added up (UpcomingHead.cpp).
+  struct UpcomingRows { // consecutive rows of an operand, `depth` floats each, from `base` on
     mlir::Value memory, base;
     int64_t depth;
   };
@@ -301,15 +308,15 @@ private:
   };
   Buffers buffers;
   std::vector<bool> hasLine; // of each sum: some strategy adds to a line
-  bool lineMask = false;     // the first sum's hides keys
-  double scoreDeviation = 0; // of unit-normal operands
-  int64_t dotKeys = 0;       // keys of the last vector, where they are so few that their products are dots; else 0
+  bool lineMask = false;     // the line of the first sum hides keys
+  double scoreDeviation = 0; // standard deviation of the scores of unit-normal operands
+  int64_t dotKeys = 0;       // keys of the last vector if they are few enough to be multiplied as dot products; else 0
   std::vector<std::unique_ptr<CpuStrategy>> strategies;
-  mlir::Value leadingIndex;           // flat, of the head that is computed
+  mlir::Value leadingIndex;           // flat index of the current head
   mlir::Value queryLength, keyLength; // null where they are known at compile time
-  mlir::Value part;                   // of its keys
-  mlir::Value divided;                // whether they are divided; null: as `parts` says
-  mlir::Value streamsResult;          // whether it is stored past the caches; null: it is not
+  mlir::Value part;                   // the current part of its keys
+  mlir::Value divided;                // i1: its keys are divided; null: they are if `parts` > 1
+  mlir::Value streamsResult;          // i1: the result is stored past the caches; null: it is not
   mlir::Value valueBase;              // element offset of (key 0, width 0)
   int64_t valueStride = 0;
   std::vector<UpcomingRows> upcoming;

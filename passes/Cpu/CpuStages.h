@@ -1,5 +1,6 @@
-// A function as the phases of a processor's kernel: fused attentions (CpuKernel.h) and matrix products in register
-// tiles (Panels.h) where they fit, the generic path's loops for what stands beside them.
+// Emits a function as the phases of a kernel for a processor. `attn-lower-to-cpu` (LowerToCpu.cpp) calls it. Attentions
+// that fuse (CpuKernel.h) and matrix products in register tiles (Panels.h) have engines of their own; all other stages
+// are loops of the generic path (passes/Generic/Kernel.h).
 #pragma once
 #include "passes/Cpu/CpuKernel.h"
 #include "passes/Generic/Kernel.h"
@@ -8,7 +9,7 @@
 
 namespace skewer {
 
-/// What the stage of a fused attention has said of it before its phases are emitted.
+/// A fused attention under one schedule, planned before its phases are emitted.
 struct ScheduledAttention {
   ScheduledAttention(mlir::ImplicitLocOpBuilder &b, AttentionShape shape, AttentionStage stage)
       : shape(std::move(shape)), vectors(b, stage.schedule.getLanes()), kernel(vectors, this->shape, std::move(stage)) {
@@ -18,8 +19,8 @@ struct ScheduledAttention {
   CpuKernel kernel;
 };
 
-/// A fused attention: by its schedule, and, where it has one for short layers, by that one up to its length. A call has
-/// work for one of them, so that they share their memory.
+/// A fused attention under its schedule and, if it has one for short layers, also under that one up to its length. Each
+/// call has work for only one of them, so they share their memory.
 struct FusedAttention {
   llvm::SmallVector<std::unique_ptr<ScheduledAttention>, 2> ways;
   Place tables, parts; // in the shared workspace
@@ -32,10 +33,10 @@ struct MatmulPlan {
   Matmul matmul;
   int64_t lanes, tileRows, tileVectors; // accumulators of the register tile
   int64_t panels, panelStride;          // of the packed columns
-  int64_t rowBlock, blocks, rowStride;  // rows of an item, items of one outer index, distance of packed rows
+  int64_t rowBlock, blocks, rowStride;  // rows of an item, items of one outer index, floats from packed row to row
   int64_t packedBytes, scratchOffset, packedOffset, localBytes;
   Place packed; // in the shared workspace
-  /// Whether each worker packs the columns for itself: each product of a batch has its own.
+  /// Returns whether each worker packs the columns for itself, because each product of a batch has its own columns.
   bool packsItself() const { return !matmul.batch.empty(); }
 };
 
@@ -59,7 +60,8 @@ private:
   bool emitFused(const Stage &, attn::AttentionOp);
   void emitScheduled(const Stage &, attn::AttentionOp, const std::map<std::string, Extent> &, ScheduledAttention &);
   class ResultRow; // AttentionStage.cpp
-  /// What is read where an attention reads the operand: what it is widened from, if that alone is in memory.
+  /// Returns the value that an attention reads in place of the operand: the value that it is widened from, if only that
+  /// one is in memory; else the operand itself.
   mlir::Value inMemory(mlir::Value operand);
 
   //===- Matrix products (MatmulStage.cpp) ------------------------------------------===//
@@ -70,7 +72,7 @@ private:
   };
   void packColumns(const MatmulPlan &, const MatmulColumns &, mlir::Value firstPanel, mlir::Value endPanel);
   struct MatmulRows {
-    mlir::Value tensor; // in memory, or computed as it is packed
+    mlir::Value tensor; // in memory, or computed when it is packed
     const generic::Storage *storage;
     std::vector<subscript::Expr> subscripts;
   };

@@ -1,12 +1,13 @@
-// One element of a term at a time, at any pair of positions.
+// Computes single elements of a term, at any pair of positions. Strategies that prepare values and the "element"
+// strategy call it.
 #pragma once
 #include "passes/Cpu/CpuKernel.h"
 
 namespace skewer {
 
-/// An element of a term without its gates and its guard, in base 2 and f64: rounded by who keeps it.
+/// Returns an element of a term without its gates and its guard, in base 2 and in f64. The caller rounds it.
 mlir::Value elementOf(CpuKernel &, const OtherTerm &, Positions::Values at);
-/// The product of a term's gates at a query's axes, times `factor`.
+/// Returns the product of a term's gates at the axes of a query, times `factor`.
 mlir::Value timesGates(CpuKernel &, const OtherTerm &, const Positions::Values &at, mlir::Value factor);
 
 } // namespace skewer

@@ -1,10 +1,11 @@
-// Tiles, blocks and strides of a scheduled attention on a processor.
+// The sizes of tiles and blocks and the strides of a scheduled attention on a processor. CpuKernel plans them
+// (PlanWorkspace.cpp), and strategies copy them.
 #pragma once
 #include <cstdint>
 
 namespace skewer {
 
-/// A line of the cache: what one prefetch brings; and its f32s.
+/// The size of a cache line, which one prefetch brings, in bytes and in floats.
 constexpr int64_t kLineBytes = 64, kLineFloats = 16;
 
 struct Geometry {
@@ -12,19 +13,19 @@ struct Geometry {
   int64_t lanes, tileRows, tileVectors; // a register tile has tileRows queries × tileVectors·lanes keys
   int64_t rowBlock, keyBlock;           // queries and keys whose scores are held at once
   int64_t rowsPerItem;                  // queries of one work item
-  int64_t keysPerItem;                  // keys of it
+  int64_t keysPerItem;                  // keys of one work item
   // Derived.
-  int64_t keyVectors, widthVectors; // of all keys, of a row of the values
+  int64_t keyVectors, widthVectors; // vectors of all keys, vectors of a row of the values
   int64_t rowStep = 1;              // positions from a row of a block to the next one
-  int64_t chunks;                   // work items of one head, by its queries
-  int64_t parts;                    // the same by its keys; one of the two is 1
-  int64_t headsTogether = 1;        // heads that take their turns at each phase of their rows
-  int64_t depth = 0;                // of the content, all its terms side by side
+  int64_t chunks;                   // work items of one head, divided by its queries
+  int64_t parts;                    // work items of one head, divided by its keys; `chunks` or `parts` is 1
+  int64_t headsTogether = 1;        // heads that take turns at each phase of their rows
+  int64_t depth = 0;                // of the content, with all its terms side by side
   int64_t panelStride;              // floats from a panel of keys to the next one
   int64_t scoreStride;              // floats from a row of scores to the next one
-  int64_t lineStride, lineMargin;   // the same of lines of biases, and what stands before the first key
+  int64_t lineStride, lineMargin;   // floats from a line of biases to the next one, and before its first key
   bool manyKeyBlocks;
-  bool streaming = false; // one block of rows has all queries of a head, and keys and values pass by it once
+  bool streaming = false; // one block of rows has all queries of a head, so each key and value is read once
 };
 
 } // namespace skewer

@@ -1,17 +1,17 @@
-// The key axes' values in the lanes of a vector, and what is found about a buffer of scores.
+// Values of the key axes in the lanes of a vector, and the largest number of a buffer. Strategies call these functions.
 #pragma once
 #include "passes/Cpu/Positions.h"
 
 namespace skewer {
 
-/// The key axes' values for as many keys as there are lanes, from `key` on; what is computed for keys behind the last
-/// one is not used. With `keys`, how many there are, lanes behind the last key repeat it.
+/// Returns the values of the key axes for one key a lane, from `key` on. The caller must not use what it computes for
+/// keys behind the last one. If `keys`, the number of keys, is given, lanes behind the last key repeat that key.
 Positions::Values keyLanes(VectorBuilder &, const AttentionShape &, mlir::Value key, mlir::Value keys = {});
-/// The key axis whose value goes up by one from lane to lane, if the keys have no others.
+/// Returns the key axis whose value increases by one from lane to lane; empty unless it spans all keys.
 std::string keyInOrder(const AttentionShape &);
-/// The largest of a buffer's elements [from, to); 0 where that is no finite number.
+/// Returns the largest of the elements [from, to) of a buffer; 0 if that is not a finite number.
 mlir::Value largestIn(VectorBuilder &, mlir::Value buffer, mlir::Value from, mlir::Value to);
-/// `x`, or 0 where that is no finite number: infinities are left to the softmax.
+/// Returns `x`, or 0 if `x` is not a finite number: infinities are left to the softmax.
 mlir::Value ifFinite(VectorBuilder &, mlir::Value x);
 
 } // namespace skewer

@@ -1,5 +1,5 @@
-// The keys of a block of rows where a mask is known at compile time: runs of tiles that some of its rows see, one after
-// the other, by tables in the object.
+// The keys that a block of rows sees under a mask that is known at compile time: runs of tiles that some row of the
+// block sees. CpuKernel goes through the runs with tables that are constants of the compiled object.
 #pragma once
 #include "passes/Analysis/TileTables.h"
 #include "passes/Cpu/Geometry.h"
@@ -7,7 +7,7 @@
 #include "passes/Cpu/Positions.h"
 
 namespace skewer {
-/// Which lanes of a vector of a tile's row are set in the pattern that a state names.
+/// Returns the lanes that are set in the pattern of `state`, for one vector of one row of a tile.
 mlir::Value lanesOfPattern(VectorBuilder &, const Geometry &, const TileTables &, mlir::Value state, int64_t row,
                            int64_t vector);
 
@@ -15,20 +15,21 @@ class KeyRuns {
 public:
   KeyRuns(VectorBuilder &, const AttentionShape &, const Geometry &, Positions &);
 
-  /// Whether some block of rows has several.
+  /// Returns whether some block of rows has several runs.
   bool areMany() const { return tables.mostRuns > 1; }
-  /// Calls `body` for each run of the block of rows that begins there: its first vector, and the one behind its last.
+  /// Calls `body` for each run of the block of rows that begins at `firstRow`, with the first vector of the run and the
+  /// one behind its last.
   void forEach(mlir::Value firstRow, const std::function<void(mlir::Value, mlir::Value)> &body);
 
   //===- Within a run -----------------------------------------------------------------===//
-  /// The first and the last key that a group of rows sees.
+  /// Returns the range of keys that a group of rows sees.
   KeyRange keysOf(mlir::Value group);
-  /// What a group sees of the tile that begins with a vector: a number of TileTables.
+  /// Returns the state of the tile that begins with `vector`, a number of TileTables: what the group sees of the tile.
   mlir::Value stateOf(mlir::Value group, mlir::Value vector);
   mlir::Value isSeen(mlir::Value state) { return b.less(b.index(TileTables::kHole), state); }
   mlir::Value isHole(mlir::Value state);
   mlir::Value isEdge(mlir::Value state) { return b.less(b.index(TileTables::kFull), state); }
-  /// Whether each key of a vector is seen, by the pattern that a state names.
+  /// Returns which keys of a vector are seen, by the pattern of `state`.
   mlir::Value seenLanes(mlir::Value state, int64_t row, int64_t vector);
 
 private:

@@ -1,4 +1,4 @@
-// Index expressions for as many keys at once as a vector has lanes.
+// Emits index expressions for one key a lane. Strategies call it where a position depends on the key.
 #pragma once
 #include "dialect/Subscript/Analysis.h"
 #include "passes/Analysis/LaneFit.h"
@@ -7,12 +7,13 @@
 
 namespace skewer {
 
-/// Emits expressions that `fitsLanes` allows. What differs from lane to lane is 32-bit vector arithmetic, the rest is
-/// emitted once by IndexEmitter, whose promises hold here too.
+/// Emits expressions that `fitsLanes` allows. Parts that differ from lane to lane become 32-bit vector arithmetic.
+/// IndexEmitter emits the rest once; its promises hold here too.
 class LaneIndices {
 public:
-  /// `symbols`: values of type `index` that all lanes share; `lanes`: vectors of i32, for the others, of which that of
-  /// the axis `inOrder`, if any, has one more in each lane but behind the axis' last; `find`: run-time index operands.
+  /// `symbols` are values of type `index` that all lanes share. `lanes` are vectors of i32 for the other symbols; the
+  /// vector of the axis `inOrder`, if any, increases by one from lane to lane, except behind the end of the axis.
+  /// `find` finds the run-time index operands.
   LaneIndices(VectorBuilder &b, std::map<std::string, mlir::Value> symbols, std::map<std::string, mlir::Value> lanes,
               FindIndices find, std::string inOrder = {})
       : b(b), symbols(std::move(symbols)), lanes(std::move(lanes)), find(std::move(find)),
@@ -29,7 +30,7 @@ private:
   mlir::Value eachLane(const subscript::Expr &);
   mlir::Value readLanes(const subscript::Expr &);
   IndexEmitter::Read reads();
-  mlir::Value alike(const subscript::Expr &); // in all lanes: of type index
+  mlir::Value alike(const subscript::Expr &); // the same in all lanes; of type index
   mlir::Value build(const subscript::Expr &);
 
   VectorBuilder &b;

@@ -1,5 +1,5 @@
-// Where the buffers of a fused attention stand in its two workspaces: whoever needs one asks for it while the kernel is
-// planned; when all have asked, `place` says where each one is.
+// The places of the buffers of a fused attention in its two workspaces. The kernel and its strategies reserve their
+// buffers while the kernel is planned; `place` then gives each buffer its offset.
 #pragma once
 #include "passes/Emit/Buffer.h"
 #include <vector>
@@ -12,14 +12,14 @@ public:
     Worker, // one for each worker
     Shared  // one for the kernel: what is packed once a call
   };
-  /// Buffers stand in the order of their zones, in a zone as they were asked for.
+  /// The order of the buffers; within a zone, buffers lie in the order of their reservation.
   enum class Zone { Prepared, Indices, PickedRows, Panels, ValueTerms, Line, Windows };
 
-  /// `buffer.floats` is known from now on, `buffer.offset` from `place` on; the buffer must outlive that.
+  /// Reserves a buffer: sets `buffer.floats` now, and `buffer.offset` in `place`. The buffer must outlive that call.
   void reserve(Buffer &buffer, int64_t floats, Zone, Space = Space::Worker);
   void place();
 
-  /// Multiples of 64.
+  /// Return the bytes of each workspace, multiples of 64.
   int64_t workerBytes() const { return bytes[0]; }
   int64_t sharedBytes() const { return bytes[1]; }
 

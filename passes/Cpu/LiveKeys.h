@@ -1,11 +1,12 @@
-// Which keys are computed: those that some row may see, by what the mask says of differences, of keys, and of a block.
+// The keys that are computed: those that some row may see. The mask limits them by key - query, for all queries of a
+// head, and for a block of rows.
 #pragma once
 #include "passes/Cpu/Geometry.h"
 #include "passes/Cpu/Positions.h"
 
 namespace skewer {
 
-/// Keys from `low` on, before `high`.
+/// The keys [low, high); null: no range is given.
 struct KeyRange {
   mlir::Value low, high;
   explicit operator bool() const { return bool(low); }
@@ -16,26 +17,26 @@ public:
   LiveKeys(VectorBuilder &b, const AttentionShape &shape, const Geometry &geometry, Positions &positions)
       : b(b), shape(shape), geometry(geometry), positions(positions) {}
 
-  /// key - query of an interval that is not open there.
+  /// Return the lowest and the highest visible key - query. The interval must be bounded on that side.
   mlir::Value lowestVisible();
   mlir::Value highestVisible();
-  /// The keys in [low, high) that some row of [firstRow, firstRow + rows) may see.
+  /// Returns the keys in [low, high) that some of `rows` rows from `firstRow` on may see, without those of the prefix.
   std::pair<mlir::Value, mlir::Value> of(mlir::Value firstRow, int64_t rows, mlir::Value low, mlir::Value high);
-  /// Where the keys from `lowKey` on end that rows see although their interval begins later; at `lowKey` if there are
-  /// none before `high`.
+  /// Returns the end of the prefix, the keys from `lowKey` on that rows see although their interval begins later;
+  /// `lowKey` if there are none before `high`.
   mlir::Value prefixEnd(mlir::Value lowKey, mlir::Value high);
-  /// Whether some of the keys in [key, end) are among `live`, as `of` says, or in the prefix.
+  /// Returns whether some of the keys in [key, end) are in `live`, a result of `of`, or in the prefix.
   mlir::Value meets(std::pair<mlir::Value, mlir::Value> live, mlir::Value lowKey, mlir::Value key, mlir::Value end);
-  /// Whether the first of them may be any, and not the first one of a block alone.
+  /// Returns whether the live keys may begin at any key, not only at the first key of a block.
   bool beginsAnywhere() const {
     return shape.visible || shape.prefix || shape.bounds.low || isHeadRestricted || ofBlock || shape.bounds.tiles;
   }
-  /// Whether there may be keys that no row of a group sees.
+  /// Returns whether there may be keys that no row of a group sees.
   bool isLimited() const { return shape.visible || ofHead || ofBlock || shape.bounds.tiles; }
 
-  /// Begins a head: what the mask says of all its queries' keys.
+  /// Begins a head: sets `ofHead` to the bounds that the mask gives for all its queries.
   void enterHead();
-  /// No query of the head sees keys outside of these either.
+  /// Restricts `ofHead` further: no query of the head sees keys outside this range.
   void restrictHead(KeyRange);
 
   KeyRange ofHead;  // keys outside are masked for all queries of this head; null without such a mask

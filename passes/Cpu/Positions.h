@@ -1,4 +1,5 @@
-// The axes' values where code is emitted: of the head that is computed, and of pairs of positions.
+// The values of the axes at the current head and at pairs of positions, and index expressions over them. The kernel and
+// its strategies emit their addresses and predicates with it.
 #pragma once
 #include "passes/Analysis/AttentionShape.h"
 #include "passes/Emit/EmitIndex.h"
@@ -6,7 +7,7 @@
 
 namespace skewer {
 
-/// Whether so many rows that a table picks, the first of which is a multiple of their number, are of one page.
+/// Returns whether `rows` consecutive rows that a table picks are of one page, if the first is a multiple of `rows`.
 inline bool isOnePage(const Walk &walk, int64_t rows) { return walk.picked && walk.run % rows == 0; }
 
 class Positions {
@@ -14,25 +15,26 @@ public:
   using Values = std::map<std::string, mlir::Value>;
   Positions(VectorBuilder &b, const AttentionShape &shape) : b(b), shape(shape) {}
 
-  /// Begins a phase, in which the kernel's run-time index operands are found so.
+  /// Begins a phase, in which this function finds the run-time index operands of the kernel.
   void readFrom(FindIndices);
-  /// The leading axes at a flat index.
+  /// Sets the leading axes to those of a flat index.
   void enterHead(mlir::Value index);
-  /// The number of the copy that belongs to the current leading axes; and back, at the start of a copy's preparation.
+  /// Returns the number of the copy that belongs to the current leading axes. `enterCopy` is the inverse: it sets the
+  /// leading axes to those of a copy, before the copy is prepared.
   mlir::Value copyOf(const std::vector<std::string> &copyAxes);
   void enterCopy(const std::vector<std::string> &copyAxes, mlir::Value copy);
 
-  /// The leading axes', and of a query and a key (null: not theirs).
+  /// Returns the values of the leading axes and of the axes of a query and a key; a null position has no values.
   Values axesAt(mlir::Value query, mlir::Value key);
-  /// The leading axes', and of a query on a map of run-time width (KeyBounds::map).
+  /// Returns the values of the leading axes and of a query on a map of run-time width (KeyBounds::map).
   Values onMapAt(mlir::Value query);
   mlir::Value axisOf(const MapAxis &, mlir::Value position);
   mlir::Value indexOf(const subscript::Expr &, const Values &at);   // index
   mlir::Value predicate(const subscript::Expr &, const Values &at); // i1
   mlir::Value baseOf(const subscript::Expr &);                      // at the current leading axes
   mlir::Value keyPlace(const Walk &, mlir::Value key);              // of the first element of a key's row
-  /// The places of `count` rows of keys that follow each other, each by `placeOf` its number; with `onePage` they are
-  /// of one page, and a single one is looked up.
+  /// Returns the places of `count` consecutive rows of keys; `placeOf` returns the place of one, by its number. With
+  /// `onePage` all of them are of one page, so only the first one is looked up.
   llvm::SmallVector<mlir::Value> keyPlaces(const Walk &, int64_t count, bool onePage,
                                            llvm::function_ref<mlir::Value(int64_t)> placeOf);
 

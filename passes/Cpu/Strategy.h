@@ -1,23 +1,22 @@
-// How one term of an attention, or a group of terms, is computed on a processor. The kernel (CpuKernel.h) goes through
-// heads, blocks of rows, blocks of keys and tiles, and calls every strategy at each of these points; it does not know
-// which there are.
+// A strategy computes one term of an attention, or a group of terms, on a processor. The kernel (CpuKernel.h) goes
+// through heads, blocks of rows, blocks of keys and tiles, and calls every strategy at each of these points; it does
+// not know which strategies exist.
 //
-// A strategy asks for its buffers in `plan`. What it emits at one point finds what it emitted at an earlier one in
-// those buffers: values of SSA form are not kept from one call to the next, but for the views of the buffers, which
-// `open` makes.
+// A strategy reserves its buffers in `plan`. The code that it emits at one point passes its results to later points in
+// those buffers. It keeps no SSA values from one call to the next, except the views of its buffers, which `open` makes.
 #pragma once
 #include "passes/Cpu/CpuKernel.h"
 #include "passes/Cpu/Layout.h"
 
 namespace skewer {
 
-/// Rows of queries that are computed together: `rows` of them from position `firstRow` on, in `groups` of as many as a
-/// register tile has.
+/// A block of query rows that are computed together: `rows` of them from position `firstRow` on, in `groups` groups. A
+/// group has as many rows as a register tile.
 struct RowBlock {
   mlir::Value firstRow, rows, groups;
-  mlir::Value isSecond = {}; // i1: its keys are gone through once more, with smaller weights; null: they never are
+  mlir::Value isSecond = {}; // i1: this is the second pass over its keys, with smaller weights; null: there is none
 };
-/// The keys [lowKey, highKey) that meet them.
+/// A block of rows and the keys [lowKey, highKey) that it meets.
 struct KeyBlock : RowBlock {
   mlir::Value lowKey, highKey;
 };
@@ -28,76 +27,80 @@ struct ScoreTile {
   mlir::Value position, key;    // its first query and key
   mlir::Value vector;           // key / lanes
   int64_t vectors;
-  bool last;                                // behind the last vector's keys there may be none
+  bool last;                                // the last vector may have lanes behind the last key
   llvm::SmallVectorImpl<mlir::Value> &sums; // [tileRows][vectors]
 };
-/// A row of a block and the line of biases that belongs to it: floats for the keys [lowKey, highKey) from `line` on in
-/// `memory`.
+/// A row of a block and its line of biases: floats for the keys [lowKey, highKey), from `line` on in `memory`.
 struct BiasRow {
   mlir::Value memory, firstRow, row, position, line, lowKey, highKey;
 };
-/// A group of rows whose weights stand where their scores stood, for the keys [low, high) of a block.
+/// A group of rows whose weights have replaced their scores, for the keys [low, high) of a block.
 struct WeightedRows {
   mlir::Value group, firstRow, lowKey, low, high;
 };
-/// What a term adds to a row's line where keys are a map: a number for each index of the outer axes, which is added to
-/// `base`, and vectors along the innermost axis. `outer` counts the map's innermost rows.
+/// Adds a term to the line of a row if the keys are a map: a number for each index of the outer axes, which it adds to
+/// `base`, and vectors along the innermost axis, which the returned function adds to `sum` (null: none). `outer` counts
+/// the innermost rows of the map.
 using AlongInner = std::function<mlir::Value(mlir::Value x, mlir::Value sum)>;
 using AlongOuter = std::function<AlongInner(mlir::Value outer, mlir::Value firstKey, mlir::Value &base)>;
 
 class CpuStrategy : protected Geometry {
 public:
-  /// The geometry is copied: what strategies may know of it is settled before the first of them is made.
+  /// Copies the geometry: all of it that strategies may use is known before the first strategy is made.
   explicit CpuStrategy(CpuKernel &kernel)
       : Geometry(kernel), kernel(kernel), b(kernel.b), shape(kernel.shape), memory(kernel.memory) {}
   virtual ~CpuStrategy() = default;
 
-  /// Which of the sums that the score is a function of it adds to.
+  /// Returns the number of the sum that the strategy adds to; the score is a function of all sums.
   uint64_t sum() const { return ownSum; }
   void inSum(uint64_t sum) { ownSum = sum; }
 
   //===- Before anything is emitted ---------------------------------------------------===//
-  /// Variance that it gives each score where operands are unit-normal; 0 where it is centred.
+  /// Returns the variance that the term adds to each score for unit-normal operands; 0 if the term is centred.
   virtual double variance() const { return 0; }
   virtual void plan(Layout &) {}
-  /// Lines of biases, which the kernel keeps for each row of a block where somebody uses them; -inf hides a key.
+  /// Whether the strategy uses the line of biases that the kernel keeps for each row of a block if some strategy does;
+  /// -inf in a line hides a key.
   enum class LineUse { None, Adds, Hides };
   virtual LineUse lineUse() const { return LineUse::None; }
-  /// Keys that it packs besides the content's; none where `walk` is null.
+  /// Keys that the strategy packs besides those of the content; none if `walk` is null.
   struct PackedKeys {
     const Walk *walk = nullptr;
     int64_t depth = 0;
   };
   virtual PackedKeys packedKeys() const { return {}; }
-  /// Whether it reads the content's packed keys, so that all of them stand in panels.
+  /// Returns whether the strategy reads the packed keys of the content, so that all of them must be in panels.
   virtual bool readsKeyPanels() const { return false; }
-  /// Whether it adds to the values where they are packed, so that they cannot be read in place.
+  /// Returns whether the strategy adds to the packed values, so that values cannot be read in place.
   virtual bool changesValues() const { return false; }
-  /// Positions from a row of a block to the next one, where a tile's rows do not follow each other.
+  /// Returns how many positions a row of a block is from the next one; more than 1 if the rows of a tile are not
+  /// consecutive.
   virtual int64_t rowsApart() const { return 1; }
 
   //===- Once a call --------------------------------------------------------------------===//
-  /// Parallel work before any attention: so many items, of which a worker does [low, high), counted from `first` on.
+  /// Returns the number of items of parallel work before any attention. `pack` emits a worker's items [low, high),
+  /// counted from `first` on.
   virtual int64_t packItems() const { return 0; }
   virtual void pack(mlir::Value low, mlir::Value high, int64_t first) {}
-  /// Operands, by number, that alone say what `pack` leaves; nothing where something else may have a say in it.
+  /// Returns the numbers of the operands that alone determine what `pack` leaves; nothing if it may depend on anything
+  /// else.
   virtual std::optional<llvm::SmallVector<unsigned>> packedArguments() const { return std::nullopt; }
 
   //===- Once a head ----------------------------------------------------------------------===//
   virtual void open() {}
-  virtual void packKeys() {}    // where keys are others than those of the head before
-  virtual void packValues() {}  // in buffers of its own, or added to the packed values
-  virtual void prepareHead() {} // what does not depend on queries' vectors
-  /// The first and the last key that any query sees, where it knows masks that say so.
+  virtual void packKeys() {}    // only if the keys differ from those of the head before
+  virtual void packValues() {}  // into its own buffers, or added to the packed values
+  virtual void prepareHead() {} // what does not depend on the query vectors
+  /// Returns the range of keys that any query sees, if the strategy has masks that limit it.
   virtual KeyRange visibleKeys() { return {}; }
   virtual void enterHead() {}
-  /// Heads that take their turns at what it makes for a phase, which depends on none of them; whoever says more than 1
-  /// keeps nothing of a head itself.
+  /// Returns how many heads take turns at what the strategy makes for a phase, which must not depend on the head. A
+  /// strategy that returns more than 1 keeps no data of a head.
   virtual int64_t headsOfPhase() const { return 1; }
-  /// Rows that stand `rowsApart` from each other, from `phase` on; `changes` (null: true): they are others than those
-  /// of the item before.
+  /// Begins the phase of the rows `phase`, `phase` + `rowsApart`, …; `changes` (null: true) says whether they differ
+  /// from those of the item before.
   virtual void enterPhase(mlir::Value phase, mlir::Value changes) {}
-  /// `sum` + 0 × every row that is multiplied with weights: a number, or NaN.
+  /// Returns `sum` + 0 × every row that the strategy multiplies with weights: a number, or NaN.
   virtual mlir::Value testRows(mlir::Value sum) { return sum; }
 
   //===- Once a block of rows -------------------------------------------------------------===//
@@ -113,15 +116,16 @@ public:
   virtual void beginLines() {}
   virtual std::optional<AlongOuter> mapPart(const BiasRow &) { return std::nullopt; }
   virtual void addToLine(const BiasRow &) {}
-  /// The keys that some row of the block sees, where it knows better than the kernel; after the lines are made.
+  /// Returns the range of keys that some row of the block sees, if the strategy knows a smaller one than the kernel.
+  /// Called after the lines are made.
   virtual KeyRange liveKeys(const KeyBlock &) { return {}; }
   virtual mlir::Value isLive(mlir::Value vector, int64_t vectors) { return {}; }
-  /// Whether it has something to add for each tile of keys of a block of rows: `meetKeys`.
+  /// Returns whether `meetKeys` adds something for each tile of keys of a block of rows.
   virtual bool meetsKeys() const { return false; }
   virtual void meetKeys(const KeyBlock &, mlir::Value vector, int64_t vectors) {}
 
   //===- Once a tile ------------------------------------------------------------------------===//
-  /// How the content is multiplied, if not as usual; see sumInChunks.
+  /// Returns how the content of a tile is multiplied; null: as usual. See sumInChunks.
   virtual ProductsOfSteps contentProducts(const ScoreTile &) { return {}; }
   virtual void addToScores(ScoreTile &) {}
   virtual void hide(ScoreTile &) {}
@@ -150,11 +154,12 @@ private:
   uint64_t ownSum = 0;
 };
 
-/// sums += buffer[origin + r·rowStride + v·lanes]; -inf there hides a key where `mayHide`.
+/// Adds buffer[origin + r·rowStride + v·lanes] to the sums of a tile; with `mayHide`, -inf there hides a key.
 void addToTile(VectorBuilder &, int64_t tileRows, mlir::Value buffer, mlir::Value origin, int64_t rowStride,
                bool mayHide, ScoreTile &);
 
-/// The strategies of an attention's terms and masks, as its schedule says, in the order in which they add to scores.
+/// Returns the strategies that the schedule names for the terms and masks of an attention, in the order in which they
+/// add to scores.
 std::vector<std::unique_ptr<CpuStrategy>> makeStrategies(CpuKernel &);
 
 } // namespace skewer
