@@ -1,4 +1,5 @@
-// Weights times values, and the rows that leave.
+// Multiplies weights with values and writes finished rows. CpuKernel calls it for each group of rows in a block of
+// keys, and at the end of a block of rows.
 #include "passes/Analysis/FunctionRange.h"
 #include "passes/Cpu/Strategy.h"
 #include "passes/Cpu/WeightedSums.h"
@@ -7,11 +8,12 @@
 using namespace mlir;
 using namespace skewer;
 
-// Keys of one step of the loop that carry no test; as in RegisterTile.cpp.
+// Keys in one turn of the loop over keys that need no test; as many as the steps in a turn of RegisterTile.cpp.
 static constexpr int64_t kUnroll = 4;
 
-/// Weights of 0 times values that are no numbers: `again` sums up what is seen alone. A block's values are near, so
-/// that who has none pays a test of the sums instead of a pass over the values.
+/// Returns `sums` if all are finite, else what `again` returns, which sums up seen keys only: a weight of 0 times a
+/// value that is NaN or infinite is NaN. The values of a block are in the caches, so finite values cost only a test of
+/// the sums instead of a pass over the values.
 SmallVector<Value> CpuKernel::unlessFinite(SmallVector<Value> sums, function_ref<SmallVector<Value>()> again) {
   Value test = b.constant(0);
   for (Value sum : sums)
@@ -26,12 +28,12 @@ SmallVector<Value> CpuKernel::unlessFinite(SmallVector<Value> sums, function_ref
   return branch.getResults();
 }
 
-/// Asks for the values that come after those of this turn, where they are read once.
+/// Prefetches the values that come kFetchedAhead bytes after those of this turn, if values are read once.
 void CpuKernel::fetchValuesAhead(Value key, int64_t keysOfTurn) {
   if (!streaming || buffers.values.floats)
     return;
   int64_t ahead = llvm::divideCeil(kFetchedAhead, bytesOf(shape.value.argument) * shape.width);
-  bool onePage = picksValues() && isOnePage(shape.value, keysOfTurn); // but for what is behind the last key
+  bool onePage = picksValues() && isOnePage(shape.value, keysOfTurn); // except behind the last key
   auto placeOf = [&](int64_t step) {
     Value later = b.add(key, ahead + step);
     return valuePlace(picksValues() ? b.minimum(later, b.index(shape.keys - 1)) : later, 0);
@@ -41,15 +43,15 @@ void CpuKernel::fetchValuesAhead(Value key, int64_t keysOfTurn) {
       b.prefetch(memory.values, b.add(place, d));
 }
 
-/// Where the part of a key's values from `offset` on lies.
+/// Returns the place of a key's values from `offset` on.
 Value CpuKernel::valuePlace(Value key, int64_t offset) {
   if (picksValues())
     return b.add(positions.keyPlace(shape.value, key), offset);
   return b.add(b.add(valueBase, b.mul(key, valueStride)), offset);
 }
 
-/// The keys [first, second) of [low, high) whose values every row of a group may be multiplied with. Outside, a key
-/// that a row does not see has weight 0, but its value may be NaN, so that it must not be multiplied.
+/// Returns the keys [first, second) of [low, high) whose values may be multiplied for every row of a group. Outside, a
+/// key that a row does not see has weight 0, but its value may be NaN, so it must not be multiplied.
 std::pair<Value, Value> CpuKernel::untestedKeys(Value position, Value low, Value high) {
   Value allLow = low, allHigh = high;
   if (shape.visible && !runs) {
@@ -57,11 +59,11 @@ std::pair<Value, Value> CpuKernel::untestedKeys(Value position, Value low, Value
       allLow = b.maximum(low, b.minimum(high, b.add(b.add(position, live.lowestVisible()), (tileRows - 1) * rowStep)));
     if (shape.visible->high != INT64_MAX)
       allHigh = b.maximum(allLow, b.minimum(high, b.add(b.add(position, live.highestVisible()), 1)));
-    else if (live.ofHead || live.ofBlock) // where the interval begins behind the last key that is seen at all
+    else if (live.ofHead || live.ofBlock) // the interval may begin behind the last key that any row sees
       allHigh = b.maximum(allLow, high);
   }
   if (valuesFinite && rowStep > 1) {
-    // Rows that stand apart see the same keys of a short stretch only: it is long, and testing it costs.
+    // Rows that are apart share only a short stretch of keys: the rest is long, and testing it costs.
     allLow = b.select(valuesFinite, low, allLow);
     allHigh = b.select(valuesFinite, high, allHigh);
   } else if (valuesFinite)
@@ -69,7 +71,7 @@ std::pair<Value, Value> CpuKernel::untestedKeys(Value position, Value low, Value
   return {allLow, allHigh};
 }
 
-/// A group's sums from `out` on: what earlier blocks of keys left, at this block's scale, and these.
+/// Stores the sums of a group from `out` on: those of earlier blocks of keys, in the scale of this block, plus `sums`.
 void CpuKernel::storeSums(Value row, Value out, int64_t vectors, ArrayRef<Value> sums) {
   bool rescales = manyKeyBlocks && !shape.direct;
   for (int64_t r = 0; r < tileRows; ++r) {
@@ -92,7 +94,7 @@ void CpuKernel::addToStoredSums(Value out, int64_t vectors, ArrayRef<Value> more
     }
 }
 
-/// Adds to a group's sums, of some vectors of the values' width, what keys that follow each other have.
+/// Returns `before`, sums of a group for some vectors of the values' width, plus the products of consecutive keys.
 SmallVector<Value> CpuKernel::addKeys(const KeyTurn &turn, int64_t firstVector, int64_t vectors,
                                       ArrayRef<Value> before) {
   SmallVector<Value> sums(before);
@@ -100,7 +102,7 @@ SmallVector<Value> CpuKernel::addKeys(const KeyTurn &turn, int64_t firstVector, 
   auto placeOf = [&](int64_t step) {
     return picksValues() ? valuePlace(b.add(turn.key, step), firstVector * lanes) : b.add(value, step * valueStride);
   };
-  // Turns of several keys begin at multiples of their number, so that none is of two pages.
+  // Turns of several keys begin at multiples of their number, so that no turn spans two pages.
   bool onePage = picksValues() && !live.beginsAnywhere() && isOnePage(shape.value, turn.count);
   SmallVector<Value> rows = positions.keyPlaces(shape.value, turn.count, onePage, placeOf);
   for (int64_t step = 0; step < turn.count; ++step) {
@@ -118,14 +120,14 @@ void CpuKernel::accumulateValues(Value group, Value firstRow, Value lowKey, Valu
   Value weights = b.sub(b.mul(row, scoreStride), lowKey);
   int64_t outStride = widthVectors * lanes;
   Value endOfPrefix = shape.prefix ? live.prefixEnd(lowKey, high) : Value();
-  if (shape.prefix) // there may be nothing else
+  if (shape.prefix) // there may be no keys besides the prefix
     high = b.maximum(low, high);
   auto [allLow, allHigh] = untestedKeys(position, low, high);
   for (int64_t firstVector = 0; firstVector < widthVectors; firstVector += tileVectors) {
     int64_t vectors = std::min(tileVectors, widthVectors - firstVector);
     Value out = b.add(b.mul(row, outStride), firstVector * lanes);
-    // A block's sums begin at 0, however many there are: a chain over all keys would round at the size of the result as
-    // often as there are keys.
+    // The sums of each block begin at 0, however many blocks there are: one chain over all keys would round at the size
+    // of the result once for each key.
     SmallVector<Value> none(tileRows * vectors, b.constant(0)), sums = none;
     auto steps = [&](Value key, int64_t count, bool tested, ArrayRef<Value> sums) {
       return addKeys({key, count, b.add(weights, key), tested}, firstVector, vectors, sums);
@@ -188,7 +190,7 @@ void CpuKernel::accumulateValues(Value group, Value firstRow, Value lowKey, Valu
 void CpuKernel::writeRows(Value firstRow, Value rows) {
   Value base = shape.result.picked || stage.finishRow ? Value() : positions.baseOf(shape.result.base);
   auto inverseOf = [&](Value sum) {
-    // A row that sees no key gives 0. NaN is not equal to 0 and comes through.
+    // A row that sees no key gives 0. A NaN is not equal to 0, so it stays.
     Value empty = b.compare(arith::CmpFPredicate::OEQ, sum, b.constantScalar(0));
     Value inverse = b.divf(b.constantScalar(1), sum);
     return b.broadcast(b.select(empty, b.constantScalar(0), inverse));
@@ -218,7 +220,8 @@ void CpuKernel::writeRows(Value firstRow, Value rows) {
   });
 }
 
-/// A row as it would be stored, in its accumulators; what follows takes it from there.
+/// Multiplies a row in its accumulators by `factor`, as if to store it, and passes it to the arithmetic that finishes
+/// it.
 void CpuKernel::finishRow(Value position, Value from, Value factor) {
   for (int64_t v = 0; factor && v < widthVectors; ++v) {
     Value at = b.add(from, v * lanes);

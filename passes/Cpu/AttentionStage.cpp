@@ -1,4 +1,4 @@
-// A fused attention as a stage: its operands are inputs of the kernel or results of earlier stages.
+// Emits a fused attention as a stage of CpuStages. Its operands are inputs of the kernel or results of earlier stages.
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "passes/Cpu/CpuStages.h"
 
@@ -6,7 +6,7 @@ using namespace mlir;
 using namespace skewer;
 using namespace skewer::generic;
 
-/// A row of the result on its way through the arithmetic that finishes it, a vector of the values' axis at a time.
+/// Applies the arithmetic that finishes the result to one row, a vector of the values' axis at a time.
 class CpuStages::ResultRow {
 public:
   ResultRow(CpuStages &stages, const Stage &stage, attn::AttentionOp op, std::map<std::string, Extent> axes)
@@ -113,6 +113,6 @@ void CpuStages::emitScheduled(const Stage &stage, attn::AttentionOp op, const st
   }
   size_t firstPhase = plan.phases.size();
   kernel.emit(module, plan);
-  if (tables.prepared) // what packs them comes first
+  if (tables.prepared) // the first phase packs them
     plan.phases[firstPhase].prepares = true;
 }

@@ -1,18 +1,20 @@
-// What the score tile cannot load by itself is added up in a line of values over the block's keys, one a row: first
-// what maps say (a number for each index of the outer axes, vectors along the innermost one), then the rest.
+// Adds up the terms that score tiles cannot load by themselves, in a line of biases over the keys of a block for each
+// row: first the terms over maps (a number for each index of the outer axes, vectors along the innermost axis), then
+// the rest. CpuKernel calls it for each block of keys, before the score tiles.
 #include "passes/Cpu/Strategy.h"
 
 using namespace mlir;
 using namespace skewer;
 
 namespace {
-/// The innermost rows of a map of keys that a block has keys of.
+/// The innermost rows of a map of keys from which a block has keys.
 struct MapRows {
   Value width, first, end;
 };
 } // namespace
 
-/// Terms over a map: for each index of the outer key axes, a sum of scalars plus vectors over the innermost axis.
+/// Stores the terms over a map: for each index of the outer key axes, a sum of scalars plus vectors over the innermost
+/// axis.
 static void mapTerms(CpuKernel &kernel, const BiasRow &row, const MapRows &rows, ArrayRef<AlongOuter> parts) {
   VectorBuilder &b = kernel.b;
   b.loop(rows.first, rows.end, 1, [&](Value outer) {
@@ -26,7 +28,7 @@ static void mapTerms(CpuKernel &kernel, const BiasRow &row, const MapRows &rows,
       Value sum = base;
       for (const AlongInner &along : inner)
         sum = along(x, sum);
-      // The last vector of a map row runs into the next one, which is written after it.
+      // The last vector of a map row reaches into the next row, which is written later.
       b.store(sum, row.memory, b.add(target, x));
     });
   });

@@ -1,4 +1,5 @@
-// A block of rows, and the blocks of keys that it goes through.
+// Emits a block of rows and the blocks of keys that it goes through. CpuKernel calls it for each block of rows of a
+// work item.
 #include "passes/Cpu/Strategy.h"
 #include <limits>
 
@@ -7,7 +8,7 @@ using namespace skewer;
 
 static constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-/// Maxima, sums and accumulators before the first key.
+/// Sets maxima, sums and accumulators to their values before the first key.
 void CpuKernel::beginRows(const RowBlock &block) {
   const Geometry &g = *this;
   Value nothing = b.constant(-kInfinity);
@@ -24,8 +25,8 @@ void CpuKernel::beginRows(const RowBlock &block) {
   });
 }
 
-/// Whether some weighted sum of a block of rows is no number: 0 × a sum is 0 where it is one. Several chains of sums hide
-/// the latency of an addition; the last row counts more than once where they are more than the rows.
+/// Returns whether some weighted sum of a block of rows is infinite or NaN: only 0 × a finite sum is 0. Several chains
+/// of sums hide the latency of an addition. The last row counts more than once if the chains do not divide the rows.
 static Value someAreNoNumbers(CpuKernel &kernel, Value rows) {
   constexpr int64_t kChains = 8;
   VectorBuilder &b = kernel.b;
@@ -49,7 +50,7 @@ static Value someAreNoNumbers(CpuKernel &kernel, Value rows) {
   return b.compare(arith::CmpFPredicate::UNO, b.reduceAdd(test), b.constantScalar(0));
 }
 
-/// As at the beginning, but for the maxima: those of all keys are known now.
+/// Resets the rows to their beginning, except the maxima: those of all keys are known now.
 static void restartRows(CpuKernel &kernel, const RowBlock &block) {
   VectorBuilder &b = kernel.b;
   const KernelMemory &memory = kernel.memory;
@@ -63,8 +64,9 @@ static void restartRows(CpuKernel &kernel, const RowBlock &block) {
   });
 }
 
-/// All keys of a block of rows. Weights of a softmax are divided by their sum behind the product with the values: where
-/// these are near the end of f32, so that a sum is infinite, keys are gone through once more with smaller weights.
+/// Runs `weighKeys`, which goes through all keys of a block of rows, and repeats it if a result is infinite. The
+/// weights of a softmax are divided by their sum only after the product with the values. If values are near the end of
+/// f32, a sum may be infinite; then the keys are gone through once more with smaller weights.
 static void weighInRange(CpuKernel &kernel, RowBlock &block, const std::function<void()> &weighKeys) {
   VectorBuilder &b = kernel.b;
   auto constant = [&](bool is) -> Value { return arith::ConstantIntOp::create(b.builder, is, 1); };
@@ -81,7 +83,7 @@ static void weighInRange(CpuKernel &kernel, RowBlock &block, const std::function
   scf::YieldOp::create(b.builder, ValueRange{constant(false)});
 }
 
-/// All of one block of rows: every key block in turn, then the division by the sums.
+/// Emits one block of rows: every key block in turn, then the division by the sums.
 void CpuKernel::computeRowBlock(Value firstRow, Value rows) {
   const Geometry &g = *this;
   Value zero = b.index(0);
@@ -145,7 +147,7 @@ void CpuKernel::forLiveGroups(const KeyBlock &block, const std::function<void(Va
   });
 }
 
-/// The keys from `firstVector` on, as many as a block has, before `endVector`.
+/// Emits one block of keys: those from `firstVector` on, as many as a block has, before `endVector`.
 void CpuKernel::computeKeyBlock(const RowBlock &rows, Value firstVector, Value endVector) {
   const Geometry &g = *this;
   Value lowKey = b.mul(firstVector, g.lanes);
@@ -171,7 +173,7 @@ void CpuKernel::computeKeyBlock(const RowBlock &rows, Value firstVector, Value e
   live.ofBlock = {};
 }
 
-/// What a block of keys adds to the lines of biases of a block of rows, one tile of keys after the other.
+/// Adds the terms of a block of keys to the lines of biases of a block of rows, one tile of keys after the other.
 void CpuKernel::meetKeys(const KeyBlock &block) {
   const Geometry &g = *this;
   if (llvm::none_of(strategies, [](const auto &strategy) { return strategy->meetsKeys(); }))
@@ -188,7 +190,8 @@ void CpuKernel::meetKeys(const KeyBlock &block) {
   b.loop(whole, end, 1, [&](Value vector) { tile(vector, 1); });
 }
 
-/// Whether some row of the block sees some key of these vectors, counted from the block's first; null: not known.
+/// Returns whether some row of the block sees some key of these vectors, counted from the first vector of the block;
+/// null: not known.
 Value CpuKernel::isLive(Value vector, int64_t vectors) {
   for (const auto &strategy : strategies)
     if (Value live = strategy->isLive(vector, vectors))
@@ -196,7 +199,8 @@ Value CpuKernel::isLive(Value vector, int64_t vectors) {
   return {};
 }
 
-/// Panels outside, row groups inside: a panel stays in L1 while every group passes over it.
+/// Emits the score tiles of a block, with panels in the outer loop and row groups in the inner loop, so that a panel
+/// stays in L1 while every group uses it.
 void CpuKernel::scoreTiles(const KeyBlock &block, Value firstVector, Value endVector) {
   const Geometry &g = *this;
   Value zero = b.index(0);
@@ -236,7 +240,7 @@ void CpuKernel::scoreTiles(const KeyBlock &block, Value firstVector, Value endVe
         });
   };
   Value end = b.minimum(b.add(firstVector, g.keyBlock / g.lanes), endVector);
-  // Of a run-time length the last keys go by single vectors: a whole tile would have up to three too many.
+  // With a run-time length, the last keys are computed in single vectors: a whole tile would have up to three too many.
   if (shape.bounds.keyLength && !runs) {
     Value whole = b.mul(b.divide(b.sub(end, firstVector), g.tileVectors), g.tileVectors);
     whole = b.add(firstVector, whole);
@@ -256,7 +260,7 @@ void CpuKernel::scoreTiles(const KeyBlock &block, Value firstVector, Value endVe
     b.when(b.less(b.index(inTiles), end), [&] { tileAllGroups(b.index(inTiles), 1, true); });
 }
 
-/// The weights of a block's scores, and weights × values.
+/// Turns the scores of a block into weights, and adds up weights × values.
 void CpuKernel::weighValues(const KeyBlock &block) {
   const Geometry &g = *this;
   b.loop(b.index(0), block.groups, 1, [&](Value group) {

@@ -1,4 +1,5 @@
-// The order of the parts: phases, work items, row blocks, key blocks.
+// Emits the phases of a fused attention: their functions, the work items, and what is made once for a head. Blocks.cpp
+// emits the blocks of rows and keys within an item.
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "passes/Cpu/Strategy.h"
@@ -20,12 +21,12 @@ int64_t CpuKernel::bytesOf(unsigned argument) const {
 
 void CpuKernel::openPhase(const PhaseFunction &phase) {
   positions.readFrom(stage.open(memory, phase));
-  streamsResult = Value(); // what another phase's function decided
+  streamsResult = Value(); // it was a value in the function of another phase
   queryLength = shape.bounds.queryLength ? positions.baseOf(*shape.bounds.queryLength) : Value();
   keyLength = shape.bounds.keyLength ? positions.baseOf(*shape.bounds.keyLength) : Value();
 }
 
-/// Behind the last item of a worker: none are its own where another kernel has this length.
+/// Returns the end of a worker's items. The worker has no items if another kernel has the work of this length.
 Value CpuKernel::endOfPhase(const PhaseFunction &phase) {
   Value end = phase.end;
   if (stage.above)
@@ -75,7 +76,8 @@ void CpuKernel::emitPack(ModuleOp module, KernelPlan &plan) {
   plan.phases.push_back({phase.function.getSymName().str(), "pack", {first, 0, {}}});
 }
 
-/// Where the keys and values of a head lie; empty where those of no two heads that follow each other can be the same.
+/// Returns the expressions that determine where the keys and values of a head lie; empty if no two consecutive heads
+/// can share them.
 std::vector<subscript::Expr> CpuKernel::basesOfKeys() {
   if (shape.value.picked || llvm::any_of(shape.content, [](const ContentTerm &term) { return bool(term.key.picked); }))
     return {};
@@ -101,7 +103,7 @@ std::vector<subscript::Expr> CpuKernel::basesOfKeys() {
   return bases;
 }
 
-/// Whether keys or values are others than those of the head before.
+/// Returns whether the keys or values differ from those of the head before.
 Value CpuKernel::keysChange(ArrayRef<subscript::Expr> bases) {
   SmallVector<Value> own;
   for (const subscript::Expr &base : bases)
@@ -117,7 +119,7 @@ Value CpuKernel::keysChange(ArrayRef<subscript::Expr> bases) {
   return change;
 }
 
-/// Everything that is made once for the rows of a head that this item has.
+/// Emits everything that is made once for the rows that this item has of a head.
 void CpuKernel::beginHead(Value packs, Value prepares) {
   live.enterHead();
   b.when(packs, [&] {
@@ -152,7 +154,7 @@ void CpuKernel::enterLeading(const PhaseFunction &phase, const KernelPlan &plan)
   divided = parts > 1 ? dividesKeys() : Value();
 }
 
-/// So many for each index of the leading axes.
+/// Returns the number of items if each index of the leading axes has `each` items.
 SizeExpression CpuKernel::itemsOfHeads(int64_t each) const {
   SizeExpression items;
   for (const Extent &extent : stage.leading) {
@@ -165,7 +167,7 @@ SizeExpression CpuKernel::itemsOfHeads(int64_t each) const {
   return items;
 }
 
-/// The rows of an item that follow each other.
+/// Emits an item of consecutive rows.
 void CpuKernel::attendRows(Value chunk) {
   Value low = b.mul(chunk, rowsPerItem);
   Value high = b.minimum(b.add(low, rowsPerItem), queries());
@@ -175,7 +177,7 @@ void CpuKernel::attendRows(Value chunk) {
   });
 }
 
-/// Every rowStep-th row, from this one on.
+/// Emits an item of every rowStep-th row, from row `phase` on.
 void CpuKernel::attendPhase(Value phase, Value changes) {
   forEach([&](CpuStrategy &strategy) { strategy.enterPhase(phase, changes); });
   Value count = b.divide(b.sub(b.add(queries(), rowStep - 1), phase), rowStep);
@@ -206,7 +208,7 @@ void CpuKernel::emitAttend(ModuleOp module, KernelPlan &plan) {
     };
     if (!queryLength)
       return attend();
-    // Behind the last query there is nothing to do, but what the next head may share is packed.
+    // An item behind the last query has no rows, but it packs what the next head may share.
     Value some = b.less(g.rowStep > 1 ? own.chunk : b.mul(own.chunk, g.rowsPerItem), queryLength);
     b.when(own.firstOfRun ? arith::OrIOp::create(b.builder, some, own.firstOfRun).getResult() : some, attend);
   });

@@ -1,4 +1,5 @@
-// Which stages a processor has an engine for.
+// Decides which stages have an engine of their own on a processor, plans them, and calls their emitters. All other
+// stages are left to the generic path.
 #include "passes/Cpu/CpuStages.h"
 #include "passes/Schedule/ShortSchedule.h"
 #include "passes/Stages/PrepareStages.h"
@@ -7,7 +8,7 @@ using namespace mlir;
 using namespace skewer;
 
 void CpuStages::prepare(func::FuncOp function) {
-  if (function->hasAttr(attn::kLengths)) // done before its layers were compared
+  if (function->hasAttr(attn::kLengths)) // its stages were prepared before its layers were compared
     return;
   prepareStages(function);
 }

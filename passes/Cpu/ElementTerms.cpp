@@ -1,4 +1,5 @@
-// One element of a term at a time, at any pair of positions: what is prepared, and what nothing better is known for.
+// Computes one element of a term at a time, at any pair of positions: for prepared values, and for terms that no better
+// strategy fits.
 #include "passes/Cpu/ElementTerms.h"
 
 using namespace mlir;
@@ -10,7 +11,7 @@ Value skewer::elementOf(CpuKernel &kernel, const OtherTerm &term, Positions::Val
   auto indexOf = [&](const subscript::Expr &expression, const Positions::Values &at) {
     return kernel.positions.indexOf(expression, at);
   };
-  // In f64, rounded by who keeps it: a sum of many products may be large.
+  // In f64, which the caller rounds: a sum of many products may be large.
   auto number = [&](double x) {
     return arith::ConstantOp::create(b.builder, b.builder.getF64FloatAttr(x)).getResult();
   };

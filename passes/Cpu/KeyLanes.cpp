@@ -1,4 +1,4 @@
-// Vectors of keys.
+// The values of the key axes in the lanes of a vector, and the largest number of a buffer (KeyLanes.h).
 #include "passes/Cpu/KeyLanes.h"
 #include "passes/Cpu/LaneIndices.h"
 #include <limits>

@@ -1,19 +1,19 @@
-// Keys in parts, an item each, so that few long rows give work to many threads: each item leaves what its keys say of
-// the rows, and a phase of its own joins that, in the order of the parts, whichever worker made them. So results
-// depend on the schedule and the sizes, not on the number of threads. Dao et al. 2023, "Flash-Decoding for long-context
-// inference".
+// Divides the keys of a head into parts, one work item each, so that few long rows give work to many threads. Each item
+// leaves a record of its results for the rows. The phase `NAME_join` joins the records in the order of the parts,
+// whichever worker made them, so that results depend on the schedule and the sizes, not on the number of threads.
+// Source: Dao et al. 2023, "Flash-Decoding for long-context inference".
 #include "passes/Cpu/Strategy.h"
 #include <limits>
 
 using namespace mlir;
 using namespace skewer;
 
-// Heads of a call that give work to many threads by themselves, where their number is known when the kernel runs: they
-// are not divided then, which costs an item that has nothing to do.
+// From this number of heads on, the heads alone give work to many threads, and their keys are not divided. It counts if
+// the number of heads is known only when the kernel runs. The items of the other parts then have nothing to do.
 static constexpr int64_t kManyHeads = 64;
 
-/// What one item leaves, in floats: of each row the maximum that its weights refer to, their sum and its shift, then
-/// whether there are any; rows of weights × values begin at a line of their own.
+/// The record of one item; places in floats. It has for each row the maximum that its weights refer to, their sum and
+/// the shift; then a flag whether the rows see any of its keys. Rows of weights × values begin at a new cache line.
 struct CpuKernel::PartRecord {
   int64_t rows, width;
   int64_t maximum() const { return 0; }
@@ -31,7 +31,8 @@ CpuKernel::PartRecord CpuKernel::partRecord() const { return {shape.queries, wid
 
 int64_t CpuKernel::partBytesOfHead() const { return parts > 1 ? parts * partRecord().floats() * 4 : 0; }
 
-/// Whether the heads of this call are so few that their keys are divided; null: they are, however many there are.
+/// Returns whether the heads of this call are so few that their keys are divided; null: keys are divided for any number
+/// of heads.
 Value CpuKernel::dividesKeys() {
   auto isFixed = [](const Extent &extent) { return extent.name.empty(); };
   if (llvm::all_of(stage.leading, isFixed))
@@ -42,7 +43,7 @@ Value CpuKernel::dividesKeys() {
   return b.less(heads, b.index(kManyHeads));
 }
 
-/// The keys of the item that is computed, as far as it has any.
+/// Returns the range of keys of the current item; it may be empty.
 KeyRange CpuKernel::keysOfPart() {
   Value keys = b.index(keysPerItem), all = b.index(shape.keys);
   if (divided)
@@ -51,7 +52,7 @@ KeyRange CpuKernel::keysOfPart() {
   return {low, b.minimum(b.add(low, keys), all)};
 }
 
-/// An item of a head whose keys may be divided: if they are not, the first one has all of them.
+/// Emits an item of a head whose keys may be divided. If they are not, the first item has all of them.
 void CpuKernel::attendPart(Value number, Value prepares) {
   part = number;
   auto attend = [&] {
@@ -71,12 +72,12 @@ void CpuKernel::finishPart(const KeyRange &live) {
   b.when(divided, leave, [&] { writeRows(b.index(0), queries()); });
 }
 
-/// Where the record of a part of the head begins.
+/// Returns where the record of a part of the head begins.
 Value CpuKernel::placeOfPart(Value which) {
   return b.mul(b.add(b.mul(leadingIndex, parts), which), partRecord().floats());
 }
 
-/// In place of rows that are done: what this part of the keys made of them. Of a part that no row sees nothing is left.
+/// Stores the record of this part of the keys, instead of finished rows. A part that no row sees leaves only its flag.
 void CpuKernel::leavePart(Value some) {
   PartRecord record = partRecord();
   Value place = placeOfPart(part), flag = b.add(place, record.isLive());
@@ -98,7 +99,7 @@ void CpuKernel::leavePart(Value some) {
   });
 }
 
-/// Calls `body` with the place of each record of the head that has something.
+/// Calls `body` with the place of each record of the head whose flag is set.
 void CpuKernel::forLiveParts(const std::function<void(Value place)> &body) {
   b.loop(b.index(0), b.index(parts), 1, [&](Value which) {
     Value place = placeOfPart(which);
@@ -107,7 +108,7 @@ void CpuKernel::forLiveParts(const std::function<void(Value place)> &body) {
   });
 }
 
-/// Σ of the parts of a row, each as it would be beside the largest maximum of all.
+/// Adds up the parts of a row, each rescaled to the largest maximum of all parts.
 void CpuKernel::joinRow(Value row) {
   PartRecord record = partRecord();
   constexpr float kNone = -std::numeric_limits<float>::infinity();
@@ -121,7 +122,7 @@ void CpuKernel::joinRow(Value row) {
       Value isMore = b.compare(arith::CmpFPredicate::OGT, toWhole, before);
       b.storeScalar(b.select(isMore, toWhole, before), memory.scales, row);
       Value own = of(place, record.maximum()), most = b.scalar(memory.scales, maximumPlace);
-      // A maximum that is no number is none, but its part's factor becomes NaN below.
+      // A maximum that is NaN is skipped here, but the factor of its part becomes NaN below.
       Value larger = b.compare(arith::CmpFPredicate::OGT, own, most);
       b.storeScalar(b.select(larger, own, most), memory.scales, maximumPlace);
       if (shape.further.lse)
@@ -136,7 +137,7 @@ void CpuKernel::joinRow(Value row) {
       Value none = b.compare(arith::CmpFPredicate::OEQ, most, b.constantScalar(kNone));
       Value reference = b.select(none, b.constantScalar(0), most);
       factor = b.exp(b.broadcast(b.subf(of(place, record.maximum()), reference)));
-      // Where one part has smaller weights, all have.
+      // If one part has smaller weights, those of the other parts are made smaller too.
       Value toWhole = factorToWhole(of(place, record.sum()));
       factor = b.mulf(factor, b.broadcast(b.divf(toWhole, b.scalar(memory.scales, row))));
     }

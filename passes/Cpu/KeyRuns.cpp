@@ -1,4 +1,4 @@
-// Walking the tables of live tiles.
+// Emits the walk through the tables of live tiles (KeyRuns.h).
 #include "passes/Cpu/KeyRuns.h"
 
 using namespace mlir;

@@ -1,4 +1,4 @@
-// Index expressions for as many keys at once as a vector has lanes.
+// Emits index expressions for one key a lane (LaneIndices.h).
 #include "passes/Cpu/LaneIndices.h"
 #include "dialect/Subscript/Bits.h"
 #include "llvm/Support/MathExtras.h"
@@ -32,8 +32,9 @@ Value LaneIndices::alike(const Expr &expression) {
   return IndexEmitter(b.builder, b.builder.getLoc(), symbols, reads()).emit(expression);
 }
 
-/// Elements of a run-time operand whose last subscript alone differs from lane to lane: side by side, or gathered.
-/// Null for others. Lanes behind the last element have one that the operand has.
+/// Reads elements of a run-time operand whose last subscript alone differs from lane to lane: loads them if they are
+/// consecutive, else gathers them. Returns null for other reads. Lanes behind the last element hold an element that the
+/// operand has.
 Value LaneIndices::readLanes(const Expr &expression) {
   ArrayRef<Expr> subscripts = expression.operands();
   std::optional<IndexMemory> operand = find ? find(expression.name()) : std::nullopt;
@@ -59,12 +60,13 @@ Value LaneIndices::readLanes(const Expr &expression) {
   return b.loadIntegers(operand->memory, place, inside);
 }
 
-/// The quotient of x, at most 2^30 of either sign, by d, from 1 to kMostDivisor; such that x - quotient * d is from -d to
-/// d. There is no division of vectors of whole numbers: two products with the inverse in f32, each of which is right to
-/// e = 2^-22 of itself (four roundings: of d, of its inverse, of x, of the product) before it is cut off towards 0.
-/// The first leaves a rest of less than d + e*x, which is d + 2^8, of the sign of x, or one of at most 2^8 of the other
-/// sign. The second leaves likewise, of that rest, less than d + e*(d + 2^8) and at most e*(d + 2^8): as e*(d + 2^8) is
-/// less than 1 and rests are whole, at most d, and nothing.
+/// Returns a quotient of x, at most 2^30 of either sign, by d, from 1 to kMostDivisor, such that x - quotient * d is
+/// from -d to d. Processors have no division of integer vectors, so this adds two estimates. Each is a product with the
+/// inverse in f32, has a relative error of at most e = 2^-22 (four roundings: of d, of its inverse, of x, of the
+/// product), and is then truncated towards 0. The first estimate leaves a rest of less than d + e*x, which is d + 2^8,
+/// with the sign of x, or of at most 2^8 with the other sign. Likewise the second one leaves a rest of less than d +
+/// e*(d + 2^8) with the sign of the first rest, or of at most e*(d + 2^8) with the other sign. Since e*(d + 2^8) is
+/// less than 1 and rests are integers, these are at most d, and 0.
 Value LaneIndices::quotient(Value dividend, Value divisor) {
   auto real = [&](Value x) { return arith::SIToFPOp::create(b.builder, b.vector, x).getResult(); };
   Value inverse = arith::DivFOp::create(b.builder, b.constant(1), real(divisor));
@@ -76,7 +78,7 @@ Value LaneIndices::quotient(Value dividend, Value divisor) {
   return arith::AddIOp::create(b.builder, first, estimate(rest));
 }
 
-/// floordiv and mod. Those by constants are products.
+/// Returns floordiv, or mod if `remainder`. A division by a constant becomes a product.
 Value LaneIndices::divide(Value dividend, const Expr &divisor, bool remainder) {
   bool known = divisor.isConstant() && divisor.value() > 0;
   if (known && llvm::isPowerOf2_64(divisor.value())) {
@@ -84,7 +86,7 @@ Value LaneIndices::divide(Value dividend, const Expr &divisor, bool remainder) {
       return arith::AndIOp::create(b.builder, dividend, splat(divisor.value() - 1));
     return arith::ShRSIOp::create(b.builder, dividend, splat(llvm::Log2_64(divisor.value())));
   }
-  if (auto exponent = subscript::exponentOf(divisor)) { // 31 bits are all that a dividend has
+  if (auto exponent = subscript::exponentOf(divisor)) { // a dividend has at most 31 bits
     Value places = arith::MinSIOp::create(b.builder, build(*exponent), splat(31));
     if (!remainder)
       return arith::ShRSIOp::create(b.builder, dividend, places);
@@ -97,7 +99,7 @@ Value LaneIndices::divide(Value dividend, const Expr &divisor, bool remainder) {
   Value quotient =
       known ? arith::DivSIOp::create(b.builder, dividend, by).getResult() : this->quotient(dividend, by);
   Value rest = arith::SubIOp::create(b.builder, dividend, arith::MulIOp::create(b.builder, quotient, by));
-  if (!known) { // the rest may be the divisor, above 0 or below
+  if (!known) { // the rest may be as large as the divisor, with either sign
     Value above = arith::CmpIOp::create(b.builder, arith::CmpIPredicate::sge, rest, by);
     quotient = b.select(above, arith::AddIOp::create(b.builder, quotient, splat(1)), quotient);
     rest = b.select(above, arith::SubIOp::create(b.builder, rest, by), rest);
@@ -108,7 +110,8 @@ Value LaneIndices::divide(Value dividend, const Expr &divisor, bool remainder) {
   return b.select(negative, corrected, remainder ? rest : quotient);
 }
 
-/// One lane after the other: reads of tables, and what is read of run-time operands at more than one axis' values.
+/// Emits one lane after the other: for reads of tables, and for reads of run-time operands at which more than the last
+/// subscript differs from lane to lane.
 Value LaneIndices::eachLane(const Expr &expression) {
   SmallVector<Value> operands;
   std::map<std::string, Value> names;

@@ -1,4 +1,4 @@
-// Buffers one behind the other, each at the beginning of a cache line.
+// Places buffers one after the other, each at the beginning of a cache line (Layout.h).
 #include "passes/Cpu/Layout.h"
 
 using namespace skewer;

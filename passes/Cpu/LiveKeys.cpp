@@ -1,4 +1,4 @@
-// Intervals of keys, from the mask's.
+// Computes ranges of keys from the intervals of the mask (LiveKeys.h).
 #include "passes/Cpu/LiveKeys.h"
 
 using namespace mlir;

@@ -1,4 +1,5 @@
-// attn-lower-to-cpu: a kernel with a scheduled attention becomes the phases of its stages.
+// The pass attn-lower-to-cpu: turns a kernel with a scheduled attention, a matrix product or a softmax into the phases
+// of its stages (CpuStages.h). It fails if a module has two such kernels or a schedule cannot be obeyed.
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "passes/Cpu/CpuStages.h"
 #include "passes/Passes.h"
@@ -14,7 +15,8 @@ namespace skewer {
 } // namespace skewer
 
 namespace {
-/// What has no attention that fuses, no matrix product and no softmax is left to `attn-lower-generic`.
+/// Returns whether a function has an attention that fuses, a matrix product or a softmax. Other functions are left to
+/// `attn-lower-generic`.
 bool fuses(func::FuncOp function) {
   bool any = false;
   function.walk([&](attn::AttentionOp attention) {
@@ -36,7 +38,8 @@ struct LowerToCpu : skewer::impl::AttnLowerToCpuBase<LowerToCpu> {
       module.emitError() << messageOf(processor.takeError());
       return signalPassFailure();
     }
-    // What is accepted is obeyed: a schedule that cannot be is no reason to go by rows in silence.
+    // A schedule that is accepted is obeyed. If that is impossible, the pass fails; it does not silently fall back to
+    // rows.
     bool isObeyed = true;
     module.walk([&](attn::AttentionOp attention) {
       isObeyed &= !attention.getScheduleAttr() || succeeded(verifySchedule(attention, *processor));
