@@ -1,11 +1,11 @@
-// A matrix product as two phases: the columns' operand in panels, once a call, then row blocks by register tiles
-// (Panels.h).
+// Emits a matrix product as two phases of CpuStages: the first packs the operand of the columns into panels, once a
+// call; the second computes row blocks in register tiles (Panels.h).
 //
-// An item packs a block of rows, computing them on the way where they are arithmetic, then takes a few panels at a time
-// through all its row tiles: the panels stay in L2, where the next ones are fetched to meanwhile, a tile's rows in L1,
-// the accumulators in registers over the whole depth. In a batch of products, whose items follow each other, each
-// worker packs the columns of those that it takes part in. Arithmetic behind the product is done to a tile of results
-// before it is stored.
+// An item packs a block of rows, and computes them on the way if they are arithmetic. It then takes a few panels at a
+// time through all its row tiles. The panels stay in L2, into which the next ones are prefetched meanwhile; the rows of
+// a tile stay in L1, and the accumulators in registers over the whole depth. In a batch of products, the items of a
+// product are consecutive, and each worker packs the columns of the products that it takes part in. Arithmetic behind
+// the product is applied to a tile of results before the tile is stored.
 #include "passes/Cpu/CpuStages.h"
 #include "passes/Cpu/Geometry.h"
 #include "llvm/Support/MathExtras.h"
@@ -15,17 +15,17 @@ using namespace skewer;
 using namespace skewer::generic;
 using subscript::Expr;
 
-/// Rows of an item, in tiles, where there are many: enough that packing them and fetching the panels is little beside
-/// the products, few enough that a product of a thousand rows gives work to many workers.
+/// Row tiles of an item, if there are many rows: enough that packing them and fetching the panels costs little compared
+/// with the products, few enough that a product of a thousand rows gives work to many workers.
 static constexpr int64_t kTilesOfBlock = 6;
 
 MatmulPlan::MatmulPlan(Matmul product, const Target &target) : matmul(std::move(product)), lanes(target.lanes) {
-  // 8x3 is the best of the tiles that fit 32 registers over a long depth; 16 registers hold 4x3.
+  // For a long depth, 8x3 is the best of the tiles that fit 32 registers; 16 registers hold 4x3.
   tileRows = target.registers >= 32 ? 8 : 4;
   tileVectors = 3;
   panels = llvm::divideCeil(matmul.columns, lanes);
   tileVectors = std::min(tileVectors, panels);
-  // A line more each: rows and panels a multiple of 4 KiB apart would share their L1 sets.
+  // One more cache line each: rows and panels that are a multiple of 4 KiB apart would share L1 sets.
   panelStride = (matmul.depth + 1) * lanes;
   rowStride = llvm::alignTo(matmul.depth, lanes) + lanes;
   int64_t many = matmul.rows / 64 / tileRows, inL2 = target.l2Bytes / 4 / (rowStride * 4) / tileRows;
@@ -40,7 +40,7 @@ MatmulPlan::MatmulPlan(Matmul product, const Target &target) : matmul(std::move(
 
 namespace {
 
-/// A flat position in a product of axes becomes the axes' values.
+/// Splits a flat position in a product of axes into the values of the axes.
 void decompose(VectorBuilder &b, Value position, const std::vector<std::string> &axes,
                const std::map<std::string, Extent> &extents, Symbols &symbols) {
   Value rest = position;
@@ -87,13 +87,13 @@ void CpuStages::packRows(const MatmulPlan &product, const MatmulRows &rows,
     if (whole < length)
       v.store(v.loadFirst(memory, v.add(from, whole), length - whole), target, v.add(to, whole));
   };
-  // Rows may be read along a column's axis too where that has one element.
+  // Rows may also be read along a column axis if it has one element.
   for (const std::vector<std::string> *axes : {&matmul.depthAxes, &matmul.columnAxes})
     for (const std::string &axis : *axes)
       symbols[axis] = index(0);
   if (memory && matmul.rowDepthStride == 1)
     return run(position(*rows.storage, rows.subscripts, symbols), base, matmul.depth);
-  // Not one run: the innermost axis at a time, if that is one.
+  // The row is not one run: the innermost axis is copied at a time if it is a run, else element by element.
   std::vector<Axis> axes;
   for (const std::string &axis : matmul.depthAxes)
     axes.push_back({axis, extents.at(axis)});
@@ -131,7 +131,7 @@ void CpuStages::packRows(const MatmulPlan &product, const MatmulRows &rows,
   });
 }
 
-/// The second phase of one product: row blocks by register tiles.
+/// Emits the second phase of one product: row blocks in register tiles.
 class CpuStages::MatmulEmitter {
 public:
   MatmulEmitter(CpuStages &stages, const Stage &stage, attn::EinsumOp op, const MatmulPlan &product,
@@ -176,14 +176,15 @@ private:
   std::vector<Expr> subscripts; // of the result
   Value packed, block, scratch;
   std::vector<Axis> outer;
-  bool consecutive = false; // vectors of the result are, and are stored as they are
-  bool finishes = false;    // what follows the product takes `kLanes` columns at a time
-  // Of the item that is emitted.
+  bool consecutive = false; // vectors of the result are consecutive in memory, and are stored as they are
+  bool finishes = false;    // the arithmetic behind the product takes `kLanes` columns at a time
+  // Of the current item.
   Symbols symbols;
   Value firstRow, rowCount, tiles;
 };
 
-/// Vectors of the result are consecutive where the last column axis is the result's last and no vector crosses its end.
+/// Decides how results are stored. Vectors of the result are consecutive if the last column axis is the last axis of
+/// the result and no vector crosses its end.
 void CpuStages::MatmulEmitter::findStores() {
   const std::string &lastColumn = matmul.columnAxes.back();
   bool isRun = s.step(result, subscripts, lastColumn) == 1;
@@ -191,12 +192,13 @@ void CpuStages::MatmulEmitter::findStores() {
     return isRun && (matmul.columnAxes.size() == 1 || extents.at(lastColumn).fixed % lanes == 0);
   };
   consecutive = !stage.finishes && fits(product.lanes);
-  // What is computed on the way, in the rows or behind the product, is simplified within the axes' sizes.
+  // Expressions that are computed on the way, in the rows or behind the product, are simplified within the sizes of the
+  // axes.
   s.domain.clear();
   for (const auto &[axis, size] : extents)
     if (size.name.empty())
       s.domain[axis] = {0, size.fixed - 1};
-  // A tile's columns are vectors of the product; what finishes them takes `kLanes` at a time.
+  // The columns of a tile are vectors of the product; the arithmetic behind it takes `kLanes` at a time.
   finishes = stage.finishes && product.lanes % kLanes == 0 && fits(kLanes) && matmul.columns % kLanes == 0 &&
              s.vectorises(stage.result.getDefiningOp(), subscripts, lastColumn);
 }
@@ -216,7 +218,7 @@ Symbols CpuStages::MatmulEmitter::symbolsOf(Value item) {
   return at;
 }
 
-/// Where another product of the batch begins, or the worker's work.
+/// Packs the columns of a product if the item begins that product of the batch, or the work of the worker.
 void CpuStages::MatmulEmitter::packOwnColumns(Value item) {
   Value itemsOfProduct = s.index(product.blocks);
   for (const std::string &axis : matmul.outer)
@@ -233,7 +235,7 @@ void CpuStages::MatmulEmitter::packOwnColumns(Value item) {
   v.when(begins, [&] { s.packColumns(product, {columns.memory, base, packed}, s.index(0), s.index(product.panels)); });
 }
 
-/// Rows below the last one are zeros: computed with the others of the tile, and not stored.
+/// Packs the block of rows. Rows below the last one are zeros: they are computed with the tile, but not stored.
 void CpuStages::MatmulEmitter::packBlock() {
   v.loop(s.index(0), v.mul(tiles, product.tileRows), 1, [&](Value row) {
     Value to = v.mul(row, product.rowStride);
@@ -250,7 +252,7 @@ void CpuStages::MatmulEmitter::packBlock() {
   });
 }
 
-/// The result's offset is the sum of what its row and its column say.
+/// Returns the part of the result's offset that its row, or its column, contributes. The offset is the sum of both.
 Value CpuStages::MatmulEmitter::offsetOf(const std::vector<std::string> &moving, Value at, bool isRow) {
   Symbols own = symbols;
   if (!isRow)
@@ -309,8 +311,8 @@ void CpuStages::MatmulEmitter::storeTile(Value tile, Value panel, int64_t vector
   });
 }
 
-/// All row tiles of the block × `vectors` panels. The next panels are fetched to L2 while these are used: so many lines
-/// in each turn of the depth loop that the tiles of a block have asked for all of them.
+/// Computes all row tiles of the block × `vectors` panels. Meanwhile it prefetches the next panels into L2: in each
+/// turn of the depth loop so many lines that the tiles of a block together fetch all of them.
 void CpuStages::MatmulEmitter::throughRows(Value panel, int64_t vectors, bool last) {
   int64_t tilesOfBlock = product.rowBlock / product.tileRows;
   int64_t linesOfTurn = llvm::divideCeil(product.tileVectors * kStepsOfTurn, tilesOfBlock);
@@ -340,7 +342,7 @@ void CpuStages::MatmulEmitter::throughRows(Value panel, int64_t vectors, bool la
   });
 }
 
-/// How many rows there are; behind a run-time length, a block has none of them.
+/// Returns the number of rows; `firstRow` if that is larger, so that a block behind a run-time length has no rows.
 Value CpuStages::MatmulEmitter::rowsOfProduct() {
   const Extent &first = matmul.rowAxes.empty() ? Extent() : extents.at(matmul.rowAxes.front());
   if (first.name.empty())

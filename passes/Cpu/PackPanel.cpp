@@ -1,4 +1,4 @@
-// Columns into a panel: whole squares are transposed in registers, the rest goes element by element.
+// Packs columns into a panel: whole squares are transposed in registers, the rest is copied element by element.
 #include "passes/Cpu/Panels.h"
 #include "passes/Cpu/Transpose.h"
 
@@ -36,7 +36,7 @@ void skewer::packPanel(VectorBuilder &b, const PanelSource &source, const PanelT
   int64_t blocked = source.depthStride == 1 && lanes > 1 ? source.depth / lanes * lanes : 0;
   if (!blocked)
     return source.length ? b.when(b.less(first, count), [&] { elementwise(0); }) : elementwise(0);
-  // The lanes of a square that are no columns are 0 and are not read.
+  // Lanes of a square that have no column are 0; nothing is read for them.
   auto squares = [&](int64_t columns) {
     b.loop(b.index(0), b.index(blocked), lanes, [&](Value d) {
       SmallVector<Value> rows(lanes, b.constant(0));

@@ -1,4 +1,5 @@
-// Keys, tables, values and queries in the order in which the register tiles read them.
+// Packs keys, tables, values and queries in the order in which the register tiles read them. CpuKernel calls it once a
+// head for keys and values, and once a block of rows for queries; strategies pack their own operands with it.
 #include "passes/Analysis/FunctionRange.h"
 #include "passes/Cpu/Strategy.h"
 #include "passes/Emit/EmitIndex.h"
@@ -7,7 +8,7 @@
 using namespace mlir;
 using namespace skewer;
 
-/// The keys that are packed for a head: those that its bounds leave, in whole tiles.
+/// Returns the panels of keys that are packed for a head: those within its bounds, in whole tiles.
 KeyRange CpuKernel::packedPanels() {
   if (!live.ofHead)
     return {b.index(0), b.index(keyVectors)};
@@ -17,7 +18,8 @@ KeyRange CpuKernel::packedPanels() {
   return {shape.prefix ? b.index(0) : first, b.minimum(end, b.index(keyVectors))};
 }
 
-/// Rows [first, end) of an operand that is computed, in the worker's workspace; where row `first` begins there.
+/// Computes the rows [first, end) of an operand without memory in the workspace of the worker. Returns where they lie,
+/// from row `first` on.
 ProductOperand CpuKernel::computedRows(const Walk &walk, int64_t termDepth, Value first, Value end) {
   Value rows = b.view(memory.local, b.index(buffers.computedRows.offset), buffers.computedRows.floats);
   Value base = positions.baseOf(walk.base);
@@ -46,7 +48,7 @@ void CpuKernel::packKeyPanels(const Walk &walk, int64_t termDepth, double factor
   });
 }
 
-/// The keys behind the last whole panel as rows, where their products are dots.
+/// Packs the keys behind the last whole panel as rows, for products that are computed as dot products.
 void CpuKernel::packDotKeys(const ContentTerm &term, double factor, int64_t depthOffset, bool accumulate) {
   Value first = b.index(shape.keys - dotKeys), source = memory.arguments[term.key.argument];
   Value base = b.add(positions.baseOf(term.key.base), b.mul(first, term.key.key));
@@ -73,7 +75,7 @@ void CpuKernel::packKeys() {
     const ContentTerm &term = shape.content[number];
     if (term.inPlace)
       continue;
-    // q·k + q·E = q·(k + E): what meets the same queries is added up, in units of the first of them.
+    // q·k + q·E = q·(k + E): the keys of terms with the same queries are added up, in the scale of the first term.
     bool repeated = isContentRepeated(number);
     double factor = 1;
     for (unsigned before = 0; repeated && before < number; ++before)
@@ -111,8 +113,9 @@ void CpuKernel::copyWidth(Value source, Value from, int64_t stride, double scale
   }
 }
 
-/// Values are read in place; where the width does not fill whole vectors, or they have no memory, they are copied with
-/// zeros behind: those of a head, or of a block of keys that meets no other rows.
+/// Copies the values of a head, with zeros behind each row, if they cannot be read in place: if their width does not
+/// fill whole vectors, or they have no memory. With `streaming`, a block of keys meets no other rows, and its values
+/// are copied for the block.
 void CpuKernel::packValues() {
   if (!buffers.values.floats || streaming)
     return;
@@ -120,7 +123,7 @@ void CpuKernel::packValues() {
   packValueRows(limited ? live.ofHead.low : b.index(0), live.ofHead ? live.ofHead.high : b.index(shape.keys));
 }
 
-/// The first of them stands at the buffer's beginning.
+/// Copies the values of the keys [low, high). With `streaming`, the first one lies at the beginning of the buffer.
 void CpuKernel::packValueRows(Value low, Value high) {
   int64_t padded = widthVectors * lanes;
   Value source = memory.arguments[shape.value.argument];
@@ -177,11 +180,12 @@ bool CpuKernel::isContentRepeated(unsigned term) const {
   return false;
 }
 
-/// A masked key has weight 0, which times a finite value adds nothing; only where some value is NaN or infinite must
-/// weights of 0 be told apart. The test costs a pass over the head's values, the distinction a select for each product.
+/// Tests whether the values of the head are finite. A masked key has weight 0, which times a finite value adds nothing.
+/// Only if some value is NaN or infinite, products with weights of 0 must be left out. The test costs a pass over the
+/// values of the head; leaving products out costs a select for each product.
 void CpuKernel::testValues() {
   valuesFinite = Value();
-  if (streaming) // sums tell, block by block
+  if (streaming) // the sums of each block are tested instead
     return;
   if (!hidesKeys(shape) && !(rowStep > 1 && shape.visible))
     return;

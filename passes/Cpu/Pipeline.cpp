@@ -1,4 +1,4 @@
-// From a schedule to the LLVM dialect.
+// The pass pipelines of a processor, from scheduling to the LLVM dialect.
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Linalg/Passes.h"
@@ -63,7 +63,8 @@ struct ErfAsArithmetic : OpRewritePattern<math::ErfOp> {
   }
 };
 
-/// erf, which GELU is made of, is no operation of LLVM's, and a call of the library for each lane is slow.
+/// Replaces erf, which GELU needs, by arithmetic: LLVM has no operation for it, and a library call for each lane is
+/// slow.
 struct ApproximateErf : PassWrapper<ApproximateErf, OperationPass<func::FuncOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ApproximateErf)
   StringRef getArgument() const override { return "attn-approximate-erf"; }
@@ -94,11 +95,11 @@ void skewer::addLlvmPipeline(OpPassManager &manager, const Target &) {
   manager.addPass(createConvertVectorToLLVMPass(vectors));
   manager.addPass(createConvertMathToLLVMPass());
   manager.addPass(createConvertMathToLibmPass());
-  manager.addPass(createConvertVectorToLLVMPass(vectors)); // lanes taken apart for calls of the library
+  manager.addPass(createConvertVectorToLLVMPass(vectors)); // for the lanes of vectors that became library calls
   manager.addPass(createFinalizeMemRefToLLVMConversionPass());
   manager.addPass(createArithToLLVMConversionPass());
   manager.addPass(createConvertIndexToLLVMPass());
-  manager.addPass(createUBToLLVMConversionPass()); // what folding leaves open
+  manager.addPass(createUBToLLVMConversionPass()); // undefined values that folding leaves
   manager.addPass(createConvertFuncToLLVMPass());
   manager.addPass(createConvertControlFlowToLLVMPass());
   manager.addPass(createReconcileUnrealizedCastsPass());

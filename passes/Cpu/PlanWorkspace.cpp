@@ -1,4 +1,5 @@
-// Sizes of everything a kernel holds, and where it stands in the workspaces.
+// Plans the sizes of all that a kernel holds, and its place in the workspaces. The constructor of CpuKernel calls it,
+// before anything is emitted.
 #include "passes/Analysis/DotKeys.h"
 #include "passes/Analysis/FunctionRange.h"
 #include "passes/Cpu/Strategy.h"
@@ -64,12 +65,13 @@ void CpuKernel::planContent() {
     if (!shared)
       depth += term.depth;
   }
-  // A line more than the panel itself: panels a multiple of 4 KiB apart would share their L1 sets (measured: 42-55 % of
-  // peak instead of 89 %).
+  // One cache line more than the panel itself: panels that are a multiple of 4 KiB apart would share L1 sets (measured:
+  // 42-55 % of peak instead of 89 %).
   panelStride = (depth + 1) * lanes;
 }
 
-/// Sums that are held in chunks stay products of whole vectors.
+/// Decides how many keys of the last vector are multiplied as dot products. Sums that are held in chunks stay products
+/// of whole vectors.
 void CpuKernel::planDots() {
   if (!mayMultiplyAsDots(shape) || summationOfContent().chunk < std::min(depth, kChain) || depth > kChain * lanes ||
       llvm::any_of(strategies, [](const auto &strategy) { return strategy->readsKeyPanels(); }))
@@ -92,7 +94,7 @@ void CpuKernel::planBuffers() {
   });
   scoreDeviation = std::sqrt(variance);
   planDots();
-  // Each key is read once then, and meets the values while it is near.
+  // With `streaming`, each key is read once, and its block meets the values while it is in the caches.
   bool inPlace = llvm::any_of(shape.content, [](const ContentTerm &term) { return term.inPlace; });
   bool testsKeys = hidesKeys(shape) && std::min(g.keyBlock, shape.keys) > kChain;
   g.streaming = inPlace && g.chunks == 1 && shape.queries <= g.rowBlock && shape.valueTerms.empty() && !testsKeys;
@@ -104,13 +106,13 @@ void CpuKernel::planBuffers() {
   reserve(buffers.keys,
           g.depth ? g.headsTogether * llvm::alignTo(g.keyVectors, g.tileVectors) * g.panelStride : 0);
   reserve(buffers.dotKeys, dotKeys * g.depth);
-  // What is widened is widened once, if it is read more often.
+  // Values that must be widened are widened once if they are read more than once.
   bool copyValues = shape.value.depth != 1 || shape.width % g.lanes != 0 || isComputed(shape.value.argument) ||
                     ((isNarrow(shape.value.argument) || shape.value.picked) && !g.streaming);
   forEach([&](CpuStrategy &strategy) { copyValues |= strategy.changesValues(); });
   int64_t heldKeys = g.streaming ? std::min(g.keyBlock, shape.keys) : shape.keys;
   reserve(buffers.values, copyValues ? g.headsTogether * heldKeys * g.widthVectors * g.lanes : 0);
-  int64_t longest = 0; // of the keys without memory
+  int64_t longest = 0; // depth of the keys without memory
   for (const ContentTerm &term : shape.content)
     longest = std::max(longest, isComputed(term.key.argument) && !term.inPlace ? term.depth : 0);
   forEach([&](CpuStrategy &strategy) {

@@ -1,4 +1,4 @@
-// Index expressions at positions, and heads as tuples of leading axes.
+// Emits index expressions at positions, and splits heads into tuples of leading axes (Positions.h).
 #include "passes/Cpu/Positions.h"
 
 using namespace mlir;

@@ -1,4 +1,4 @@
-// The register tile: rows broadcast from memory times panels of vectors, accumulated in registers.
+// Emits the register tile: rows that are broadcast from memory, times panels of vectors, accumulated in registers.
 #include "passes/Analysis/Summation.h"
 #include "passes/Cpu/Panels.h"
 #include "llvm/Support/MathExtras.h"
@@ -6,7 +6,7 @@
 using namespace mlir;
 using namespace skewer;
 
-// kStepsOfTurn: 4 measured best together with 6x4 tiles on Zen 5 and Cascade Lake.
+// A kStepsOfTurn of 4 measured best, together with 6x4 tiles, on Zen 5 and Cascade Lake.
 SmallVector<Value> skewer::multiply(VectorBuilder &b, int64_t tileRows, int64_t vectors, int64_t depth,
                                     SmallVector<Value> accumulators, const ProductOperand &rows,
                                     const ProductOperand &panels, const BesideSteps &beside) {
@@ -38,7 +38,7 @@ SmallVector<Value> skewer::multiply(VectorBuilder &b, int64_t tileRows, int64_t 
 
 static bool hasManyRegisters(const VectorBuilder &b) { return b.lanes >= 16; } // 32; else 16
 
-/// Parts of a tile whose sums stand in registers beside their accumulators.
+/// Divides a tile into parts so small that their sums stay in registers together with their accumulators.
 static SmallVector<TilePart> partsOf(const VectorBuilder &b, const TilePart &tile) {
   int64_t kept = hasManyRegisters(b) ? 12 : 6;
   int64_t count = llvm::divideCeil(tile.rows * tile.vectors, kept);
@@ -52,14 +52,14 @@ static SmallVector<TilePart> partsOf(const VectorBuilder &b, const TilePart &til
   return parts;
 }
 
-/// Kahan's sum of chunks: what an addition rounds away is where the next chunk begins (Knuth, The Art of Computer
-/// Programming, volume 2, section 4.2.2). For a chunk that is larger than the sum so far it is known up to the rounding
-/// of the chunk only.
+/// Returns the sum of chunks by Kahan's method: the next chunk begins with what the last addition rounded away (Knuth,
+/// The Art of Computer Programming, volume 2, section 4.2.2). If a chunk is larger than the sum so far, that amount is
+/// known only up to the rounding of the chunk.
 static SmallVector<Value> sumCompensated(VectorBuilder &b, int64_t depth, int64_t chunk, const TilePart &part,
                                          const ProductsOfSteps &products) {
   size_t count = part.rows * part.vectors;
   SmallVector<Value> none(count, b.constant(0));
-  // What infinite sums lose is no number, or infinite too: any number that leaves them infinite will do.
+  // What an infinite sum loses is NaN or infinite too. It may be any finite number, which leaves the sum infinite.
   Value most = b.constant(0x1p104f), least = b.constant(-0x1p104f);
   auto add = [&](Value first, int64_t steps, ValueRange before) {
     SmallVector<Value> sums(before.take_front(count)), lost(before.drop_front(count));
@@ -83,9 +83,9 @@ static SmallVector<Value> sumCompensated(VectorBuilder &b, int64_t depth, int64_
   return carried;
 }
 
-/// The sum of chunks, each summed up by itself. Both stand in registers: of a whole tile one of them would be stored
-/// and loaded at every chunk: T5 takes 0.95 of that, Conformer with its band 0.93 (Zen 4); with 16 registers, so
-/// smaller parts, 1.01 and 0.99.
+/// Returns the sum of chunks, each of which has a sum of its own. Both sums stay in registers. For a whole tile, one of
+/// them would be stored and loaded at every chunk: T5 takes 0.95 of that time, Conformer with its band 0.93 (Zen 4);
+/// with 16 registers, and so smaller parts, 1.01 and 0.99.
 static SmallVector<Value> sumOfChunks(VectorBuilder &b, int64_t depth, int64_t chunk, const TilePart &part,
                                       const ProductsOfSteps &products) {
   SmallVector<Value> none(part.rows * part.vectors, b.constant(0));
@@ -109,7 +109,7 @@ SmallVector<Value> skewer::sumInChunks(VectorBuilder &b, const TilePart &tile, i
   SmallVector<Value> none(tile.rows * tile.vectors, b.constant(0));
   if (depth <= std::min(chunk, kChain))
     return products(tile, b.index(0), depth, none);
-  if (chunk >= kChain) // so seldom that it costs nothing to hold the sums of a whole tile in memory
+  if (chunk >= kChain) // so rare that holding the sums of a whole tile in memory costs nothing
     return multiplyInChains(b, tile, depth, held, places, products);
   auto placeOf = [&](const TilePart &part, int64_t r, int64_t v) {
     return places[(part.row + r) * tile.vectors + part.vector + v];
@@ -145,7 +145,7 @@ SmallVector<Value> skewer::multiplyInChains(VectorBuilder &b, const TilePart &ti
     return products(tile, b.index(0), depth, none);
   int64_t count = llvm::divideCeil(depth, kChain), chain = llvm::alignTo(llvm::divideCeil(depth, count), kStepsOfTurn);
   int64_t shorter =
-      depth - (llvm::divideCeil(depth, chain) - 1) * chain; // the first one, so that the others are a loop
+      depth - (llvm::divideCeil(depth, chain) - 1) * chain; // the first chain, so that the others form a loop
   SmallVector<Value> sums = products(tile, b.index(0), shorter, none);
   auto addChains = [&](Value from, Value to, ValueRange start) {
     return b.loop(from, to, chain, start, [&](Value first, ValueRange before) {
@@ -159,7 +159,7 @@ SmallVector<Value> skewer::multiplyInChains(VectorBuilder &b, const TilePart &ti
   };
   if (count <= kChain)
     return addChains(b.index(shorter), b.index(depth), sums);
-  // Up to 2^24 steps: groups of as many chains as a chain has steps.
+  // For up to 2^24 steps: sums of groups, each of as many chains as a chain has steps.
   return b.loop(b.index(shorter), b.index(depth), kChain * chain, sums, [&](Value first, ValueRange before) {
     SmallVector<Value> more = addChains(first, b.minimum(b.add(first, kChain * chain), b.index(depth)), none);
     for (auto [sum, sofar] : llvm::zip(more, before))

@@ -1,8 +1,9 @@
-// Exponentials and sums over one row of scores in a block of keys; the running maximum rescales what earlier blocks
-// left. Milakov and Gimelshein 2018 (arXiv:1805.02867), algorithm 3.
+// Computes the exponentials of one row of scores in a block of keys, and their sum. The running maximum rescales the
+// sums of earlier blocks. CpuKernel calls it for each row of a block, after the score tiles. Source: Milakov and
+// Gimelshein 2018 (arXiv:1805.02867), algorithm 3.
 //
-// The maximum is subtracted before anything is multiplied by log2(e), so that scores lose nothing by their size: those
-// that f32 holds exactly stay exact, and any finite number may stand among them.
+// The maximum is subtracted before anything is multiplied by log2(e), so that large scores lose nothing: scores that
+// f32 holds exactly stay exact, and any finite number may be among them.
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "passes/Cpu/Strategy.h"
 #include "passes/Cpu/WeightedSums.h"
@@ -12,12 +13,13 @@
 using namespace mlir;
 using namespace skewer;
 
-/// The factor of smaller weights. A power of two: they lose no digit. Of 2^39 keys and less, the sum of such weights is
-/// below 1/2, and that of weights × values has a number.
+/// The factor of the smaller weights of a second pass. It is a power of two, so that they lose no digit. For up to 2^39
+/// keys, the sum of such weights is below 1/2, and the sum of weights × values is finite.
 constexpr float kSmaller = 0x1p-40f;
 
 Value CpuKernel::factorToWhole(Value sum) {
-  // The largest weight of a row is 1, exactly. A row without a visible key has the sum 0.
+  // The largest weight of a row is exactly 1, unless its weights are smaller. A row without a visible key has the sum
+  // 0.
   Value isBelow = b.compare(arith::CmpFPredicate::OLT, sum, b.constantScalar(0.5));
   Value isAny = b.compare(arith::CmpFPredicate::OGT, sum, b.constantScalar(0));
   Value isSmaller = arith::AndIOp::create(b.builder, isBelow, isAny);
@@ -29,14 +31,14 @@ void CpuKernel::noteShift(Value row, Value shift) {
     b.storeScalar(b.addf(b.scalar(memory.shifts, row), shift), memory.shifts, row);
 }
 
-/// The logarithm of the sum of a row's exponentials.
+/// Stores the logarithm of the sum of a row's exponentials, if it is a result.
 void CpuKernel::writeLogSum(Value row, Value firstRow, Value sum) {
   if (!shape.further.lse)
     return;
   Value reference = b.addf(b.scalar(memory.scales, b.add(row, rowBlock)), b.scalar(memory.shifts, row));
   Value logarithm = math::LogOp::create(b.builder, b.mulf(sum, factorToWhole(sum)));
   Value total = b.addf(reference, logarithm);
-  // A row without a visible key, or with scores of -inf alone.
+  // The row has no visible key, or only scores of -inf.
   Value empty = b.compare(arith::CmpFPredicate::OEQ, sum, b.constantScalar(0));
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   total = b.select(empty, b.constantScalar(-kInfinity), total);
@@ -49,7 +51,7 @@ void CpuKernel::writeTotal(Value row, Value firstRow, Value sum) {
     b.storeScalar(sum, memory.total, b.add(b.mul(leadingIndex, queries()), positionOf(firstRow, row)));
 }
 
-/// Adds the weights of a row in a block of keys to their sum, where somebody asks for it.
+/// Adds the weights of a row in a block of keys to their sum, if it is a result.
 void CpuKernel::rowTotal(Value row, Value lowKey, ArrayRef<std::pair<Value, Value>> runsOfVectors) {
   if (!shape.further.total)
     return;
@@ -62,8 +64,8 @@ void CpuKernel::rowTotal(Value row, Value lowKey, ArrayRef<std::pair<Value, Valu
   b.storeScalar(b.addf(b.scalar(memory.sums, row), b.reduceAdd(total)), memory.sums, row);
 }
 
-/// start + Σ term(x) of a row in a block of keys. Beside a large weight a long chain loses the small ones, all of them:
-/// 3.4e-6 of the largest output for 4096 keys in vectors of 4, of unscaled logits.
+/// Returns start + Σ term(x) of a row in a block of keys. After a large weight, a long chain would lose all small ones:
+/// 3.4e-6 of the largest output for 4096 keys in vectors of 4, with unscaled logits.
 Value CpuKernel::sumOfChains(Value count, Value start, llvm::function_ref<Value(Value x)> term) {
   return sumOfVectors(b, count, keyBlock, start, keyBlock <= kChain * lanes ? 0 : kChain, term);
 }
@@ -100,7 +102,7 @@ void CpuKernel::rowSoftmax(const KeyBlock &block, Value row, ArrayRef<std::pair<
     });
     sum = b.mulf(sum, b.select(block.isSecond, b.constantScalar(kSmaller), b.constantScalar(1)));
   }
-  // memory.scales: first half the factor for what is there, second half the maximum it refers to.
+  // memory.scales: the first half is the factor for earlier blocks, the second half the maximum that sums refer to.
   Value before = b.add(row, rowBlock);
   if (!manyKeyBlocks) {
     if (shape.further.lse)

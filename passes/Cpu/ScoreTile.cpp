@@ -1,5 +1,5 @@
-// One tile of scores: the matmul, then everything that is added to it, the function that it goes through, then the
-// mask.
+// Emits one tile of scores: the matmul of the content, the terms that are added to it, the function of the scores, then
+// the mask. CpuKernel calls it for each register tile of a block of rows and keys.
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "passes/Cpu/Strategy.h"
 #include "passes/Emit/EmitThrough.h"
@@ -9,7 +9,7 @@
 using namespace mlir;
 using namespace skewer;
 
-/// How a tile's content is multiplied: a strategy's way, or rows of queries by panels of keys.
+/// Returns how the content of a tile is multiplied: as a strategy says, or as rows of queries × panels of keys.
 ProductsOfSteps CpuKernel::contentProducts(const ScoreTile &tile) {
   const Geometry &g = *this;
   ProductsOfSteps products = [&](const TilePart &part, Value first, int64_t steps, SmallVector<Value> start) {
@@ -23,8 +23,8 @@ ProductsOfSteps CpuKernel::contentProducts(const ScoreTile &tile) {
   return products;
 }
 
-/// Scores that may be large are summed up in chunks, which are held where the scores will be: one chain of products
-/// rounds at the size of its result each time.
+/// Returns the content of a tile. Scores that may be large are summed up in chunks, whose sums are held where the
+/// scores will be: one chain of products would round at the size of its result in each step.
 SmallVector<Value> CpuKernel::contentSums(const ScoreTile &tile, ArrayRef<Value> places) {
   TilePart whole{0, tileRows, 0, tile.vectors};
   ProductsOfSteps products = contentProducts(tile);
@@ -34,13 +34,13 @@ SmallVector<Value> CpuKernel::contentSums(const ScoreTile &tile, ArrayRef<Value>
   return addChunk(whole, last, depth - last, places, products);
 }
 
-/// Whether groups of rows pass over a chunk of a panel's steps before the next chunk is begun.
+/// Returns whether all groups of rows compute a chunk of a panel's steps before the next chunk begins.
 bool CpuKernel::passesByChunks() const {
   Summation summation = summationOfContent();
   return summation.wholeTile && !summation.compensated && summation.chunk < depth;
 }
 
-/// The products of some steps, and what those before them left where the scores will be.
+/// Returns the products of some steps, plus the sums of the steps before, which are where the scores will be.
 SmallVector<Value> CpuKernel::addChunk(const TilePart &part, int64_t first, int64_t steps, ArrayRef<Value> places,
                                        const ProductsOfSteps &products) {
   SmallVector<Value> none(part.rows * part.vectors, b.constant(0));
@@ -51,7 +51,7 @@ SmallVector<Value> CpuKernel::addChunk(const TilePart &part, int64_t first, int6
   return sums;
 }
 
-/// The sums of a tile so far, up to the end of the chunk from `first` on, where its scores will be.
+/// Stores the sums of a tile up to the end of the chunk that begins at `first`, where its scores will be.
 void CpuKernel::leaveChunk(const KeyBlock &block, Value group, Value vector, int64_t vectors, int64_t first) {
   SmallVector<Value> sums(tileRows * vectors, b.constant(0)), places;
   ScoreTile tile = tileAt(block, group, vector, vectors, false, sums, places);
@@ -60,7 +60,8 @@ void CpuKernel::leaveChunk(const KeyBlock &block, Value group, Value vector, int
     b.store(sum, memory.scores, place);
 }
 
-/// Rows × the few keys of the last vector: lanes along the depth, so that a key costs a step in as many.
+/// Returns the products of rows and the few keys of the last vector. Lanes go along the depth, so that a key costs one
+/// step for as many steps of the depth as there are lanes.
 SmallVector<Value> CpuKernel::contentDots(const ScoreTile &tile) {
   SmallVector<Value> products(tileRows * dotKeys, b.constant(0)), scores;
   for (int64_t d = 0; d < depth; d += lanes) {
@@ -84,7 +85,7 @@ SmallVector<Value> CpuKernel::contentDots(const ScoreTile &tile) {
   return scores;
 }
 
-/// Lanes behind the last key.
+/// Hides the lanes behind the last key.
 void CpuKernel::hideBehindEnd(ScoreTile &tile) {
   if (!tile.last || shape.keys % b.lanes == 0)
     return;
@@ -98,7 +99,7 @@ void CpuKernel::hideBehindEnd(ScoreTile &tile) {
   }
 }
 
-/// `hide` does its tests where the tile lies at an edge; elsewhere its scores stay what they are.
+/// Runs `hide`, with its tests, if the tile lies at an edge; else the scores stay as they are.
 void CpuKernel::hideAtEdge(ScoreTile &tile, Value edge, function_ref<void(MutableArrayRef<Value>)> hide) {
   auto branch = scf::IfOp::create(b.builder, ValueRange(tile.sums).getTypes(), edge, true);
   b.builder.setInsertionPointToStart(branch.elseBlock());
@@ -111,7 +112,7 @@ void CpuKernel::hideAtEdge(ScoreTile &tile, Value edge, function_ref<void(Mutabl
   b.builder.setInsertionPointAfter(branch);
 }
 
-/// Keys that no query of the head sees. Tiles without such keys carry no test.
+/// Hides the keys that no query of the head sees. Tiles without such keys skip the test.
 void CpuKernel::hideOutsideBounds(ScoreTile &tile) {
   if (shape.bounds.parts.empty() && !shape.bounds.keyLength)
     return;
@@ -134,7 +135,7 @@ void CpuKernel::hideOutsideBounds(ScoreTile &tile) {
   });
 }
 
-/// Keys outside the interval of key - query. Tiles that every row sees whole carry no test.
+/// Hides the keys outside the interval of key - query. Tiles that every row sees whole skip the test.
 void CpuKernel::hideOutsideInterval(ScoreTile &tile) {
   if (!shape.visible || runs)
     return;
@@ -157,7 +158,7 @@ void CpuKernel::hideOutsideInterval(ScoreTile &tile) {
     Value numbers = b.laneNumbers();
     for (int64_t r = 0; r < g.tileRows; ++r)
       for (int64_t v = 0; v < tile.vectors; ++v) {
-        // lane + key + v*lanes - (position + r) against the interval.
+        // Compares lane + key + v*lanes - (position + r) with the interval.
         auto test = [&](arith::CmpIPredicate predicate, Value bound, bool prefix) {
           Value limit = b.sub(b.add(b.add(tile.position, bound), r * g.rowStep - v * g.lanes), tile.key);
           Value seen = arith::CmpIOp::create(b.builder, predicate, numbers, b.broadcastIndex(limit));
@@ -177,7 +178,7 @@ void CpuKernel::hideOutsideInterval(ScoreTile &tile) {
   });
 }
 
-/// Keys that a mask hides which is known at compile time. Tiles that every row sees whole carry no test.
+/// Hides the keys that a mask known at compile time hides. Tiles that every row sees whole skip the test.
 void CpuKernel::hideByTiles(ScoreTile &tile, Value state) {
   if (!state)
     return;
@@ -191,7 +192,7 @@ void CpuKernel::hideByTiles(ScoreTile &tile, Value state) {
   });
 }
 
-/// No key of these vectors is seen.
+/// Stores the tile of a group in which no key is seen.
 void CpuKernel::hideAll(const KeyBlock &block, Value group, Value vector, int64_t vectors) {
   Value column = b.sub(b.mul(vector, lanes), block.lowKey), nothing = hidden();
   Value row = b.mul(group, tileRows);
@@ -211,9 +212,9 @@ Value CpuKernel::lineOrigin(const ScoreTile &tile) {
   return b.add(b.add(b.mul(tile.row, lineStride), lineMargin), b.sub(tile.key, tile.lowKey));
 }
 
-/// Everything but the content is added last, in one rounding. As the accumulators' initial value it would be free of
-/// this add, but each of the `depth` products would then round at the size of the bias: measured 4.3e-6 of the largest
-/// output against 1.9e-6 on a 64x64 map with unit-normal tables.
+/// Adds all terms but the content to a tile, after the content and in one rounding. As initial values of the
+/// accumulators they would need no addition, but each of the `depth` products would then round at the size of the bias:
+/// measured 4.3e-6 of the largest output, instead of 1.9e-6, on a 64x64 map with unit-normal tables.
 void CpuKernel::addTerms(ScoreTile &tile, uint64_t sum) {
   forEach([&](CpuStrategy &strategy) {
     if (strategy.sum() == sum)
@@ -221,21 +222,21 @@ void CpuKernel::addTerms(ScoreTile &tile, uint64_t sum) {
   });
   if (!hasLine[sum])
     return;
-  bool hides = sum == 0 && lineMask && shape.isPlainSoftmax(); // else after the function
+  bool hides = sum == 0 && lineMask && shape.isPlainSoftmax(); // else they hide after the function
   addToTile(b, tileRows, lineOf(sum), lineOrigin(tile), lineStride, hides, tile);
 }
 
-/// Whether a function of scores takes so many steps, as exponentials and quotients do, that a tile of it at once has no
-/// registers left.
+/// Returns whether a function of scores takes so many steps, as exponentials and quotients do, that a whole tile at
+/// once leaves it no registers.
 static bool isLong(Region &through) {
   return llvm::any_of(through.front(), [](Operation &op) {
     return isa<arith::DivFOp>(op) || isa<math::MathDialect>(op.getDialect());
   });
 }
 
-/// A long function of one sum, of the scores where they will be, a few vectors at a time. On an Emerald Rapids core of
-/// which another program has the other thread, softcap-1k takes 0.95 and sigmoid-1k 0.93 of the time that they take with
-/// all of the tile in registers; 0.98 where the core is theirs.
+/// Applies a long function of one sum to the scores in memory, a few vectors at a time. On an Emerald Rapids core whose
+/// other thread runs another program, softcap-1k takes 0.95 and sigmoid-1k 0.93 of the time that they take with the
+/// whole tile in registers; 0.98 if they have the core alone.
 void CpuKernel::applyInPlace(ScoreTile &tile, ArrayRef<Value> places) {
   int64_t together = tile.vectors % 3 == 0 ? 3 : tile.vectors % 2 == 0 ? 2 : 1;
   for (auto [score, place] : llvm::zip(tile.sums, places))
@@ -258,7 +259,7 @@ Value CpuKernel::through(ArrayRef<Value> sums) {
                      [&](Operation *op, ValueRange operands) { return vectorFunction(b, op, operands); });
 }
 
-/// The function of the tile's sums. What hides keys comes after it.
+/// Applies the function of the sums to a tile. Keys are hidden after it.
 void CpuKernel::applyFunction(ScoreTile &tile, ArrayRef<Value> places) {
   if (shape.isPlainSoftmax())
     return;
@@ -280,14 +281,14 @@ void CpuKernel::applyFunction(ScoreTile &tile, ArrayRef<Value> places) {
         sums.push_back(other[place]);
       score = through(sums);
     }
-    if (shape.direct) // -0 says that a key is hidden: a weight of -0 becomes 0
+    if (shape.direct) // -0 means a hidden key, so a weight of -0 becomes 0
       score = b.addf(score, b.constant(0));
   }
   if (lineMask)
     hideByLine(tile);
 }
 
-/// Keys of which the line says that they are hidden.
+/// Hides the keys that the line of biases hides.
 void CpuKernel::hideByLine(ScoreTile &tile) {
   Value nothing = b.constant(-std::numeric_limits<float>::infinity()), origin = lineOrigin(tile), lines = lineOf(0);
   for (int64_t r = 0; r < tileRows; ++r)
@@ -309,7 +310,7 @@ Value CpuKernel::isSeen(Value weight) {
   return arith::CmpIOp::create(b.builder, arith::CmpIPredicate::ne, bits, none);
 }
 
-/// A tile whose scores will stand at `places`.
+/// Returns the tile, and fills `places` with the places of its scores.
 ScoreTile CpuKernel::tileAt(const KeyBlock &block, Value group, Value vector, int64_t vectors, bool last,
                             SmallVectorImpl<Value> &sums, SmallVectorImpl<Value> &places) {
   Value row = b.mul(group, tileRows);               // within the block

@@ -1,5 +1,6 @@
-// A softmax whose weights somebody else reads, or that is all there is: a row at a time, in vectors. Where there is a
-// mask, what it hides becomes -inf first, element by element; the rest is as without one.
+// Emits a softmax that is no part of a fused attention, because another stage reads its weights or because nothing
+// follows: a row at a time, in vectors. With a mask, hidden elements become -inf first, element by element; the rest is
+// the same as without a mask. The loops of the generic path call it for each row.
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "passes/Cpu/CpuStages.h"
 #include "passes/Cpu/WeightedSums.h"
@@ -11,11 +12,12 @@ using namespace skewer::generic;
 using subscript::Expr;
 
 static constexpr float kInfinity = std::numeric_limits<float>::infinity();
-// Vectors of powers that are summed up by themselves: beside a large one a longer chain loses small ones (1e-6 of the
-// weights for 1030 elements in vectors of 4).
+// Vectors of powers that one chain sums up: after a large power, a longer chain loses small ones (1e-6 of the weights
+// for 1030 elements in vectors of 4).
 static constexpr int64_t kShortChain = 32;
 
-/// Whether a row's elements follow each other: its axes are the last dimension, in order, and no other one's.
+/// Returns whether the elements of a row are consecutive: its axes are the last dimension, in order, and are in no
+/// other dimension.
 static bool isRun(ArrayRef<Axis> axes, ArrayRef<Expr> subscripts) {
   Expr flat = 0;
   for (const Axis &axis : axes) {
@@ -30,13 +32,13 @@ static bool isRun(ArrayRef<Axis> axes, ArrayRef<Expr> subscripts) {
 }
 
 namespace {
-/// Vectors of a row, and what is left of it behind the last whole one.
+/// The vectors of a row, and the elements behind the last whole vector.
 struct RowOfVectors {
   VectorBuilder &v;
   Value source, from, result, to;
   int64_t length, whole;
 
-  /// The largest element; a NaN passes by.
+  /// Returns the largest element; ignores NaN.
   Value maximum() {
     Value largest =
         v.loop(v.index(0), v.index(whole), v.lanes, ValueRange{v.constant(-kInfinity)}, [&](Value x, ValueRange so) {
@@ -47,7 +49,7 @@ struct RowOfVectors {
     })[0];
   }
 
-  /// Stores e^(x - reference), and returns their sum.
+  /// Stores e^(x - reference) for each element x, and returns the sum of these powers.
   Value powers(Value reference) {
     Value references = v.broadcast(reference);
     auto power = [&](Value x) { return v.exp(v.subf(x, references)); };
@@ -105,7 +107,7 @@ bool CpuStages::emitSoftmaxRow(const SoftmaxRow &row) {
   Value largest = vectors.maximum();
   Value none = v.compare(arith::CmpFPredicate::OEQ, largest, v.constantScalar(-kInfinity));
   Value sum = vectors.powers(v.select(none, v.constantScalar(0), largest));
-  // Only a row without a visible element, or with -inf alone, sums to 0.
+  // Only a row without a visible element, or with only -inf, sums to 0.
   Value empty = v.compare(arith::CmpFPredicate::OEQ, sum, v.constantScalar(0));
   vectors.scale(v.divf(v.constantScalar(1), v.select(empty, v.constantScalar(1), sum)));
   if (row.mask) // a masked weight is 0 also where the row is NaN

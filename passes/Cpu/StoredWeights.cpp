@@ -1,18 +1,19 @@
-// Weights that are a result of the kernel besides. A block of keys leaves its scores there, which are still in the
-// caches when the row's maximum and sum are known and they become weights: no other memory holds them.
+// Stores the weights if they are a result of the kernel too. Each block of keys leaves its scores in the memory of that
+// result, so that no other memory holds them. They are still in the caches when the maximum and the sum of the row are
+// known and the scores become weights.
 #include "passes/Cpu/Strategy.h"
 #include <limits>
 
 using namespace mlir;
 using namespace skewer;
 
-/// Of the first key of a query's row.
+/// Returns the place of the first key in the row of a query.
 Value CpuKernel::placeOfWeights(Value position) {
   return b.mul(b.add(b.mul(leadingIndex, queries()), position), keys());
 }
 
-/// Stores vectors of the keys [low, high), where `low` is the first of a vector. What stands behind the last key of all
-/// belongs to another row, which another worker may write: the mask says which lanes are keys; null: all.
+/// Stores vectors of the keys [low, high), where `low` is the first key of a vector. The memory behind the last key of
+/// all belongs to another row, which another worker may write. `mask` says which lanes are keys; null: all.
 void CpuKernel::forVectorsOfKeys(Value low, Value high, Value place,
                                  function_ref<Value(Value key, Value mask)> vector) {
   Value whole = b.maximum(low, b.minimum(high, b.mul(b.divide(keys(), lanes), lanes)));
@@ -26,7 +27,8 @@ void CpuKernel::forVectorsOfKeys(Value low, Value high, Value place,
   });
 }
 
-/// Where blocks of keys are left out, nothing else says that their weights are 0.
+/// Marks all keys of a block of rows as hidden: blocks of keys that are skipped store nothing, but their weights must
+/// be 0.
 void CpuKernel::hideStoredWeights(const RowBlock &block) {
   if (!shape.further.weights || (!live.isLimited() && !runs && shape.masks.empty()))
     return;
@@ -37,7 +39,7 @@ void CpuKernel::hideStoredWeights(const RowBlock &block) {
   });
 }
 
-/// The scores of a row in a block of keys; direct weights are what they will be.
+/// Stores the scores of a row in a block of keys; direct weights are already final.
 void CpuKernel::leaveScores(const RowBlock &block, Value row, Value lowKey, VectorRuns runsOfVectors) {
   if (!shape.further.weights)
     return;
@@ -46,13 +48,13 @@ void CpuKernel::leaveScores(const RowBlock &block, Value row, Value lowKey, Vect
     for (auto [lowVector, highVector] : runsOfVectors)
       forVectorsOfKeys(b.mul(lowVector, lanes), b.mul(highVector, lanes), place, [&](Value key, Value) {
         Value score = b.load(memory.scores, b.add(scores, key));
-        return shape.direct ? b.addf(score, b.constant(0)) : score; // -0 says that a key is hidden
+        return shape.direct ? b.addf(score, b.constant(0)) : score; // -0 means a hidden key
       });
   });
 }
 
-/// exp(score - maximum) / sum of a row. Where that is NaN, so are the weights of all keys that are seen, and the scores
-/// do not tell which those are: -inf is a score too.
+/// Turns the scores of a row into weights: exp(score - maximum) / sum. If the sum is NaN, the weights of all seen keys
+/// are NaN. The scores do not tell which keys are seen, because -inf may be a score too.
 void CpuKernel::finishWeights(Value row, Value position, Value inverse) {
   Value place = placeOfWeights(position);
   auto finish = [&] {

@@ -1,5 +1,5 @@
-// Rows of the result that are stored past the caches: a result that does not fit there is read from memory by whoever
-// comes next, and to store it the usual way would first read each of its lines.
+// Stores rows of the result past the caches. A result that does not fit into the caches is read from memory later in
+// any case, and a usual store would first read each of its lines.
 #include "dialect/Subscript/Analysis.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "passes/Cpu/Strategy.h"
@@ -7,12 +7,13 @@
 using namespace mlir;
 using namespace skewer;
 
-// More than the last cache has that one core sees on most machines (32 MiB on a Zen 4 or 5 die, 2 MiB a core of what
-// Intel's server processors share); where it is larger, some of the result would have been found there. See "Windows"
-// in tests/bench/RESULTS.md.
+// The bytes of a result from which on it is stored past the caches: more than the last cache that one core sees has on
+// most machines (32 MiB on a Zen 4 or 5 die, 2 MiB for each core in the shared cache of Intel's server processors). If
+// that cache is larger, the next reader would have found some of the result there. See "Windows" in
+// tests/bench/RESULTS.md.
 static constexpr int64_t kStreamedBytes = 64 << 20;
 
-/// Whether every row begins at a multiple of a vector if the result does, and has whole vectors.
+/// Returns whether every row has whole vectors, and begins at a multiple of a vector if the result does.
 bool CpuKernel::rowsAreVectors() const {
   const Walk &result = shape.result;
   if (result.picked || result.depth != 1 || result.query % lanes || shape.width % lanes)
@@ -22,7 +23,7 @@ bool CpuKernel::rowsAreVectors() const {
          llvm::all_of(affine->coefficients, [&](const auto &each) { return each.second % lanes == 0; });
 }
 
-/// Decided once a call; null: as usual.
+/// Sets `streamsResult`, once a call: whether the result is stored past the caches. Null: it is stored as usual.
 void CpuKernel::decideStreaming() {
   streamsResult = Value();
   if (stage.finishRow || !memory.output || !rowsAreVectors())
@@ -44,7 +45,7 @@ void CpuKernel::decideStreaming() {
       known ? aligned : arith::AndIOp::create(b.builder, aligned, b.less(b.index(kStreamedBytes - 1), all)).getResult();
 }
 
-/// What was stored past the caches is seen by other threads before anything that is stored from here on.
+/// Makes other threads see what was stored past the caches before anything that is stored later.
 void CpuKernel::endStreaming() {
   if (streamsResult)
     b.when(streamsResult, [&] {

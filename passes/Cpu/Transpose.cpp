@@ -1,7 +1,7 @@
-// Three kinds of shuffles: of numbers and of pairs of them within the quarters of 128 bits (`vunpcklps` and its like),
-// then of whole quarters. MLIR's own lowering of a transposition of 16 x 16 becomes 203 shuffles with masks in registers
-// where this takes 64: attentions of some hundred tokens take 0.985 to 0.99 of their time with it (Zen 4). Asking for the
-// next panel's rows ahead gains nothing beside it.
+// Transposes squares of vectors with three kinds of shuffles: of numbers and of pairs of numbers within quarters of 128
+// bits (`vunpcklps` and similar), then of whole quarters. For 16 x 16 numbers it takes 64 shuffles; MLIR's own lowering
+// takes 203, with masks in registers. Attentions of some hundred tokens take 0.985 to 0.99 of their time with it
+// (Zen 4). Prefetching the rows of the next panel as well gains nothing.
 #include "passes/Cpu/Transpose.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -10,7 +10,7 @@ using namespace skewer;
 
 static constexpr int64_t kQuarter = 4; // lanes of 128 bits
 
-/// In each quarter the low or the high half of x beside that of y, `unit` numbers in turns.
+/// Returns, in each quarter, the low or the high half of x interleaved with that of y, `unit` numbers at a time.
 static Value interleave(VectorBuilder &b, Value x, Value y, int64_t unit, bool high) {
   SmallVector<int64_t> order;
   for (int64_t quarter = 0; quarter < b.lanes; quarter += kQuarter)
@@ -21,7 +21,7 @@ static Value interleave(VectorBuilder &b, Value x, Value y, int64_t unit, bool h
   return vector::ShuffleOp::create(b.builder, x, y, order);
 }
 
-/// The even or the odd quarters of x, then those of y.
+/// Returns the even or the odd quarters of x, then those of y.
 static Value quartersOf(VectorBuilder &b, Value x, Value y, bool odd) {
   SmallVector<int64_t> order;
   for (int64_t operand : {int64_t(0), b.lanes})
@@ -39,7 +39,7 @@ SmallVector<Value> skewer::transposed(VectorBuilder &b, ArrayRef<Value> rows) {
     result[1] = vector::ShuffleOp::create(b.builder, rows[0], rows[1], ArrayRef<int64_t>{1, 3});
     return result;
   }
-  // Columns c, 4 + c, 8 + c, … of the four rows from `four` on, a quarter each, in result[four + c].
+  // result[four + c] holds the columns c, 4 + c, 8 + c, … of the four rows from `four` on, a quarter for each column.
   for (int64_t four = 0; four < lanes; four += kQuarter) {
     Value low[2], high[2];
     for (int64_t pair = 0; pair < 2; ++pair) {
@@ -51,7 +51,7 @@ SmallVector<Value> skewer::transposed(VectorBuilder &b, ArrayRef<Value> rows) {
       result[four + column] = interleave(b, half[0], half[1], 2, column % 2);
     }
   }
-  // Each pass brings quarters that belong to one column one step nearer to each other.
+  // Each pass brings the quarters of a column one step nearer to each other.
   for (int64_t apart = lanes / 2; apart >= kQuarter; apart /= 2) {
     SmallVector<Value> next(lanes);
     for (int64_t column = 0; column < kQuarter; ++column)

@@ -1,17 +1,19 @@
-// Fetching the next head while this one is computed: heads that are small are over before the processor has noticed in
-// which order their operands are read.
+// Prefetches the next head while this one is computed. A small head ends before the processor's own prefetching has
+// found the order in which its operands are read.
 #include "passes/Cpu/Strategy.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace skewer;
 
-// Operands of one head: two of them stand in L2 beside panels and scores. Larger ones are read long enough for the
-// processor's own prefetching. Measured on a Zen 4 core (1 MiB of L2): see tests/bench/RESULTS.md.
+// The most bytes of a head's operands for which it is prefetched: two such heads fit into L2 together with panels and
+// scores. Larger operands are read long enough for the processor's own prefetching. Measured on a Zen 4 core (1 MiB of
+// L2): see tests/bench/RESULTS.md.
 static constexpr int64_t kUpcomingBytes = 256 << 10;
 
-/// The operands of the next head whose rows follow each other. Behind the last head addresses are of nothing, which a
-/// prefetch forgives; a base that run-time indices decide is not computed there.
+/// Finds the operands of the next head whose rows are consecutive. Behind the last head the addresses are invalid,
+/// which a prefetch tolerates. Operands whose base depends on run-time indices are left out: it must not be computed
+/// there.
 void CpuKernel::findUpcoming() {
   upcoming.clear();
   struct Rows {
@@ -38,8 +40,8 @@ void CpuKernel::findUpcoming() {
   positions.axes = std::move(own);
 }
 
-/// Part of what the next head's rows from `row` on are, as many as a register tile has: so much in each turn of the
-/// loop over keys that all of it has been asked for when the loop ends.
+/// Prefetches a part of the next head's rows from `row` on, as many rows as a register tile has. The part is so large
+/// that all of these rows are prefetched when the loop over keys ends.
 void CpuKernel::fetchUpcoming(Value row, Value key, int64_t keysOfTurn) {
   int64_t turns = std::max<int64_t>(1, shape.keys / keysOfTurn);
   for (const UpcomingRows &rows : upcoming) {

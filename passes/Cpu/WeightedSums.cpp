@@ -1,4 +1,4 @@
-// One step of a sum of weighted rows; sums of vectors.
+// Emits one step of a sum of weighted rows, and sums of vectors (WeightedSums.h).
 #include "passes/Cpu/WeightedSums.h"
 #include "passes/Analysis/Summation.h"
 

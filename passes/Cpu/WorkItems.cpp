@@ -1,10 +1,10 @@
-// Which head and which of its rows a work item is, and what it finds there from the items before.
+// Finds the head and the rows of a work item, and what earlier items of the same worker have already packed for it.
 #include "passes/Cpu/Strategy.h"
 
 using namespace mlir;
 using namespace skewer;
 
-/// Items of one head follow each other: its keys are packed by the first of them that this worker does.
+/// Enters a work item. The items of one head are consecutive; the first of them that this worker does packs the keys.
 CpuKernel::WorkItem CpuKernel::enterItem(Value item, Value first) {
   if (headsTogether > 1)
     return enterItemOfPhase(item, first);
@@ -14,15 +14,15 @@ CpuKernel::WorkItem CpuKernel::enterItem(Value item, Value first) {
   Value firstOfHead = arith::CmpIOp::create(b.builder, arith::CmpIPredicate::eq, chunk, b.index(0));
   Value firstOfRun = arith::CmpIOp::create(b.builder, arith::CmpIPredicate::eq, item, first);
   Value prepares = arith::OrIOp::create(b.builder, firstOfHead, firstOfRun), packs = prepares;
-  // Heads of a group share what is packed.
+  // Heads of a group share their packed keys.
   if (auto bases = basesOfKeys(); !bases.empty())
     packs =
         arith::OrIOp::create(b.builder, firstOfRun, arith::AndIOp::create(b.builder, firstOfHead, keysChange(bases)));
   return {chunk, packs, prepares, firstOfRun, {}};
 }
 
-/// Heads take a phase one after the other, each with packed keys and values of its own; then comes the next phase. The
-/// first items of a worker are one of each head, whichever it begins with.
+/// Enters a work item if heads take turns: they take a phase one after the other, each with its own packed keys and
+/// values; then comes the next phase. The first items of a worker are one of each head, whichever head it begins with.
 CpuKernel::WorkItem CpuKernel::enterItemOfPhase(Value item, Value first) {
   Value turn = b.remainder(item, headsTogether), rest = b.divide(item, headsTogether);
   Value phase = b.remainder(rest, chunks);
