@@ -93,7 +93,7 @@ void CpuStages::packRows(const MatmulPlan &product, const MatmulRows &rows,
       symbols[axis] = index(0);
   if (memory && matmul.rowDepthStride == 1)
     return run(position(*rows.storage, rows.subscripts, symbols), base, matmul.depth);
-  // The row is not one run: the innermost axis is copied at a time if it is a run, else element by element.
+  // The row is not one run: it goes by runs of the innermost axis if that axis is one, else by elements.
   std::vector<Axis> axes;
   for (const std::string &axis : matmul.depthAxes)
     axes.push_back({axis, extents.at(axis)});

@@ -1,6 +1,6 @@
-// Emits a softmax that is no part of a fused attention, because another stage reads its weights or because nothing
-// follows: a row at a time, in vectors. With a mask, hidden elements become -inf first, element by element; the rest is
-// the same as without a mask. The loops of the generic path call it for each row.
+// Emits a softmax that is no part of a fused attention, because another stage reads its weights or because there is
+// nothing else: a row at a time, in vectors. With a mask, hidden elements become -inf first, element by element; the
+// rest is the same as without a mask. The loops of the generic path call it for each row.
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "passes/Cpu/CpuStages.h"
 #include "passes/Cpu/WeightedSums.h"

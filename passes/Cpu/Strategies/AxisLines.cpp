@@ -1,5 +1,6 @@
-// "axis_lines": rows picked by one axis of a key map and any of the query's: for each query a line of logits over that
-// axis, added up in the lines of biases. The map's width may be a number of the call (LengthMap.h).
+// The strategy "axis_lines": q_i·R[row], where one axis of a key map and any axes of the query pick the row. For each
+// query it computes a line of logits over that key axis, and adds it up in the lines of biases. The width of the map
+// may be a number of the call (LengthMap.h).
 #include "passes/Cpu/KeyLanes.h"
 #include "passes/Cpu/Strategies/PickedRows.h"
 #include "llvm/Support/MathExtras.h"
@@ -55,7 +56,7 @@ public:
 private:
   const MapAxis &axis() const { return shape.keyAxes[term.axis]; }
   const char *nameOnMap() const { return term.onMap->ofRow ? LengthMap::kKeyRow : LengthMap::kKeyColumn; }
-  /// How many values the axis has.
+  /// Returns how many values the axis has.
   Value extent() {
     if (!term.onMap)
       return b.index(axis().extent);
@@ -65,7 +66,7 @@ private:
     return arith::DivUIOp::create(b.builder, b.add(b.add(kernel.keys(), width), -1), width);
   }
 
-  /// One query's logits over the axis, less their maximum: see AxisLogits.cpp.
+  /// Stores the logits of one query over the axis, minus their maximum: see AxisLogits.cpp.
   void axisLine(Value row, Value position, Value products) {
     Value extent = this->extent(), whole = b.mul(b.divide(extent, lanes), lanes);
     float none = -std::numeric_limits<float>::infinity();
@@ -98,7 +99,7 @@ private:
   }
 
 public:
-  /// The most values that the axis has.
+  /// Returns the most values that the axis may have.
   static int64_t mostOnAxis(const RowTerm &term, const AttentionShape &shape) {
     if (term.onMap)
       return term.onMap->ofRow ? shape.bounds.map->mostRows : shape.bounds.map->mostWidth;

@@ -1,5 +1,5 @@
-// "axis_logits": the same on one axis of a map, once for all blocks of keys: logits of every value of the key's axis,
-// added up in the lines of biases.
+// The strategy "axis_logits": q_i·R[±(j - i) + c] on one axis of a map. For each query it computes the logits of every
+// value of the key axis, once for all blocks of keys, and adds them up in the lines of biases.
 #include "passes/Cpu/KeyLanes.h"
 #include "passes/Cpu/Strategies/OffsetTable.h"
 
@@ -16,8 +16,8 @@ public:
     computeLogits(group, block.firstRow, b.index(0), b.index(shape.keys));
   }
 
-  /// Less their maximum, so that what is near the row's largest score is near 0 and is added up without rounding much.
-  /// Each query's weights stay what they are. For its effect see kChunk in Summation.h.
+  /// Subtracts the maximum of a row's logits from them, so that logits near the row's largest score are near 0 and are
+  /// added up with little rounding. The weights of each query stay the same. For the effect see kChunk in Summation.h.
   void centreRow(const RowBlock &block, Value row) override {
     if (!hasEveryRow() || !kernel.mayShift())
       return;
@@ -47,15 +47,15 @@ public:
   }
 
 private:
-  /// Whether the table has a row for each pair of query and key, also for those that a mask hides: where it lacks one
-  /// no logit is computed, and what stands in its place says nothing.
+  /// Returns whether the table has a row for each pair of query and key, also for pairs that a mask hides. Where a row
+  /// is missing, no logit is computed, and the number in its place has no meaning.
   bool hasEveryRow() const {
     int64_t below = (term.sign > 0 ? term.queryAxis : term.keyAxis).extent - 1;
     int64_t above = (term.sign > 0 ? term.keyAxis : term.queryAxis).extent - 1;
     return term.shift.isConstant(0) && term.constant >= below && term.constant + above < term.rows;
   }
 
-  /// Where key-axis value 0 stands in the logits of this row.
+  /// Returns the place of key-axis value 0 in the logits of this row.
   Value originOf(Value row, Value position, Value firstRow, Value lowKey) {
     Value start = startOf(b.divide(row, tileRows), firstRow, lowKey);
     Value query = axisOf(term.queryAxis, position);
@@ -72,14 +72,15 @@ public:
     const OffsetTerm *term = form.as<OffsetTerm>();
     return term && !isOfWholePositions(*term, shape);
   }
-  /// The table's rows that are there are packed, and 0 behind them: what the bound of an axis reaches is a number.
+  /// Existing rows of the table are packed, with 0 behind them, so that all columns within the bound of an axis are
+  /// numbers.
   bool takesLengths() const override { return true; }
   void addSizes(const TermForm &form, const AttentionShape &, AttentionSizes &sizes) const override {
     const OffsetTerm &term = *form.as<OffsetTerm>();
     sizes.hasLine = true;
     sizes.extraPerRow += term.keyAxis.extent + term.queryAxis.extent;
   }
-  /// A group of rows meets the columns of the axis that its queries reach, for each block of keys.
+  /// Counts for each group of rows the columns of the axis that its queries reach, for each block of keys.
   TermWork work(const TermForm &form, const AttentionShape &shape, const TileSizes &tile,
                 const Target &target) const override {
     const OffsetTerm &term = *form.as<OffsetTerm>();

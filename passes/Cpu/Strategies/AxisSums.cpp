@@ -1,5 +1,5 @@
-// "axis_sums": rows by one axis of a map: the weights of each position along it are summed up over the other axes, then
-// each run is a small product.
+// The strategy "axis_sums": adds rows to the values that one axis of a map picks. It sums up the weights of each
+// position along the axis over the other axes; then each run is a small product.
 #include "passes/Cpu/Strategies/ValueRows.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -21,13 +21,14 @@ public:
 
 private:
   void addRow(Value row, Value position, const WeightedRows &);
-  int64_t weightStride = 0; // sums of the weights of one query for each position of the key axis, and a vector more
+  int64_t weightStride = 0; // floats for one query: a sum of weights for each position of the key axis, and one vector
 };
 } // namespace
 
 void AxisSums::addRow(Value row, Value position, const WeightedRows &rows) {
   const MapAxis &axis = term.keyAxis;
-  b.loop(b.index(0), b.index(weightStride), lanes, [&](Value at) { b.store(b.constant(kernel.noWeight()), weightsMemory, at); });
+  b.loop(b.index(0), b.index(weightStride), lanes,
+         [&](Value at) { b.store(b.constant(kernel.noWeight()), weightsMemory, at); });
   Value weights = b.sub(b.mul(row, scoreStride), rows.lowKey);
   int64_t period = axis.inner == 1 ? axis.extent : axis.inner;
   b.loop(b.divide(rows.low, period), b.divide(b.add(rows.high, period - 1), period), 1, [&](Value part) {
@@ -68,7 +69,7 @@ void AxisSums::addRow(Value row, Value position, const WeightedRows &rows) {
 }
 
 namespace {
-// Cycles of a vector of weights that is added to the places of an axis; counted in the loops that are made.
+// Cycles to add a vector of weights to the places of an axis; counted in the emitted loops.
 constexpr double kAxisCycles = 4;
 
 class AxisSumsStrategy : public ValueStrategy {

@@ -1,11 +1,11 @@
-// "band": q_i · R for the columns of a packed table that a group of rows can reach in a block of keys, computed before
-// the scores; a tile reads it skewed.
+// The strategy "band": q_i·R[±(j - i) + c] on whole positions. Before the scores, it computes the logits of the table
+// columns that a group of rows can reach in a block of keys; a tile reads them skewed.
 #include "passes/Cpu/Strategies/OffsetTable.h"
 
 using namespace mlir;
 using namespace skewer;
 
-// Vectors stored, loaded and added for a vector of scores.
+// Vector operations for each vector of scores: a store, a load and an addition.
 static constexpr double kBandSteps = 3;
 
 namespace {
@@ -38,7 +38,7 @@ public:
   }
   bool takesLengths() const override { return true; }
   void addSizes(const TermForm &, const AttentionShape &, AttentionSizes &sizes) const override { ++sizes.extraPerKey; }
-  /// A group of rows meets as many columns as keys, and a margin for each block of keys.
+  /// Counts for each group of rows as many columns as keys, and a margin for each block of keys.
   TermWork work(const TermForm &form, const AttentionShape &shape, const TileSizes &tile,
                 const Target &target) const override {
     double rows = double(tile.tileRows), groups = double(llvm::divideCeil(shape.queries, tile.tileRows));

@@ -1,5 +1,5 @@
-// The strategies of this compiler, in the order in which they are asked. A new one is a file beside this one, a line
-// here, and its name among those that schedules know (dialect/IR/ScheduleVerifiers.cpp).
+// The built-in strategies, in the order in which they are asked. A new strategy needs a file in this folder, a line
+// here, and its name in the list of those that schedules know (dialect/IR/ScheduleVerifiers.cpp).
 #include "passes/Cpu/Strategies/OffsetTable.h"
 #include "passes/Cpu/Strategies/Others.h"
 #include "passes/Cpu/Strategies/PickedRows.h"
@@ -16,9 +16,9 @@ void skewer::addBuiltinStrategies(TermStrategies &strategies) {
                     makeBand, makeStridedAdd, makeAxisLogits,
                     // rows that positions pick: query side, key side
                     makeOffsetLines, makeAxisLines, makeGatheredRows, makeKeyDiagonals, makeKeyLines, makeGatheredKeys,
-                    // numbers
+                    // numbers for positions, and masks
                     makeDifferenceLine, makeKeyLine, makeScoreTable, makeRowLoad, makeLiveTiles, makeGatheredScalars,
-                    // of the values
+                    // terms of the values
                     makeKeyValues, makeDiagonals, makeAxisSums, makeValuePairs})
     strategies.add(make(), TermStrategies::kBuiltin);
   for (auto make : {makeLiveProducts, makeGatheredProducts})

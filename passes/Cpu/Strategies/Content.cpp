@@ -1,4 +1,5 @@
-// "matmul": q_i · k_j. The skeleton multiplies them itself; what strategies add comes to its register tiles.
+// The strategy "matmul": q_i · k_j. The skeleton computes these products itself (ScoreTile.cpp); other strategies add
+// to its register tiles.
 #include "passes/Cpu/Strategy.h"
 #include "passes/Schedule/CostModel.h"
 

@@ -1,7 +1,7 @@
-// "diagonals": rows by key - query, in runs. A run of offsets that moves on by one row for each key is a product like
-// that with the values, whose weights are read along a diagonal: one element further for each query. A run that stays
-// on one row needs the sum of its weights only, so a clipped table costs its interior (Shaw et al. 2018,
-// arXiv:1803.02155, equation 3).
+// The strategy "diagonals": adds rows to the values that key - query picks, by runs of offsets. A run that moves on by
+// one row for each key is a product like the one with the values, but it reads the weights along a diagonal: one
+// element further for each query. A run that stays on one row needs only the sum of its weights, so a clipped table
+// costs only its interior (Shaw et al. 2018, arXiv:1803.02155, equation 3).
 #include "passes/Cpu/Strategies/ValueRows.h"
 #include "passes/Cpu/WeightedSums.h"
 
@@ -35,11 +35,11 @@ public:
 private:
   std::vector<OffsetRun> visibleRuns() const;
   void sumWeights(ArrayRef<OffsetRun>, const WeightedRows &, Value row, Value position);
-  int64_t weightStride = 0; // sums of weights of the runs that stay on one row, for each query of a group
+  int64_t weightStride = 0; // runs that stay on one row: each query of a group has a sum of weights for each
 };
 } // namespace
 
-/// Offsets outside what the mask leaves weigh nothing.
+/// Returns the runs without the offsets that the mask hides, which have no weight.
 std::vector<OffsetRun> Diagonals::visibleRuns() const {
   std::vector<OffsetRun> runs;
   for (OffsetRun run : term.runs) {
@@ -57,7 +57,7 @@ std::vector<OffsetRun> Diagonals::visibleRuns() const {
   return runs;
 }
 
-/// The sums of each row's weights along the runs that stay on one row.
+/// Stores the sums of each row's weights along the runs that stay on one row.
 void Diagonals::sumWeights(ArrayRef<OffsetRun> runs, const WeightedRows &weighted, Value row, Value position) {
   int64_t sumNumber = 0;
   for (const OffsetRun &run : runs) {
@@ -108,7 +108,7 @@ void Diagonals::addToValues(const WeightedRows &weighted) {
           Value own = b.add(key, r), weights = b.sub(b.mul(b.add(row, r), scoreStride), lowKey);
           if (!tested)
             return b.scalar(memory.scores, b.add(weights, own));
-          // Keys that are not there, or not in this block: some other weight is read, and not used.
+          // If the key does not exist or is not in this block, some other weight is read, but not used.
           Value inside = arith::AndIOp::create(b.builder, b.less(own, high), b.less(b.add(low, -1), own));
           Value near = b.maximum(low, b.minimum(own, b.add(high, -1)));
           return b.select(inside, b.scalar(memory.scores, b.add(weights, near)),
@@ -125,7 +125,7 @@ void Diagonals::addToValues(const WeightedRows &weighted) {
         ++sumNumber, ++chained;
         continue;
       }
-      // Offsets of any key of any row; between `allFrom` and `allTo` every row has its key.
+      // In [from, to) some row has a key at the offset; in [allFrom, allTo) every row has one.
       Value from = b.maximum(b.index(run.low), b.add(b.sub(low, position), 1 - tileRows));
       Value to = b.maximum(from, b.minimum(b.index(run.high + 1), b.sub(high, position)));
       Value allFrom = b.minimum(to, b.maximum(from, b.sub(low, position)));
@@ -148,10 +148,10 @@ void Diagonals::addToValues(const WeightedRows &weighted) {
 }
 
 namespace {
-// Cycles of a vector of weights that is summed up along a row; counted in the loops that are made.
+// Cycles to sum up a vector of weights along a row; counted in the emitted loops.
 constexpr double kSumCycles = 1;
 
-/// Pairs of a query and a key whose difference lies in [low, high] and in what the mask leaves.
+/// Returns how many pairs of a query and a key have a difference in [low, high] that the mask leaves visible.
 double pairsWithin(const AttentionShape &shape, int64_t low, int64_t high) {
   if (shape.visible) {
     low = std::max(low, shape.visible->low);
@@ -159,7 +159,7 @@ double pairsWithin(const AttentionShape &shape, int64_t low, int64_t high) {
   }
   double pairs = 0;
   for (int64_t query = 0; low <= high && query < shape.queries; ++query) {
-    // Offsets may be as large as INT64_MAX, sums with a position may not.
+    // Offsets may be as large as INT64_MAX, so that a sum with a position could overflow.
     int64_t first = low <= -query ? 0 : query + std::min(low, shape.keys);
     int64_t last = high >= shape.keys - 1 - query ? shape.keys - 1 : query + high;
     pairs += static_cast<double>(std::max<int64_t>(0, last - first + 1));

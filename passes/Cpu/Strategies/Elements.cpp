@@ -1,5 +1,5 @@
-// "element": terms and masks that nothing better is known for, one element at a time, in the lines of biases. A masked
-// key's value is -inf.
+// The strategy "element": terms and masks that no better strategy fits, one element at a time, in the lines of biases.
+// A masked key has -inf there.
 #include "passes/Cpu/ElementTerms.h"
 #include "passes/Cpu/Strategies/Others.h"
 #include <limits>
@@ -52,14 +52,14 @@ private:
   std::optional<subscript::Expr> mask;
 };
 
-// Cycles an element, besides one multiplication and its loads for each contracted step: counted in the loops that are
-// made, whose scalar code goes at some four instructions a cycle on all processors described here.
+// Cycles for each element, and for one multiplication and its loads in each contracted step. Counted in the emitted
+// loops, whose scalar code runs at about four instructions a cycle on all processors described here.
 constexpr double kElementCycles = 6, kStepCycles = 4;
 
 class ElementStrategy : public BiasStrategy {
 public:
   ElementStrategy() : BiasStrategy("element", AddOrder::Elements, BiasKind::Element) {}
-  /// Every summand, and what no other strategy takes of masks.
+  /// Fits every summand, and the parts of masks that no other strategy takes.
   bool fits(const TermForm &form, const AttentionShape &) const override {
     return form.as<OtherTerm>() || isMeantFor(form);
   }

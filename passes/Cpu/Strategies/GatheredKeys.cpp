@@ -1,5 +1,5 @@
-// "gathered_keys": any function of both positions picks the row that a key meets: products of all rows with a tile's
-// keys, from which each query gathers its own.
+// The strategy "gathered_keys": k_j·R[row(i, j)], where any function of both positions picks the row. It multiplies all
+// rows with the keys of a tile, and each query gathers its own products.
 #include "passes/Cpu/Strategies/PickedRows.h"
 
 using namespace mlir;

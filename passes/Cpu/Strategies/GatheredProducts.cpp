@@ -1,6 +1,6 @@
-// "gathered_products": Σ_d Π operand[f(i, j, d)], a contraction that no class takes apart, for a vector of keys at a
-// time: what moves with the key is gathered, what does not is one number for all lanes. A pair bias that is projected
-// in the layer, z[i, j, c]·w[c, h], is such a term.
+// The strategy "gathered_products": Σ_d Π operand[f(i, j, d)], a contraction that no class of terms takes apart, for a
+// vector of keys at a time. Operands that move with the key are gathered; others are one number for all lanes. An
+// example is a pair bias that the layer projects, z[i, j, c]·w[c, h].
 #include "passes/Analysis/LaneFit.h"
 #include "passes/Analysis/TermStrategy.h"
 #include "passes/Cpu/KeyLanes.h"
@@ -40,7 +40,8 @@ public:
   }
 
 private:
-  /// The sum over the contracted axes from number `level` on. One of more than `kChunk` steps is added up in chains.
+  /// Returns the sum over the contracted axes from number `level` on. A sum of more than `kChunk` steps is added up in
+  /// chains.
   Value sum(size_t level, Positions::Values at, const Positions::Values &lanesAt, Value guard) {
     if (level == term.contracted.size())
       return product(at, lanesAt, guard);
@@ -60,7 +61,7 @@ private:
     })[0];
   }
 
-  /// The operands' product at one step. Where the guard is not, nothing is read.
+  /// Returns the product of the operands at one step. Lanes in which the guard is false read nothing.
   Value product(const Positions::Values &at, const Positions::Values &lanesAt, Value guard) {
     LaneIndices indices(b, at, lanesAt, kernel.positions.indices, keyInOrder(shape));
     Value result;
@@ -76,7 +77,7 @@ private:
   }
 
   const OtherTerm &term;
-  std::vector<std::pair<Expr, Expr>> places; // of each operand: what heads and steps move, and what positions do
+  std::vector<std::pair<Expr, Expr>> places; // of each operand: the part of heads and steps, and that of positions
 };
 
 class GatheredProductsStrategy : public TermStrategy {

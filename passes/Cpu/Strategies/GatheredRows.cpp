@@ -1,5 +1,6 @@
-// "gathered_rows": any function of both positions picks the row: logits of all rows of a block's queries, from which
-// each vector of keys gathers its own into the line of biases.
+// The strategy "gathered_rows": q_i·R[row(i, j)], where any function of both positions picks the row. It computes the
+// logits of all rows for the queries of a block, and each vector of keys gathers its own logits into the line of
+// biases.
 #include "passes/Cpu/Strategies/PickedRows.h"
 
 using namespace mlir;

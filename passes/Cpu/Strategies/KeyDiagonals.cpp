@@ -1,14 +1,14 @@
-// "key_diagonals": a row of the table for each key - query, key side. The products of rows and keys have the keys in
-// their lanes, so that `lanes` queries × `lanes` keys stand on diagonals of 2*lanes - 1 rows. Nothing is transposed:
-// log2(lanes) stages of selects, each by one bit of the lane, bring every lane to its own row. A row is addressed
-// through the function of the offset, so that clamped and logarithmic rows cost nothing more.
+// The strategy "key_diagonals": k_j·R[row(j - i)], where key - query picks the row. The products of rows and keys have
+// the keys in their lanes, so that `lanes` queries × `lanes` keys lie on diagonals of 2*lanes - 1 rows. Nothing is
+// transposed: log2(lanes) stages of selects, each by one bit of the lane, bring every lane to its own row. A row is
+// addressed through the function of the offset, so that clamped and logarithmic rows cost no more.
 #include "passes/Cpu/Strategies/PickedRows.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace skewer;
 
-/// The most rows that a window of `length` offsets picks, from the lowest to the highest.
+/// Returns the most rows, from the lowest to the highest, that a window of `length` offsets picks.
 static int64_t reachOf(const OffsetRows &offsets, int64_t length) {
   int64_t most = 1;
   for (int64_t first = offsets.low - length + 1; first <= offsets.high(); ++first)
@@ -48,7 +48,8 @@ public:
   }
 
   void meetKeys(const KeyBlock &block, Value vector, int64_t vectors) override {
-    // The packed row of each offset that a block of rows and a tile of keys may ask for, beside what exists too.
+    // The packed row of each offset that a block of rows and a tile of keys may ask for, also beyond the last query and
+    // key.
     int64_t lowest = 1 - shape.queries - rowBlock - 3 * lanes, highest = (keyVectors + tileVectors) * lanes + lanes;
     std::vector<int32_t> rowOf;
     for (int64_t offset = lowest; offset <= highest; ++offset)
@@ -58,7 +59,7 @@ public:
     auto rowAt = [&](Value offset) { return b.tableElement(table, b.add(offset, -lowest)); };
 
     Value key = b.mul(vector, lanes);
-    // Groups of `lanes` queries may go beyond the last one.
+    // Groups of `lanes` queries may reach beyond the last query.
     Value lastRow = b.add(b.add(block.firstRow, b.mul(b.divide(b.add(block.rows, lanes - 1), lanes), lanes)), -1);
     Value atLow = rowAt(b.sub(key, lastRow)), atHigh = rowAt(b.add(b.sub(key, block.firstRow), vectors * lanes - 1));
     Value first = b.minimum(atLow, atHigh), end = b.add(b.maximum(atLow, atHigh), 1);
@@ -83,7 +84,7 @@ public:
             diagonal[m] = b.select(mask, diagonal[m + step], diagonal[m]);
           diagonal.resize(diagonal.size() - step);
         }
-        // diagonal[m] is now that of the query lanes - 1 - m.
+        // Now diagonal[m] belongs to the query lanes - 1 - m.
         Value line = b.add(b.add(b.mul(row, lineStride), lineMargin), b.add(b.sub(key, block.lowKey), v * lanes));
         for (int64_t query = 0; query < lanes; ++query)
           addToLineAt(lines, diagonal[lanes - 1 - query], b.add(line, query * lineStride));
@@ -96,13 +97,13 @@ private:
   int64_t rows = 0;      // that a block of queries and a tile of keys may ask for
 };
 
-// Cycles an element: a block of diagonals (31 loads, 75 selects, 16 loads and stores for 256 elements) takes 100,
-// measured on a Zen 4 core.
+// Cycles for each element: a block of diagonals (31 loads, 75 selects, 16 loads and stores for 256 elements) takes 100
+// cycles, measured on a Zen 4 core.
 constexpr double kDiagonalCycles = 0.4;
-// Offsets of a block of queries and a tile of keys, about.
+// The approximate number of offsets of a block of queries and a tile of keys.
 constexpr int64_t kWindow = 160;
 
-/// Rows for each offset of a window of `length`, on the average over all pairs of positions.
+/// Returns how many rows each offset of a window of `length` offsets needs, on average over all pairs of positions.
 double shareOf(const OffsetRows &offsets, int64_t queries, int64_t keys, int64_t length) {
   if (!offsets.isMonotone() || offsets.hasNone())
     return 1;
@@ -131,7 +132,8 @@ public:
   }
 
 private:
-  /// Of the packed table: the picked rows where offsets turn back nowhere, else one for each offset.
+  /// Returns the number of rows of the packed table: the picked rows if they are monotone in the offset, else one for
+  /// each offset.
   static int64_t rowsOf(const RowTerm &term) {
     return term.offsets.isMonotone() ? rowsPicked(term) : static_cast<int64_t>(term.offsets.rows.size());
   }

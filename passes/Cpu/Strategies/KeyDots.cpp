@@ -1,9 +1,9 @@
-// "key_dots": q_i · k_j with the lanes along the depth, so that keys are read once, where they lie. Each product of a
-// few rows with as many keys as fill a vector of sums together is summed up over its lanes at the end, by a tree of
-// additions that leaves each sum in the lane of its number.
+// The strategy "key_dots": q_i · k_j with the lanes along the depth, so that each key is read once, in place. It
+// multiplies a few rows with as many keys as together fill a vector of sums. At the end, a tree of additions sums up
+// each product over its lanes, and leaves each sum in the lane of its number.
 //
-// Panels with the lanes along the keys need no such sums, but keys must be brought into them first: with few queries
-// (decoding: one for each head of a group) nobody reads them often enough to make up for that.
+// Panels with the lanes along the keys need no such sums, but keys must first be packed into them. With few queries
+// (decoding: one for each head of a group), packed keys are not read often enough to make up for that.
 #include "mlir/IR/TypeUtilities.h"
 #include "passes/Analysis/StridedShape.h"
 #include "passes/Cpu/Strategy.h"
@@ -14,24 +14,26 @@
 using namespace mlir;
 using namespace skewer;
 
-// Queries of a head from which on it is not taken unless somebody asks for it: packed keys are read often enough then,
-// and the model is off by more than both differ. Zen 4, layers of 61 queries and 83 keys 20 deep: 0.82 to 1.02 of the
-// speed of packed keys, whatever was predicted; of 8 queries 1.00.
+// The most queries of a head for which the strategy is taken without a request. With more, packed keys are read often
+// enough, and the cost model is off by more than the two strategies differ. On Zen 4, layers with 61 queries and 83
+// keys of depth 20 reach 0.82 to 1.02 of the speed of packed keys, whatever was predicted; with 8 queries 1.00.
 static constexpr int64_t kFewQueries = 32;
-// Cycles for each of the two movements and the addition of two vectors of the tree that sums up lanes.
+// Cycles for each node of the tree that sums up lanes: two shuffles and an addition of two vectors.
 static constexpr double kCyclesOfSum = 1.5;
 
-// Several keys at a time share loads of queries, which counts where keys are at hand: 256 keys of 8 heads (2 MiB with
-// their values) take 1.14 times as long one after the other. From memory (Zen 4, 4096 keys of 8 heads, 8 rows) that is
+// From this size of keys and values on, keys are multiplied one after the other. Several keys at a time share the loads
+// of queries, which matters if keys are in the caches: 256 keys of 8 heads (2 MiB with their values) take 1.14 times as
+// long one after the other. If keys come from memory (Zen 4, 4096 keys of 8 heads, 8 rows), one after the other takes
 // 0.91 of the time: see tests/bench/RESULTS.md, "Decoding".
 static constexpr int64_t kBytesOfCaches = 4 << 20;
 
-/// One vector whose lane l is the sum of all lanes of vectors[l]; as many vectors as lanes. A pair that is `apart` in
-/// the list is halved together, so that the bit of their number that tells them apart becomes that of the lane.
+/// Returns one vector whose lane l is the sum of all lanes of vectors[l]; there are as many vectors as lanes. Each step
+/// combines the halves of two vectors that are `apart` in the list, so that the bit in which their numbers differ
+/// becomes a bit of the lane.
 static Value sumsOfLanes(VectorBuilder &b, SmallVector<Value> vectors) {
   for (auto width = static_cast<int64_t>(vectors.size()); width > 1; width /= 2) {
     size_t apart = vectors.size() / 2;
-    SmallVector<int64_t> own, moved; // the halves that stay where they are, and those that come from the other one
+    SmallVector<int64_t> own, moved; // the halves that stay in place, and those that move there
     for (int64_t lane = 0; lane < b.lanes; ++lane) {
       bool first = lane % width < width / 2;
       own.push_back(first ? lane : b.lanes + lane);
@@ -76,7 +78,7 @@ public:
     kernel.packQueryRows(term.query, term.depth, term.scale, block, queriesMemory, stride);
   }
 
-  /// Keys without memory, for the block that they are in.
+  /// Computes keys without memory, for the block that they are in.
   void computeBlock(const KeyBlock &block) override {
     if (!computed)
       return;
@@ -89,8 +91,8 @@ public:
     });
   }
 
-  /// A loop, whose products stand for a while where the scores will be: written out, LLVM would hold all vectors of
-  /// products in memory before it sums up the first.
+  /// Adds the products, in a loop that first stores them where the scores will be. If the loop were unrolled, LLVM
+  /// would hold all vectors of products in memory before it sums up the first one.
   void addToScores(ScoreTile &tile) override {
     Value held = b.add(b.mul(tile.row, scoreStride), b.sub(tile.key, tile.lowKey));
     for (int64_t row = 0, rows; row < tileRows; row += rows) {
@@ -113,8 +115,8 @@ public:
   }
 
 private:
-  /// Whether queries and keys stand in memory as bf16, in whole vectors of twice the lanes: their products are exact in
-  /// f32, so that the rows are multiplied as they are stored, two elements a lane.
+  /// Returns whether queries and keys are bf16 in memory, in whole vectors of twice the lanes. Their products are exact
+  /// in f32, so the rows are multiplied as they are stored, two elements a lane.
   bool mayMultiplyPairs() {
     auto isStored = [&](const Walk &walk) {
       return walk.depth == 1 && !kernel.isComputed(walk.argument) &&
@@ -123,7 +125,7 @@ private:
     return kernel.stage.multipliesPairs && lanes == 16 && term.depth % (2 * lanes) == 0 && isStored(term.query) &&
            isStored(term.key);
   }
-  /// Rows of queries as they are stored: what they are scaled with follows their products.
+  /// Packs rows of queries as they are stored; their products are scaled instead.
   void packPairs(const RowBlock &block) {
     Value source = memory.arguments[term.query.argument], base = kernel.positions.baseOf(term.query.base);
     auto type = VectorType::get({2 * lanes}, b.builder.getBF16Type());
@@ -143,7 +145,8 @@ private:
     });
   }
 
-  /// Where a key's row begins. Behind the last one there is none: its score is hidden afterwards.
+  /// Returns where the row of a key begins. A key behind the last one has the row of the last key; its score is hidden
+  /// afterwards.
   Value placeOf(const ScoreTile &tile, Value key) {
     if (computed)
       return b.mul(b.sub(key, tile.lowKey), stride);
@@ -154,7 +157,7 @@ private:
     return kernel.positions.keyPlace(term.key, key);
   }
 
-  /// Σ_d q_r[d] · k_c[d] in lane r × count + c, of rows × count = lanes.
+  /// Returns Σ_d q_r[d] · k_c[d] in lane r × count + c, where rows × count = lanes.
   Value sumsOf(const ScoreTile &tile, Value query, int64_t rows, Value firstKey, int64_t count) {
     bool onePage = !computed && isOnePage(term.key, count);
     auto places = kernel.positions.keyPlaces(term.key, count, onePage,
@@ -163,7 +166,7 @@ private:
     if (!computed)
       ahead = kernel.positions.keyPlaces(term.key, count, onePage,
                                          [&](int64_t c) { return placeAhead(places[c], b.add(firstKey, c)); });
-    // Keys from `first` to `end` times all rows, from their element d on.
+    // Multiplies the keys [first, end) with all rows, from their element d on.
     auto step = [&](Value d, int64_t valid, int64_t first, int64_t end, SmallVector<Value> carried) {
       SmallVector<Value> vectors;
       for (int64_t r = 0; r < rows; ++r) {
@@ -180,11 +183,11 @@ private:
       return carried;
     };
     int64_t turn = std::max(lanes, kLineFloats), whole = term.depth / turn * turn;
-    if (!computed && term.depth % lineOfKeys() == 0) // each line is asked for once
+    if (!computed && term.depth % lineOfKeys() == 0) // each line is prefetched once
       turn = std::max(turn, lineOfKeys());
     int64_t together = comesFromMemory() ? 1 : count;
-    // Rows of a page are asked for in the order in which they lie, as many lines in a turn as there are keys: nothing
-    // else tells the processor early enough that it goes on from one page to the next.
+    // Rows of a page are prefetched in the order in which they lie, as many lines in a turn as there are keys: nothing
+    // else tells the processor early enough which page comes next.
     bool inOrder = together == count && onePage && term.key.runStep == term.depth && whole == term.depth &&
                    turn == lineOfKeys();
     auto products = [&](int64_t first, int64_t end) {
@@ -220,14 +223,14 @@ private:
     Value scores = sumsOfLanes(b, std::move(sums));
     return pairs ? b.mulf(scores, b.constant(term.scale)) : scores;
   }
-  /// The elements of a key that one step multiplies.
+  /// Returns the elements of a key that one step multiplies.
   Value keyPart(Value at, int64_t valid) {
     if (pairs)
       return b.loadPairs(keysMemory, at);
     return computed ? b.load(keysMemory, at) : b.loadFirst(keysMemory, at, valid);
   }
-  /// Whether the cache of one batch row alone is more than a processor's own caches hold. It is read as it lies then,
-  /// a key after the other, which the processor foresees.
+  /// Returns whether the keys and values of one batch row alone are more than the caches of a processor hold. They are
+  /// then read in their order in memory, one key after the other, which the processor predicts.
   bool comesFromMemory() const {
     if (computed || !kernel.streaming)
       return false;
@@ -237,7 +240,7 @@ private:
     return bytes >= kBytesOfCaches;
   }
   int64_t lineOfKeys() const { return kLineBytes / kernel.bytesOf(term.key.argument); } // in elements
-  /// Where the key lies that is asked for while this one is multiplied.
+  /// Returns the place of the key that is prefetched while this one is multiplied.
   Value placeAhead(Value place, Value key) {
     int64_t count = llvm::divideCeil(kFetchedAhead, kernel.bytesOf(term.key.argument) * term.depth);
     if (!term.key.picked)
@@ -248,7 +251,7 @@ private:
   const ContentTerm &term;
   const int64_t stride; // floats from a packed row to the next one
   const bool computed;  // keys have no memory
-  bool pairs = false;   // of bf16 are multiplied as they are stored
+  bool pairs = false;   // pairs of bf16 are multiplied as they are stored
   Buffer queries, keys;
   Value queriesMemory, keysMemory;
 };
@@ -283,7 +286,7 @@ public:
   }
 
 private:
-  /// For a vector of scores of one row.
+  /// Returns the cycles for a vector of scores of one row.
   static double cyclesOf(const ContentTerm &term, const Target &target) {
     double steps = double(target.lanes * llvm::divideCeil(term.depth, target.lanes));
     return steps / target.fmaPerCycle + kCyclesOfSum * double(target.lanes - 1) + 1;

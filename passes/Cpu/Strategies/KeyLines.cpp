@@ -1,5 +1,5 @@
-// "key_lines": rows picked by one axis of a query map and any key: a line over the keys for each value of that axis,
-// made once a head.
+// The strategy "key_lines": k_j·R[row], where one axis of a query map and any axes of the key pick the row. Once a
+// head, it computes a line over the keys for each value of that query axis.
 #include "passes/Cpu/Strategies/PickedRows.h"
 #include "llvm/Support/MathExtras.h"
 

@@ -1,5 +1,5 @@
-// Key side of terms with picked rows: products of table rows with the packed keys, lanes = keys, for one tile of keys
-// at a time.
+// The key side of terms with picked rows: products of table rows with the packed keys, with the keys in the lanes, for
+// one tile of keys at a time. The strategies of the key side share it (PickedRows.h).
 #include "passes/Cpu/Strategies/PickedRows.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
@@ -16,7 +16,7 @@ void KeyRows::planKeys(Layout &layout, int64_t productRows) {
   compensated = kernel.isHuge(term.scale, term.depth);
   bool large = std::abs(term.scale) * std::sqrt(double(term.depth)) >= kLargeFactor;
   chunk = large ? kChunk : std::max<int64_t>(term.depth, 1);
-  // Groups of rows may go beyond the last one.
+  // Groups of rows may reach beyond the last row.
   copyFloats = (items + tileRows) * term.depth;
   int64_t panels = llvm::alignTo(keyVectors, tileVectors);
   layout.reserve(vectors, ownVectors ? panels * (term.depth + 1) * lanes : 0, Layout::Zone::PickedRows);
@@ -31,7 +31,7 @@ void KeyRows::open() {
     vectorsMemory = memory.keys;
 }
 
-/// Panels of keys, where they are not those of the content.
+/// Packs panels of keys, unless those of the content serve.
 void KeyRows::packKeys() {
   if (ownVectors)
     kernel.packKeyPanels(term.vector, term.depth, 1, {vectorsMemory, b.index(0), (term.depth + 1) * lanes});
@@ -43,7 +43,7 @@ void KeyRows::packItem(Value target, Value copy, Value item) {
 
 void KeyRows::copyRow(Value target, Value to, Value row) {
   Value source = memory.arguments[term.table];
-  if (term.rowLength) // those behind the last are picked by nobody
+  if (term.rowLength) // no pair picks rows behind the last one
     row = b.minimum(row, b.add(rowLength(), -1));
   Value from = b.add(baseOf(term.tableBase), b.mul(row, term.rowStride));
   b.loop(b.index(0), b.index(term.depth), 1, [&](Value d) {

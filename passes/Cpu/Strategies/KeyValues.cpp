@@ -1,4 +1,4 @@
-// "added_to_values": Σ_j p_ij·(v_j + E[j]): rows of the key alone are added to the values where those are packed.
+// The strategy "added_to_values": Σ_j p_ij·(v_j + E[j]). Rows that the key alone picks are added to the packed values.
 #include "passes/Cpu/Strategies/ValueRows.h"
 
 using namespace mlir;

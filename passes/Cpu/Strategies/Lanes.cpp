@@ -1,6 +1,6 @@
-// "gathered scalars": terms and masks for which nothing is prepared but indices: rows picked by any function of
-// positions, segments, documents, prefixes. A vector of keys at a time; what depends on the key alone stands in lines
-// of integers.
+// The strategy "gathered_scalars": terms and masks of which only indices are prepared, such as rows picked by any
+// function of positions, segments, documents, prefixes. It computes a vector of keys at a time; index expressions that
+// depend on the key alone are in lines of integers.
 #include "passes/Analysis/LaneFit.h"
 #include "passes/Cpu/KeyLanes.h"
 #include "passes/Cpu/LaneIndices.h"
@@ -12,16 +12,16 @@ using namespace skewer;
 using namespace skewer::subscript;
 
 namespace {
-/// A function of the key and the leading axes, evaluated once a head: an i32 for each key. It stands in the expressions
-/// of lane terms as the symbol `name`.
+/// A function of the key and the leading axes, evaluated once a head: an i32 for each key. The expressions of lane
+/// terms contain it as the symbol `name`.
 struct IndexLine {
   subscript::Expr expression;
   std::string name;
   Buffer buffer;
 };
 
-/// Element = scale × factor × Π operand[base + place]. What of places, values and guards depends on the key alone is a
-/// line.
+/// A term whose element is scale × factor × Π operand[base + place]. The parts of places, factors and guards that
+/// depend on the key alone are index lines.
 struct LaneTerm {
   unsigned term = 0; // of AttentionShape::others
   std::vector<subscript::Expr> bases, places;
@@ -92,7 +92,7 @@ public:
     layout.reserve(liveVectors, laneMasks.empty() ? 0 : keyBlock + tileVectors * lanes, Layout::Zone::Indices);
   }
 
-  /// Lanes behind the last key hold what it has.
+  /// Stores the index lines. Lanes behind the last key repeat the number of the last key.
   void prepareHead() override {
     for (const IndexLine &line : indexLines) {
       Value target = integersIn(line.buffer), last = b.add(kernel.keys(), -1);
@@ -106,7 +106,7 @@ public:
     }
   }
 
-  /// A key that a mask hides is -inf in the line.
+  /// Adds the terms to a line; a key that a mask hides becomes -inf.
   void addToLine(const BiasRow &row) override {
     Positions::Values at = axesAt(row.position, {});
     Value nothing = b.constant(-std::numeric_limits<float>::infinity());
@@ -147,7 +147,7 @@ public:
     });
   }
 
-  /// No key is known to be visible.
+  /// Marks all keys as not seen by any row so far.
   void beginLines() override {
     if (laneMasks.empty())
       return;
@@ -155,7 +155,7 @@ public:
     b.loop(b.index(0), b.index(liveVectors.floats), lanes, [&](Value at) { b.store(b.constant(0), live, at); });
   }
 
-  /// The first and the last vector of keys that some row of the block sees. What is outside is not computed.
+  /// Returns the keys from the first to the last vector that some row of the block sees. Keys outside are not computed.
   KeyRange liveKeys(const KeyBlock &block) override {
     if (laneMasks.empty())
       return {};
@@ -189,10 +189,10 @@ private:
   std::vector<IndexLine> indexLines;
   std::vector<LaneTerm> laneTerms;
   std::vector<Expr> laneMasks;
-  Buffer liveVectors; // a vector of keys for each of a block: 1 where some row sees the key
+  Buffer liveVectors; // a float for each key of a block: 1 if some row sees the key
 };
 
-// Cycles of a lane that is read by itself: its index out of a vector, a load, and the element into another.
+// Cycles to read one lane by itself: extract its index from a vector, load, insert the element into another vector.
 constexpr double kLaneReadCycles = 3;
 
 class GatheredScalarsStrategy : public BiasStrategy {
@@ -206,7 +206,7 @@ public:
   void addSizes(const TermForm &, const AttentionShape &, AttentionSizes &sizes) const override {
     sizes.hasLine = true;
   }
-  /// An operand of a vector of keys is gathered, where keys move it.
+  /// Counts a gather for each vector of keys and each operand that moves with the key.
   TermWork work(const TermForm &form, const AttentionShape &shape, const TileSizes &,
                 const Target &target) const override {
     double cycles = 0;

@@ -1,5 +1,6 @@
-// "live_products": q_i · k_j that counts only where a guard holds that is known at compile time, within a window say:
-// products of the tiles in which it holds somewhere, by panels of keys as the content has them.
+// The strategy "live_products": q_i · k_j that counts only where a guard holds, for example within a window. The guard
+// is known at compile time. Only tiles in which it holds somewhere are multiplied, with panels of keys like those of
+// the content.
 #include "passes/Analysis/GuardTiles.h"
 #include "passes/Analysis/LaneFit.h"
 #include "passes/Cpu/Strategies/Others.h"
@@ -15,10 +16,11 @@ struct Factors {
   Walk query, key;
 };
 
-/// The operand's walk over the positions of `axes`; nothing where it is not read by whole axes at even strides.
+/// Returns the walk of an operand over the positions of `axes`; nothing if it is not read by whole axes at even
+/// strides.
 std::optional<Walk> walkOf(const OtherTerm &term, unsigned place, const std::vector<std::string> &axes,
                            const AttentionShape &shape) {
-  // Rows are packed for all positions: those at which the guard fails must be inside, too.
+  // Rows are packed for all positions, so positions at which the guard fails must be inside the operand, too.
   for (const Dimension &dimension : term.term->einsum.spec.operands[place])
     if (dimension.axes.empty())
       return std::nullopt;
@@ -85,7 +87,7 @@ public:
         b.add(b.mul(kernel.positions.copyOf(tiles->axes()), tables.rowBlocks), b.divide(tile.position, tileRows));
     Value ends = b.integerTable(tables.firstRun), run = b.tableElement(ends, group);
     Value some = b.less(run, b.tableElement(ends, b.add(group, 1)));
-    // Where there is no run, what is read of the next one is not used.
+    // If there is no run, the numbers of the next run are read, but not used.
     Value at = b.mul(b.minimum(run, b.index(int64_t(tables.runs.size()) / 3 - 1)), 3);
     Value runs = b.integerTable(tables.runs), first = b.tableElement(runs, at);
     Value inside =
@@ -110,7 +112,7 @@ public:
 private:
   int64_t stride() const { return (termDepth + 1) * lanes; } // of a panel
 
-  /// The tile's sums become what `body` makes of them where the condition holds.
+  /// Replaces the sums of the tile by what `body` returns for them, if the condition holds.
   void replaceIf(ScoreTile &tile, Value condition, const std::function<SmallVector<Value>(SmallVector<Value>)> &body) {
     SmallVector<Value> before(tile.sums.begin(), tile.sums.end());
     auto branch = scf::IfOp::create(b.builder, ValueRange(before).getTypes(), condition, true);
@@ -138,7 +140,7 @@ private:
     return sumInChunks(b, {0, tileRows, 0, tile.vectors}, termDepth, summation, memory.scores, places, products);
   }
 
-  /// Products of pairs for which the guard does not hold are 0: their operands may be infinite.
+  /// Returns the products, with 0 for pairs for which the guard does not hold: their operands may be infinite.
   SmallVector<Value> counted(const ScoreTile &tile, Value state, const SmallVector<Value> &products) {
     auto branch =
         scf::IfOp::create(b.builder, ValueRange(products).getTypes(), b.less(b.index(TileTables::kFull), state), true);
@@ -164,7 +166,7 @@ private:
   Value keysMemory, queriesMemory;
 };
 
-// A survey takes a moment for each pair at an edge.
+// The most pairs of positions whose guard is surveyed at compile time: a survey takes time for each pair at an edge.
 constexpr int64_t kMostPairs = int64_t(1) << 26;
 
 class LiveProductsStrategy : public TermStrategy {
@@ -181,7 +183,7 @@ public:
     const OtherTerm &term = *form.as<OtherTerm>();
     sizes.extraPerRow += term.contracted.front().second;
   }
-  /// The tiles in which the guard holds somewhere.
+  /// Counts the tiles in which the guard holds somewhere.
   TermWork work(const TermForm &form, const AttentionShape &shape, const TileSizes &tile,
                 const Target &target) const override {
     const OtherTerm &term = *form.as<OtherTerm>();

@@ -1,5 +1,5 @@
-// "live_tiles": parts of masks that are known at compile time. The skeleton goes through the tiles that they leave
-// (KeyRuns.h), so that there is nothing to add.
+// The strategy "live_tiles": parts of masks that are known at compile time. The skeleton goes through the tiles that
+// they leave visible (KeyRuns.h), so the strategy has nothing to add.
 #include "passes/Cpu/Strategies/Others.h"
 
 using namespace skewer;
@@ -8,7 +8,7 @@ namespace {
 class LiveTilesStrategy : public BiasStrategy {
 public:
   LiveTilesStrategy() : BiasStrategy("live_tiles", AddOrder::Prepared, BiasKind::Tiles) {}
-  /// Of the bound's tiles those are gone through in which there are keys.
+  /// Of the tiles within the bound, only those with existing keys are gone through.
   bool takesLengths() const override { return true; }
 };
 } // namespace

@@ -1,4 +1,5 @@
-// The objects that compute an attention's terms and the parts of its mask, as its schedule names them.
+// Makes the strategies that the schedule of an attention names for its terms and the parts of its mask. The constructor
+// of CpuKernel calls it.
 #include "passes/Cpu/Strategy.h"
 #include "passes/Schedule/ChosenStrategies.h"
 

@@ -1,5 +1,6 @@
-// "difference line" on maps whose width is a number of the call: summands that depend on key - query along each axis of
-// the map. A head has a table of them, a row for each difference of rows, which a query's line of biases is made of.
+// The strategy "difference_line" on maps whose width is a number of the call: summands that depend on key - query along
+// each axis of the map. Each head has a table of them, with a row for each difference of map rows. The line of biases
+// of a query is made from that table.
 #include "passes/Cpu/ElementTerms.h"
 #include "passes/Cpu/Strategies/Others.h"
 
@@ -38,7 +39,7 @@ public:
     gatesMemory = gated ? view(memory.local, gates) : Value();
   }
 
-  /// One pair of positions stands for each pair of differences.
+  /// Stores the table. Each pair of differences is computed at one pair of positions that has it.
   void prepareHead() override {
     Value queryWidth = kernel.positions.queryMapWidth, width = kernel.positions.mapWidth;
     Value queryRows = rowsOf(kernel.queries(), queryWidth), rows = rowsOf(kernel.keys(), width);
@@ -71,7 +72,7 @@ public:
   std::optional<AlongOuter> mapPart(const BiasRow &row) override {
     Value queryWidth = kernel.positions.queryMapWidth, columns = columnsOf(queryWidth, kernel.positions.mapWidth);
     Positions::Values at = kernel.positions.onMapAt(row.position);
-    // Where the difference of row 0 and column 0 of the keys stands.
+    // The place of the difference that row 0 and column 0 of the keys have.
     Value above = b.sub(b.add(rowsOf(kernel.queries(), queryWidth), -1), at.at(LengthMap::kQueryRow));
     Value before = b.sub(b.add(queryWidth, -1), at.at(LengthMap::kQueryColumn));
     Value start = b.add(b.mul(above, columns), before);
@@ -107,7 +108,7 @@ private:
 
   const LengthMap &map;
   const bool gated;                       // its one term has gates: one factor a row of the block
-  std::vector<OtherTerm> terms, original; // over the map's axes, and over the score's
+  std::vector<OtherTerm> terms, original; // over the axes of the map, and over those of the score
   Buffer table, gates;
   Value tableMemory, gatesMemory;
 };

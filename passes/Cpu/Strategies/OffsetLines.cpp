@@ -1,7 +1,8 @@
-// "offset_lines": a row of the table for each key - query, query side: logits of the rows that a group of queries can
-// reach, then for each query a line over offsets. Each vector of the line is one permutation of a vector of logits
-// where its rows stand near each other, else a gather. A tile reads the line skewed, as it reads the band; before the
-// first offset and behind the last one, where the row stays what it is, it reads the line's ends again.
+// The strategy "offset_lines": q_i·R[row(j - i)], where key - query picks the row. It computes the logits of the rows
+// that a group of queries can reach, then for each query a line over offsets. Each vector of the line is one
+// permutation of a vector of logits if its rows are near each other, else a gather. A tile reads the line skewed, as it
+// reads the band. Before the first offset and behind the last one the row stays the same, so the tile reads the ends of
+// the line again.
 #include "passes/Cpu/Strategies/PickedRows.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -9,17 +10,17 @@ using namespace mlir;
 using namespace skewer;
 
 namespace {
-/// What is known at compile time about each vector of the line.
+/// Tables of what is known at compile time about each vector of the line.
 struct LineTables {
-  std::vector<int32_t> rows; // of each lane; -1: nothing. From `lowest` of the vector on if `permutes`
+  std::vector<int32_t> rows; // of each lane; -1: none. Counted from `lowest` of the vector if `permutes`
   std::vector<int32_t> lowest, highest;
   bool permutes = true, monotone = true;
 };
 
-/// `origin`: the offset of the first of `vectors` vectors.
+/// Returns the tables of a line of `vectors` vectors that begins with the offset `origin`.
 LineTables tablesOf(const RowTerm &term, int64_t origin, int64_t vectors, const VectorBuilder &b) {
   LineTables tables;
-  int64_t before = term.firstRow; // of vectors without a row: whatever keeps the order
+  int64_t before = term.firstRow; // the row for vectors without one: any that keeps the order
   for (int64_t row : llvm::reverse(term.offsets.rows))
     before = row < 0 ? before : row;
   bool up = true, down = true;
@@ -55,7 +56,7 @@ public:
 
   void plan(Layout &layout) override {
     planRows(layout, tileRows);
-    // A tile that begins here, or after the last offset, has one row in all its lanes.
+    // A tile that begins with this offset, or after the last offset, has the same row in all its lanes.
     int64_t tileKeys = tileVectors * lanes;
     origin = term.offsets.low - tileKeys + 1;
     vectorsOfLine = llvm::divideCeil(term.offsets.high() + tileKeys - origin, lanes);
@@ -88,7 +89,7 @@ public:
     Value first = b.add(tile.firstRow, tile.row);
     Value start = b.mul(startOf(tile.group, tile.firstRow, tile.lowKey), lanes);
     Value line = b.sub(b.mul(tile.row, stride), b.add(start, origin));
-    // Rows below the last query are among the offsets too.
+    // The offsets of rows below the last query count too.
     bool inside = origin <= 1 - shape.queries - tileRows && shape.keys <= term.offsets.high() + 1;
     for (int64_t r = 0; r < tileRows; ++r) {
       Value offset = b.add(b.sub(tile.key, first), -r);
@@ -103,13 +104,13 @@ public:
   }
 
 private:
-  /// The offset at which a tile's line is read.
+  /// Returns the offset at which a tile reads its line.
   Value clampOffset(Value offset) {
     offset = b.maximum(offset, b.index(origin));
     return b.minimum(offset, b.index(term.offsets.high()));
   }
 
-  /// The first vector of the line that a group's tiles read in a block of keys.
+  /// Returns the first vector of the line that the tiles of a group read in a block of keys.
   Value startOf(Value group, Value firstRow, Value lowKey) {
     Value last = b.add(b.add(firstRow, b.mul(group, tileRows)), tileRows - 1);
     Value key = onceABlock ? b.index(0) : lowKey;
@@ -160,8 +161,8 @@ private:
     });
   }
 
-  // The line begins with offset `origin` and has so many vectors, of which a block of keys needs some. `onceABlock`:
-  // all of them are filled, for all blocks of keys.
+  // The line begins with offset `origin` and has `vectorsOfLine` vectors, of which a block of keys needs some. With
+  // `onceABlock`, a block of rows fills them once, for all blocks of keys.
   int64_t origin = 0, vectorsOfLine = 0;
   bool onceABlock = false;
   Buffer lines; // one for each query of a block, `stride` floats apart
@@ -169,16 +170,16 @@ private:
   Value linesMemory;
 };
 
-// Cycles an element of a line: a vector of 16 takes 5, measured on a Zen 4 core.
+// Cycles for each element of a line: a vector of 16 takes 5 cycles, measured on a Zen 4 core.
 constexpr double kLineCycles = 0.3;
 
 class OffsetLinesStrategy : public RowStrategy {
 public:
   OffsetLinesStrategy() : RowStrategy(RowKind::Offset, /*keySide=*/false) {}
   StringRef name() const override { return "offset_lines"; }
-  /// A line with margins of a tile, or as much of one as a block of keys reaches. Lines as long as the block of keys
-  /// are not counted beside the scores where larger blocks save products: DeBERTa's layer (512 keys, both sides) takes
-  /// 15.7 ms in blocks of 256 queries whose lines leave L2, 16.5 ms in blocks of 96.
+  /// Counts a line with margins of a tile, or as much of a line as a block of keys reaches. Lines as long as the block
+  /// of keys are not counted with the scores, because larger blocks save products: DeBERTa's layer (512 keys, both
+  /// sides) takes 15.7 ms in blocks of 256 queries, whose lines do not fit into L2, and 16.5 ms in blocks of 96.
   void addSizes(const TermForm &form, const AttentionShape &, AttentionSizes &sizes) const override {
     const RowTerm &term = *form.as<RowTerm>();
     auto offsets = static_cast<int64_t>(term.offsets.rows.size());

@@ -1,5 +1,6 @@
-// Tables by key - query: their panels, and logits of those that a group of rows can reach. Column u belongs to
-// key - query = u - constant, so that the skew is only where the next load starts.
+// Packs tables by key - query into panels, and computes logits of the columns that a group of rows can reach
+// (OffsetTable.h). Column u belongs to key - query = u - constant, so that the skew only changes where the next load
+// starts.
 #include "passes/Cpu/Strategies/OffsetTable.h"
 #include "dialect/Subscript/Analysis.h"
 #include "llvm/Support/MathExtras.h"
@@ -70,7 +71,7 @@ void OffsetLogits::plan(Layout &layout) {
   layout.reserve(queries, ownQueries ? rowBlock * term.depth : 0, Layout::Zone::Windows);
   int64_t span = term.keyAxis.isWhole(shape.keys) ? keyBlock : term.keyAxis.extent;
   span += term.queryAxis.isWhole(shape.queries) ? tileRows : std::max(term.queryAxis.extent, tileRows);
-  // Reads before and behind the computed columns stay inside: they are of keys that are masked or overwritten.
+  // Reads before and behind the computed columns stay inside the buffer: their keys are masked or overwritten.
   int64_t innermost = shape.keyAxes.size() > 1 ? shape.keyAxes.back().extent : 0;
   margin = llvm::alignTo((tileVectors + 1) * lanes + tileRows + innermost, lanes);
   logitsStride = llvm::alignTo(span, lanes) + (tileVectors + 2) * lanes + 2 * margin;
@@ -88,7 +89,8 @@ void OffsetLogits::packQueries(const RowBlock &block) {
     kernel.packQueryRows(term.query, term.depth, term.scale, block, queriesMemory, term.depth);
 }
 
-/// First and last value of an axis over a row group: where the axis wraps inside the group, its whole extent.
+/// Returns the first and the last value of an axis over a row group; its whole extent if the axis wraps inside the
+/// group.
 std::pair<Value, Value> OffsetLogits::axisRange(const MapAxis &axis, Value first, Value last) {
   if (axis.isWhole(shape.queries))
     return {first, last};
@@ -101,7 +103,7 @@ std::pair<Value, Value> OffsetLogits::axisRange(const MapAxis &axis, Value first
   return {b.select(same, low, b.index(0)), b.select(same, high, b.index(axis.extent - 1))};
 }
 
-/// The last row of a group that exists.
+/// Returns the last existing row of a group.
 static Value lastRow(CpuKernel &kernel, Value group, Value firstRow) {
   VectorBuilder &b = kernel.b;
   Value last = b.add(b.add(firstRow, b.mul(group, kernel.tileRows)), kernel.tileRows - 1);
@@ -139,7 +141,7 @@ void OffsetLogits::computeLogits(Value group, Value firstRow, Value lowKey, Valu
     multiplyInto(b, tileRows, vectors, term.depth, summation, {queriesMemory, rowsBase, rowStride},
                  {tableMemory, panelBase, stride()}, {logitsMemory, column, logitsStride});
   };
-  // Whole tiles first, then single vectors: one more tile would do up to three vectors too many.
+  // Whole tiles first, then single vectors: one more tile would compute up to three vectors too many.
   Value count = b.maximum(b.sub(end, start), b.index(0));
   Value whole = b.add(start, b.mul(b.divide(count, tileVectors), tileVectors));
   b.loop(start, whole, tileVectors, [&](Value panel) { tile(panel, tileVectors); });

@@ -1,5 +1,5 @@
-// What the ways to compute q_i·R[±(j - i) + c] share: a table of panels, packed once a call, in the order of key -
-// query.
+// The base classes of strategies that compute q_i·R[±(j - i) + c]: a table in panels, packed once a call in the order
+// of key - query.
 #pragma once
 #include "passes/Cpu/Strategy.h"
 #include "passes/Schedule/Prediction.h"
@@ -16,12 +16,12 @@ public:
   void pack(mlir::Value low, mlir::Value high, int64_t first) override;
 
 protected:
-  /// Where a copy's panels lie.
+  /// Returns where the panels of a copy lie.
   virtual PanelTarget panelsOf(mlir::Value target, mlir::Value copy);
   int64_t stride() const { return (term.depth + 1) * lanes; } // of a panel
-  /// The column of (query axis 0, key axis 0): columns count key - query.
+  /// Returns the column of (query axis 0, key axis 0): columns count key - query.
   mlir::Value firstColumn();
-  /// How many rows the table has, where that is known at run time only; else null.
+  /// Returns how many rows the table has if that is known only at run time; else null.
   mlir::Value rowLength();
 
   const OffsetTerm &term;
@@ -31,15 +31,15 @@ protected:
   int64_t copyFloats = 0;  // of a copy
   int64_t constant = 0;    // column of (query axis 0, key axis 0)
   double factor = 1;       // table entries are multiplied by this
-  bool ownQueries = false; // the content's packed queries do not serve
+  bool ownQueries = false; // the content's packed queries do not serve, so the term packs its own
 };
 
-/// Whether the offset is of all positions, not of an axis of a map.
+/// Returns whether the offset is that of whole positions, not that of an axis of a map.
 inline bool isOfWholePositions(const OffsetTerm &term, const AttentionShape &shape) {
   return term.queryAxis.isWhole(shape.queries) && term.keyAxis.isWhole(shape.keys);
 }
 
-/// Logits of the columns that a group of rows can reach, `logitsStride` floats a row.
+/// Computes the logits of the columns that a group of rows can reach, `logitsStride` floats for each row.
 class OffsetLogits : public OffsetTable {
 public:
   using OffsetTable::OffsetTable;
@@ -48,8 +48,8 @@ public:
   void packQueries(const RowBlock &) override;
 
 protected:
-  bool isWhole() const; // of all positions, not of an axis of a map
-  /// The first vector of columns that a group reaches in a block of keys.
+  bool isWhole() const; // see isOfWholePositions
+  /// Returns the first vector of columns that a group reaches in a block of keys.
   mlir::Value startOf(mlir::Value group, mlir::Value firstRow, mlir::Value lowKey);
   void computeLogits(mlir::Value group, mlir::Value firstRow, mlir::Value lowKey, mlir::Value highKey);
 

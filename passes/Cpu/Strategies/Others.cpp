@@ -1,4 +1,4 @@
-// What strategies for summands without a query's vector share.
+// The shared part of strategies for summands without a query vector (Others.h).
 #include "passes/Cpu/Strategies/Others.h"
 
 using namespace skewer;
@@ -10,7 +10,8 @@ void BiasStrategy::take(const TermForm &form, AttentionShape &shape) const {
   term.own = nullptr;
   if (term.bias == kind)
     return;
-  // Meant for another strategy: what that one would have left out of its tables is computed with the rest.
+  // The term was meant for another strategy. The gates, which that one would have left out of its tables, are computed
+  // with the rest.
   term.bias = kind;
   term.gates.clear();
 }

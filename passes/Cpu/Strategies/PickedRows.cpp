@@ -1,4 +1,4 @@
-// Tables whose rows positions pick: sizes, packing, and the rows that a vector of keys picks.
+// Tables whose rows are picked by positions: sizes, packing, and the rows that a vector of keys picks (PickedRows.h).
 #include "passes/Cpu/Strategies/PickedRows.h"
 #include "dialect/Subscript/Analysis.h"
 #include "passes/Cpu/KeyLanes.h"
@@ -13,8 +13,8 @@ using namespace skewer;
 PickedRows::PickedRows(CpuKernel &kernel, const RowTerm &term)
     : CpuStrategy(kernel), term(term), row(term.row), rowGuard(term.guard) {
   copies = countOf(term.tableAxes, shape.space);
-  // Packed vectors of the content serve if they are the same: a different scale of the queries moves into the table,
-  // keys are packed without one.
+  // The packed vectors of the content serve if they are the same. A different scale of the queries moves into the
+  // table; keys are packed without a scale.
   for (auto [number, content] : llvm::enumerate(shape.content)) {
     const Walk &packed = term.keySide ? content.key : content.query;
     bool alone = llvm::count(kernel.contentOffset, kernel.contentOffset[number]) == 1;
@@ -60,7 +60,7 @@ Positions::Values PickedRows::lanesFrom(Value key) {
 Value PickedRows::pickedRows(const Positions::Values &at, Positions::Values lanesAt, Value &guard) {
   LaneIndices indices(b, at, std::move(lanesAt), kernel.positions.indices);
   Value row = arith::SubIOp::create(b.builder, indices.emit(this->row), b.integer(firstRow()));
-  // Rows of pairs that a guard or a mask hides may be any.
+  // Pairs that a guard or a mask hides may pick any row, also outside.
   row = arith::MinUIOp::create(b.builder, row, b.integer(term.endRow - firstRow() - 1));
   if (rowGuard)
     guard = indices.emitPredicate(*rowGuard);

@@ -1,5 +1,5 @@
-// What the ways to compute q_i·R[row(i, j)] and k_j·R[row(i, j)] share: the table, packed once a call, the vectors that
-// meet it, and products of both.
+// The base classes of strategies that compute q_i·R[row(i, j)] and k_j·R[row(i, j)]: the table, packed once a call, the
+// query or key vectors, and the products of both.
 #pragma once
 #include "passes/Cpu/Strategy.h"
 #include "passes/Schedule/Prediction.h"
@@ -20,39 +20,41 @@ public:
 protected:
   virtual void packItem(mlir::Value target, mlir::Value copy, mlir::Value item) = 0;
   Summation summation() const { return compensated ? CpuKernel::kCompensated : Summation{chunk}; }
-  /// The first row of the first panel that holds a picked one.
+  /// Returns the first row of the first panel that holds a picked row.
   int64_t firstRow() const { return term.firstRow / lanes * lanes; }
-  /// Floats from `firstRow` to behind the last picked one.
+  /// Returns the number of rows, one float each in the products, from `firstRow` to the last picked row.
   int64_t picked() const { return term.endRow - firstRow(); }
-  /// The key axes' values for a vector of keys; index operands are read there, and not behind a run-time length.
+  /// Returns the values of the key axes for a vector of keys. Index operands are read at these values, but not behind a
+  /// run-time length.
   Positions::Values lanesFrom(mlir::Value key);
-  /// The rows that lanes pick, counted from `firstRow`; never outside.
+  /// Returns the rows that the lanes pick, counted from `firstRow`, never outside the picked rows. Sets `guard` if the
+  /// term has one.
   mlir::Value pickedRows(const Positions::Values &at, Positions::Values lanesAt, mlir::Value &guard);
-  /// Adds to a row's line of biases in `lines`; where it says that a key is masked it goes on to say so.
+  /// Adds `x` to a row's line of biases in `lines`. Keys that the line hides stay hidden.
   void addToLineAt(mlir::Value lines, mlir::Value x, mlir::Value at);
 
-  /// How many rows the table has in this call; null where that is known.
+  /// Returns how many rows the table has in this call; null if that is known at compile time.
   mlir::Value rowLength() { return term.rowLength ? baseOf(*term.rowLength) : mlir::Value(); }
 
   const RowTerm &term;
-  subscript::Expr row; // as a strategy finds it: over all axes, or over those of a map
+  subscript::Expr row; // the row that positions pick, over all axes or over those of a map
   std::optional<subscript::Expr> rowGuard;
   // The table in the shared workspace, one copy for each tuple of RowTerm::tableAxes.
   Buffer table;
   int64_t copies = 1, copyFloats = 0, items = 0; // items: panels or rows of a copy
   double factor = 1;                             // table entries are multiplied by this
-  // The query's or key's vectors: the content's packed ones from this depth on, else packed for the term.
+  // The query or key vectors: those that the content has packed, from this depth on, or vectors packed for the term.
   int64_t vectorOffset = 0;
   bool ownVectors = true;
   Buffer vectors;
-  int64_t chunk = 1; // steps of the depth that are summed up by themselves
+  int64_t chunk = 1; // steps of the depth that have a sum of their own
   bool compensated = false;
   Buffer products;
   int64_t productStride = 0;
   mlir::Value tableMemory, vectorsMemory, productsMemory;
 };
 
-/// Query side. The table is packed as panels of `lanes` rows × depth.
+/// The query side. The table is packed as panels of `lanes` rows × depth.
 class QueryRows : public PickedRows {
 public:
   QueryRows(CpuKernel &, const RowTerm &);
@@ -60,17 +62,17 @@ public:
 
 protected:
   void packItem(mlir::Value target, mlir::Value copy, mlir::Value item) override;
-  /// Buffers; `productRows`: of queries whose products are held at once.
+  /// Reserves the buffers; `productRows` is the number of queries whose products are held at once.
   void planRows(Layout &, int64_t productRows);
-  /// Products of a group's queries with table rows, panel by panel, at `target` in the term's products.
+  /// Stores the products of a group's queries with table rows, panel by panel, from `target` on in `products`.
   void rowLogits(mlir::Value group, mlir::Value firstPanel, mlir::Value endPanel, mlir::Value target);
-  /// The logits of picked rows for a vector of keys, from products that begin at `at`.
+  /// Returns the logits of picked rows for a vector of keys, from products that begin at `at`.
   mlir::Value pick(mlir::Value at, mlir::Value rows, mlir::Value guard);
   mlir::Value firstPanel() { return b.index(term.firstRow / lanes); }
   mlir::Value endPanel();
 };
 
-/// Key side. The table is packed as rows × depth, with the scale in them; products have the keys in their lanes.
+/// The key side. The table is packed as rows × depth, times the scale; products have the keys in their lanes.
 class KeyRows : public PickedRows {
 public:
   KeyRows(CpuKernel &, const RowTerm &);
@@ -82,33 +84,34 @@ public:
 protected:
   void packItem(mlir::Value target, mlir::Value copy, mlir::Value item) override;
   void copyRow(mlir::Value target, mlir::Value to, mlir::Value row);
-  /// Buffers; `productRows`: rows whose products are held at once.
+  /// Reserves the buffers; `productRows` is the number of rows whose products are held at once.
   void planKeys(Layout &, int64_t productRows);
-  /// products[row - first][key]: packed rows [first, end), in whole groups, times a tile's keys.
+  /// Stores products[row - first][key]: packed rows [first, end), in whole groups, times the keys of a tile.
   void keyProducts(mlir::Value first, mlir::Value end, mlir::Value vector, int64_t vectors);
-  /// The products that a vector of keys picks, of keys that stand `v` vectors behind the tile's first.
+  /// Returns the products that a vector of keys picks, `v` vectors behind the first key of the tile.
   mlir::Value pick(const Positions::Values &at, mlir::Value key, int64_t v);
 };
 
-/// What a strategy for picked rows says of itself, but for its costs. One that finds the row for each pair of positions
-/// computes terms of the other kinds too.
+/// The base class of strategies for picked rows: all that such a strategy says about itself, except its costs. A
+/// strategy that finds the row for each pair of positions also computes terms of the other kinds.
 class RowStrategy : public TermStrategy {
 public:
   RowStrategy(RowKind kind, bool keySide) : kind(kind), keySide(keySide) {}
   AddOrder order() const override { return AddOrder::Rows; }
   bool fits(const TermForm &form, const AttentionShape &shape) const override;
-  /// Tables are packed whole, and panels of keys as far as there are keys; lines of an axis of a map are of its bound.
+  /// Tables are packed whole, and panels of keys up to the last key. But lines of an axis of a map are as long as its
+  /// bound.
   bool takesLengths() const override { return kind != RowKind::Axis; }
   void take(const TermForm &form, AttentionShape &shape) const override { shape.rows[form.number].kind = kind; }
   TermWork work(const TermForm &form, const AttentionShape &, const TileSizes &, const Target &) const override;
 
 protected:
-  /// Products of vectors and rows, and cycles besides them: those of lines, of selecting and of gathering.
+  /// The number of products of vectors and rows, and the other cycles: for lines, selects and gathers.
   struct Counted {
     double products = 0, otherCycles = 0;
   };
   virtual Counted count(const RowTerm &, const AttentionShape &, const TileSizes &, const Target &) const = 0;
-  /// Rows of the table that some pair of positions picks.
+  /// Returns the number of table rows that pairs of positions may pick.
   static int64_t rowsPicked(const RowTerm &term) { return term.endRow - term.firstRow; }
 
 private:

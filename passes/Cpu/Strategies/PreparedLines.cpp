@@ -1,9 +1,9 @@
-// "difference line", "key line", "score table": summands and masks whose values are prepared before the scores are
-// computed, by each worker for the heads it has, or (a score table) once a call.
+// The strategies "difference_line", "key_line" and "score_table": summands and masks whose values are prepared before
+// the scores are computed, by each worker for its heads, or once a call (score table).
 //
-// A Difference of one pair of axes is a line that each row reads one element earlier than the row before it, as the
-// band is; over maps it has a dimension for each pair, and is added up in the lines of biases. A Key line is the same
-// for all rows.
+// A Difference of one pair of axes is a line that each row reads one element earlier than the row before it, like the
+// band. Over maps it has a dimension for each pair of axes, and is added up in the lines of biases. A Key line is the
+// same for all rows.
 #include "dialect/Subscript/Analysis.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "passes/Cpu/ElementTerms.h"
@@ -16,8 +16,8 @@ using namespace mlir;
 using namespace skewer;
 
 static constexpr float kInfinity = std::numeric_limits<float>::infinity();
-// Slopes are at most 1 and blocks have few rows: what differs by more is a mask. Beyond the largest shift f32 keeps less
-// than a tenth behind the point.
+// Slopes are at most 1 and blocks have few rows, so a larger difference comes from a mask. Beyond the largest shift,
+// the steps of f32 are larger than a tenth.
 static constexpr float kLargestDifference = 256, kLargestShift = 0x1p20f;
 
 namespace {
@@ -28,7 +28,7 @@ public:
     inSum(sum);
     findSizes();
   }
-  /// Whether another summand or mask may share the buffer: the same kind, the same copies and sum, and no gate.
+  /// Returns whether another summand or mask may share the buffer: it needs the same kind, copies and sum, and no gate.
   bool takes(BiasKind other, const std::vector<std::string> &otherAxes, bool mask, uint64_t otherSum) const {
     return !gated && kind == other && axes == otherAxes && isMask() == mask && sum() == otherSum;
   }
@@ -55,7 +55,8 @@ public:
 private:
   bool isMask() const { return !masks.empty(); }
   bool overMap() const { return kind == BiasKind::Difference && strides.size() > 1; }
-  /// Each block of rows has its line with the largest value near 0, so that large biases are added without rounding.
+  /// Returns whether each block of rows has a line of its own, with the largest value near 0, so that large biases are
+  /// added without rounding.
   bool isCentred() const {
     return kind == BiasKind::Difference && !overMap() && !isMask() && !gated && kernel.mayShift();
   }
@@ -63,7 +64,7 @@ private:
   void findSizes();
   /// Stores the values at `target`: all of them, or one row of a score table.
   void prepare(Value target, Value targetBase, Value queryRow);
-  /// Where the tile's first row reads, and how much later each next row does.
+  /// Where the first row of a tile reads, and how many floats later each next row reads.
   struct Source {
     Value start;
     int64_t rowStride;
@@ -71,20 +72,21 @@ private:
   Source sourceOf(const ScoreTile &);
 
   const BiasKind kind;
-  const std::vector<std::string> axes; // score table: leading axes with a copy each
+  const std::vector<std::string> axes; // score table: the leading axes; each tuple has a copy
   const bool gated;                    // its one term has gates: one factor a row of the block
   std::vector<unsigned> terms;         // of shape.others; their values are added up
   std::vector<unsigned> masks;         // of shape.masks: 0 where all hold, -inf elsewhere
   int64_t copyFloats = 0;              // of one copy
   std::vector<int64_t> strides;        // Difference: of each pair of axes; Table: of a row
-  int64_t origin = 0;                  // of difference (0, …, 0)
+  int64_t origin = 0;                  // place of the difference (0, …, 0)
   Buffer buffer, gates;
-  Buffer lows, centred; // what `buffer` lacks of the value, and the values less the largest that a block of rows sees
+  Buffer lows, centred; // rounding errors of `buffer`; the values minus the largest one that a block of rows sees
   Value bufferMemory, gatesMemory, lowsMemory, centredMemory;
 };
 } // namespace
 
-/// Loads beside the last key and beside the rows of a last, incomplete group stay inside.
+/// Computes the sizes of the buffer so that loads behind the last key, or of rows that the last group lacks, stay
+/// inside.
 void PreparedLine::findSizes() {
   int64_t paddedKeys = keyVectors * lanes;
   switch (kind) {
@@ -142,7 +144,7 @@ std::optional<SmallVector<unsigned>> PreparedLine::packedArguments() const {
     llvm::append_range(expressions, term.offsets);
     add(term.factor);
     add(term.guard);
-    if (term.application) // positions among its arguments
+    if (term.application) // its arguments may be positions
       return std::nullopt;
   }
   for (unsigned number : masks)
@@ -200,13 +202,13 @@ void PreparedLine::prepare(Value target, Value targetBase, Value queryRow) {
       Value row = b.add(targetBase, b.mul(queryRow, strides[0]));
       storeAt(b.add(row, key), axesAt(queryRow, key));
     });
-  // One pair of positions stands for each tuple of differences.
+  // Each tuple of differences is computed at one pair of positions that has it.
   Positions::Values at = kernel.positions.axes;
   std::function<void(size_t, Value)> nest = [&](size_t pair, Value where) {
     if (pair == strides.size())
       return storeAt(where, at);
     int64_t queries = shape.queryAxes[pair].extent, keys = shape.keyAxes[pair].extent;
-    // Of a line, what the mask leaves: nobody sees the rest.
+    // A line is prepared only where the mask leaves it visible: no row sees the rest.
     Value first = zero, end = b.index(queries + keys - 1);
     if (strides.size() == 1 && shape.visible) {
       if (shape.visible->low != INT64_MIN && !shape.prefix)
@@ -229,7 +231,8 @@ void PreparedLine::prepare(Value target, Value targetBase, Value queryRow) {
   nest(0, b.add(targetBase, origin));
 }
 
-/// Where part of the mask depends on the key alone (lengths, padding): tiles outside are never computed.
+/// Returns the range of keys that a mask over the key alone (lengths, padding) leaves visible. Tiles outside are never
+/// computed.
 KeyRange PreparedLine::visibleKeys() {
   if (!isMask() || kind != BiasKind::Key)
     return {};
@@ -255,9 +258,10 @@ void PreparedLine::prepareGates(const RowBlock &block) {
   });
 }
 
-/// The line for a block of rows, less a number that no row's weights notice: the middle between the largest values that
-/// the first and the last row see, so that no row is further from 0 than the one that was furthest. Where those two are
-/// far from each other, or large, some row would lose digits by it: a number that hides keys is among the values.
+/// Stores the line for a block of rows, minus a number on which no row's weights depend: the middle between the largest
+/// values that the first and the last row see, so that no row is further from 0 than the furthest row was before. If
+/// those two values are far apart, or the middle is large, a number that hides keys is among the values and some row
+/// would lose digits; then nothing is subtracted.
 void PreparedLine::centre(const RowBlock &block) {
   if (!isCentred())
     return;
@@ -280,7 +284,7 @@ void PreparedLine::centre(const RowBlock &block) {
   Value middle = b.addf(b.mulf(top, half), b.mulf(bottom, half));
   Value safe = arith::AndIOp::create(b.builder, isWithin(middle, kLargestShift),
                                      isWithin(b.subf(top, bottom), kLargestDifference));
-  // Rows between the two see what one of them sees.
+  // Rows between the first and the last row must see nothing but what one of these two sees.
   safe = arith::AndIOp::create(b.builder, safe, b.less(rows, b.add(kernel.keys(), 1)));
   Value shift = b.select(safe, middle, b.constantScalar(0)), shifts = b.broadcast(shift);
   Value from = b.add(b.sub(begin, end), 1), to = b.sub(b.add(begin, shape.keys), block.firstRow);
@@ -349,7 +353,7 @@ void PreparedLine::hide(ScoreTile &tile) {
     }
 }
 
-/// One for each buffer.
+/// Returns one strategy for each buffer.
 static std::vector<std::unique_ptr<CpuStrategy>> makePreparedLines(CpuKernel &kernel) {
   const AttentionShape &shape = kernel.shape;
   std::vector<std::unique_ptr<PreparedLine>> lines;
@@ -382,7 +386,8 @@ namespace {
 class PreparedStrategy : public BiasStrategy {
 public:
   PreparedStrategy(llvm::StringRef name, BiasKind kind) : BiasStrategy(name, AddOrder::Prepared, kind) {}
-  /// A table of scores is made once a call, before anybody knows how many there are; and lines over maps are of bounds.
+  /// With run-time lengths, a score table does not fit, since it is made once a call before the lengths are known, and
+  /// lines over maps do not, since they are as long as the bounds.
   bool fits(const TermForm &form, const AttentionShape &shape) const override {
     return isMeantFor(form) &&
            (!shape.hasLength() || kind == BiasKind::Key || (kind == BiasKind::Difference && shape.keyAxes.size() == 1));
@@ -393,12 +398,12 @@ public:
 class DifferenceLineStrategy : public PreparedStrategy {
 public:
   DifferenceLineStrategy() : PreparedStrategy("difference_line", BiasKind::Difference) {}
-  /// Over maps it is added up in the lines of biases.
+  /// Over maps, the term is added up in the lines of biases.
   void addSizes(const TermForm &form, const AttentionShape &shape, AttentionSizes &sizes) const override {
     const OtherTerm *term = form.as<OtherTerm>();
     sizes.hasLine |= term && (shape.keyAxes.size() > 1 || term->onMap);
   }
-  /// Of all three: they share buffers.
+  /// Makes the strategies of all three names, which share buffers.
   void makeShared(CpuKernel &kernel, std::vector<std::unique_ptr<CpuStrategy>> &strategies) const override {
     for (auto &line : makePreparedLines(kernel))
       strategies.push_back(std::move(line));

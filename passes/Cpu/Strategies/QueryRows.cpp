@@ -1,4 +1,5 @@
-// Query side of terms with picked rows: logits of the rows that positions can pick.
+// The query side of terms with picked rows: logits of the rows that positions can pick. The strategies of the query
+// side share it (PickedRows.h).
 #include "passes/Cpu/Strategies/PickedRows.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
@@ -28,7 +29,7 @@ void QueryRows::packItem(Value target, Value copy, Value item) {
             {target, targetBase, (term.depth + 1) * lanes}, item);
 }
 
-/// Rows that the table lacks in this call are picked by nobody.
+/// Returns the end of the panels with picked rows. No pair picks rows that the table lacks in this call.
 Value QueryRows::endPanel() {
   Value end = b.index((term.endRow - 1) / lanes + 1);
   return term.rowLength ? b.minimum(end, b.divide(b.add(rowLength(), lanes - 1), lanes)) : end;

@@ -1,5 +1,5 @@
-// "row load": rows of an operand whose keys lie side by side in memory, read in place: not beside the last key, nor
-// below the last query, of which both there may be a number of the call.
+// The strategy "row_load": adds rows of an operand whose keys are consecutive in memory, and reads them in place. It
+// reads nothing behind the last key or below the last query; both lengths may be numbers of the call.
 #include "passes/Cpu/ElementTerms.h"
 #include "passes/Cpu/Strategies/Others.h"
 
@@ -17,7 +17,7 @@ public:
   void addToScores(ScoreTile &tile) override {
     Value base = b.add(baseOf(term.row.base), tile.key);
     Value stride = term.rowStride ? baseOf(*term.rowStride) : b.index(term.row.query);
-    SmallVector<Value> inside; // of each vector, where how many keys there are is known in the call
+    SmallVector<Value> inside; // of each vector: the lanes with a key, if the length is a number of the call
     for (int64_t v = 0; shape.bounds.keyLength && v < tile.vectors; ++v) {
       Value rest = b.broadcastIndex(b.sub(kernel.keys(), b.add(tile.key, v * lanes)));
       inside.push_back(arith::CmpIOp::create(b.builder, arith::CmpIPredicate::slt, b.laneNumbers(), rest));
@@ -40,7 +40,7 @@ public:
 
 private:
   const OtherTerm &term;
-  unsigned operand = 0; // which is no gate
+  unsigned operand = 0; // the one that is no gate
 };
 
 class RowLoadStrategy : public BiasStrategy {

@@ -1,10 +1,10 @@
-// "strided_add": q_i·k_j + q_i·R[j - i] = q_i·(k_j + R[j - i]). Where the rows of a register tile stand a whole vector
-// apart, tile (a, b) of the product needs the vector b - a of the table, so that rows + vectors - 1 of them, read at
-// aligned addresses, serve rows × vectors products. No band is computed and nothing is skewed; each product costs an
-// addition.
+// The strategy "strided_add": q_i·k_j + q_i·R[j - i] = q_i·(k_j + R[j - i]). If the rows of a register tile are a whole
+// vector apart, element (a, b) of the tile needs the vector b - a of the table, so rows + vectors - 1 vectors of it,
+// read at aligned addresses, serve rows × vectors products. No band is computed and nothing is skewed, but each product
+// costs an addition.
 //
-// Rows that stand a vector apart are those of one phase, i mod lanes: a work item is one phase of a head, and the first
-// of the heads that take turns at a phase brings the table's columns in its order.
+// Rows that are a vector apart form one phase, i mod lanes. A work item is one phase of a head. Heads take turns at a
+// phase, and the first of them copies the columns of the table into the order of the phase.
 #include "passes/Analysis/StridedShape.h"
 #include "passes/Cpu/Strategies/OffsetTable.h"
 #include "llvm/Support/MathExtras.h"
@@ -12,12 +12,12 @@
 using namespace mlir;
 using namespace skewer;
 
-// Of a tile of 4 x 4: 16 accumulators, 4 vectors of keys, 4 queries, and two of the table and of sums at a time.
+// Registers of a tile of 4 x 4: 16 accumulators, 4 vectors of keys, 4 queries, and two for the table and for sums.
 static constexpr int64_t kRegisters = 26;
-// A load and a store for each vector of a table that is brought in the order of a phase.
+// A load and a store for each vector of a table that is copied into the order of a phase.
 static constexpr double kTableSteps = 2;
 
-/// accumulators[r][v] + Σ_step rows[r][step] · (keys[v][step] + table[v - r + tileRows - 1][step]).
+/// Returns accumulators[r][v] + Σ_step rows[r][step] · (keys[v][step] + table[v - r + tileRows - 1][step]).
 static SmallVector<Value> multiplySums(VectorBuilder &b, int64_t tileRows, int64_t vectors, int64_t depth,
                                        SmallVector<Value> accumulators, const ProductOperand &rows,
                                        const ProductOperand &keys, const ProductOperand &table) {
@@ -48,7 +48,7 @@ public:
     // Panel p belongs to (key vector) - (row of the phase) = p - phaseRows; tiles reach beyond the last row and key.
     phaseRows = llvm::divideCeil(shape.queries, lanes) + tileRows;
     phasePanels = phaseRows + llvm::alignTo(keyVectors, tileVectors) + tileRows + tileVectors;
-    // The column of (0, 0) is one of the table's, whichever it is where lengths move it.
+    // The column of (0, 0) is in the table; if lengths move it, it may be any of its columns.
     moves = shape.hasLength();
     int64_t least = moves ? 0 : constant, most = moves ? term.rows - 1 : constant;
     shiftedMargin = llvm::alignTo(std::max<int64_t>(0, (phaseRows + 1) * lanes - least), lanes);
@@ -70,7 +70,7 @@ public:
   }
 
   int64_t headsOfPhase() const override { return skewer::headsOfPhase(shape, lanes); }
-  /// The table's panels for queries of one phase.
+  /// Copies the panels of the table for the queries of one phase.
   void enterPhase(Value phase, Value changes) override {
     if (changes)
       b.when(changes, [&] { bringTable(phase); });
@@ -85,7 +85,7 @@ public:
       Value row = b.add(tile.row, part.row);
       Value position = b.add(tile.position, part.row * lanes);
       Value vector = b.add(tile.vector, part.vector);
-      // position / lanes: which row of its phase the tile begins with.
+      // position / lanes is the row of the phase with which the tile begins.
       Value panel = b.add(b.sub(vector, b.divide(position, lanes)), phaseRows - (part.rows - 1));
       Value line = b.mul(firstStep, lanes);
       return multiplySums(b, part.rows, part.vectors, steps, std::move(start),
@@ -101,7 +101,7 @@ private:
     Value origin = moves ? b.add(firstColumn(), shiftedMargin - phaseRows * lanes)
                          : b.index(constant + shiftedMargin - phaseRows * lanes);
     Value first = b.add(copy, b.sub(origin, phase));
-    // Of the vectors of keys and the rows that there are.
+    // Only the panels of existing rows and vectors of keys.
     Value low = b.index(0), high = b.index(phasePanels);
     if (moves) {
       auto vectorsOf = [&](Value positions) { return b.divide(b.add(positions, lanes - 1), lanes); };
@@ -117,16 +117,16 @@ private:
     });
   }
 
-  /// A step's columns stand side by side, so that any of them may be the first of a vector.
+  /// Returns a place in which the columns of a step are consecutive, so that any of them may be the first of a vector.
   PanelTarget panelsOf(Value target, Value copy) override {
     PanelTarget place{target, b.add(b.mul(copy, copyFloats), shiftedMargin), lanes};
     place.lineStride = shiftedLine;
     return place;
   }
 
-  bool moves; // `constant` is that of the bounds
+  bool moves; // lengths move the first column; `constant` is that of the bounds
   int64_t phaseRows, phasePanels, shiftedMargin, shiftedLine;
-  Buffer phaseTable; // one phase's panels
+  Buffer phaseTable; // the panels of one phase
   Value phaseMemory, tableMemory;
 };
 
@@ -143,12 +143,12 @@ public:
   std::string whyNotOn(const Target &target) const override {
     return target.registers < kRegisters ? std::to_string(target.registers) + " vector registers are too few" : "";
   }
-  /// For run-time lengths too: a phase of a short layer has few rows, but short layers have a schedule of their own
-  /// (ShortSchedule.h).
+  /// Competes for run-time lengths too: a phase of a short layer has few rows, but short layers have a schedule of
+  /// their own (ShortSchedule.h).
   bool competes(const AttentionShape &) const override { return true; }
   bool takesLengths() const override { return true; }
-  /// The table in the order of each phase, once for the heads that take turns at it; the additions are in the content's
-  /// tiles (AttentionSizes::stridedAdd).
+  /// Counts copying the table into the order of each phase, once for the heads that take turns at it. The additions are
+  /// counted with the tiles of the content (AttentionSizes::stridedAdd).
   TermWork work(const TermForm &form, const AttentionShape &shape, const TileSizes &tile,
                 const Target &) const override {
     int64_t phaseVectors = llvm::divideCeil(shape.queries, tile.lanes) + llvm::divideCeil(shape.keys, tile.lanes);

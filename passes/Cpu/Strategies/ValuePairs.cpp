@@ -1,5 +1,5 @@
-// "read_for_each_pair": any other row that is added to the values: its element is found for each key of the row that
-// weighs something.
+// The strategy "read_for_each_pair": adds any other row to the values. It finds the element of the row for each key
+// that has a weight.
 #include "passes/Cpu/Strategies/ValueRows.h"
 
 using namespace mlir;
@@ -33,7 +33,7 @@ void ValuePairs::addRow(Value row, Value position, const WeightedRows &rows) {
   addToRow(kernel, row, [&](int64_t firstVector, int64_t vectors, ValueRange start) {
     return b.loop(rows.low, rows.high, 1, start, [&](Value key, ValueRange carried) {
       Value p = b.scalar(memory.scores, b.add(weights, key));
-      // Behind a weight of 0 may stand a masked key, for which nothing is proven.
+      // A weight of 0 may belong to a masked key, for which nothing is proven.
       Value seen = kernel.isSeen(p);
       return choose(seen, carried, [&] {
         Positions::Values at = axesAt(position, key);
@@ -59,14 +59,14 @@ void ValuePairs::addRow(Value row, Value position, const WeightedRows &rows) {
 }
 
 namespace {
-// Cycles to find the element of a pair and to test its weight; counted in the loops that are made.
+// Cycles to find the element of a pair and to test its weight; counted in the emitted loops.
 constexpr double kPairCycles = 8;
 
 class ValuePairsStrategy : public ValueStrategy {
 public:
   ValuePairsStrategy() : ValueStrategy(ValueKind::Pairs) {}
   StringRef name() const override { return "read_for_each_pair"; }
-  /// Every term whose rows are contiguous.
+  /// Fits every term whose rows are contiguous.
   bool fits(const TermForm &form, const AttentionShape &) const override {
     const ValueTerm *term = form.as<ValueTerm>();
     return term && (term->kind == ValueKind::Pairs || term->widthStride == 1);

@@ -1,11 +1,11 @@
-// Rows of tables that belong to the values: sizes, packing, and the sums that several strategies make.
+// Rows of tables that are added to the values: sizes, packing, and sums that several strategies share (ValueRows.h).
 #include "passes/Cpu/Strategies/ValueRows.h"
 #include <numeric>
 
 using namespace mlir;
 using namespace skewer;
 
-// Accumulators where a single query is worked on.
+// The number of accumulators while a single query is computed.
 static constexpr int64_t kRowVectors = 8;
 
 ValueRows::ValueRows(CpuKernel &kernel, const ValueTerm &term) : CpuStrategy(kernel), term(term) {
@@ -76,10 +76,10 @@ Value skewer::sumOfWeights(CpuKernel &kernel, Value low, Value high) {
   Value sums = b.addf(b.addf(rest, parts[1]), b.addf(parts[2], parts[3])), sum = b.reduceAdd(sums);
   if (!kernel.shape.direct)
     return sum;
-  // The reduction begins with 0, which is a weight that is seen.
+  // The reduction begins with 0, which is the weight of a seen key.
   Type integers = VectorType::get({b.lanes}, b.builder.getI32Type());
   Value bits = arith::BitcastOp::create(b.builder, integers, sums), none = arith::BitcastOp::create(
-                                                                        b.builder, integers, b.constant(kernel.noWeight()));
+                                                              b.builder, integers, b.constant(kernel.noWeight()));
   Value seen = arith::CmpIOp::create(b.builder, arith::CmpIPredicate::ne, bits, none);
   Value any = vector::ReductionOp::create(b.builder, vector::CombiningKind::OR, seen);
   return b.select(any, sum, b.constantScalar(kernel.noWeight()));

@@ -1,4 +1,5 @@
-// What the ways to compute Σ_j p_ij · table[…] share: rows that are read, as wide as the values, and sums of weights.
+// The base classes and helpers of strategies that compute Σ_j p_ij · table[…]: rows of a table, as wide as the values,
+// and sums of weights.
 #pragma once
 #include "passes/Cpu/Strategy.h"
 #include "passes/Schedule/Prediction.h"
@@ -7,7 +8,7 @@
 
 namespace skewer {
 
-/// Rows by runs of offsets (ValueTerm::runs): where they lie, packed or in place.
+/// Rows that runs of offsets pick (ValueTerm::runs), packed or in place.
 class ValueRows : public CpuStrategy {
 public:
   ValueRows(CpuKernel &, const ValueTerm &);
@@ -16,9 +17,9 @@ public:
   void enterHead() override;
 
 protected:
-  /// Buffers; so many floats for sums of weights.
+  /// Reserves the buffers, with `weightFloats` floats for sums of weights.
   void planRows(Layout &, int64_t weightFloats);
-  /// Where the row of an offset of the run begins.
+  /// Returns where the row of an offset of the run begins.
   mlir::Value rowOf(const OffsetRun &, mlir::Value offset);
 
   const ValueTerm &term;
@@ -26,24 +27,25 @@ protected:
 
 private:
   bool isPacked() const { return table.floats > 0; }
-  // The rows that are read, scaled and as wide as whole vectors, packed once a head; without a buffer they are read
-  // where they lie. Elements of the operand count `unit`s from `first` there, each a row of `rowFloats`.
+  // The rows, scaled and as wide as whole vectors, packed once a head; without a buffer they are read in place. Row n
+  // begins at element first + n * unit of the operand, and at float n * rowFloats of the buffer.
   Buffer table;
   int64_t first = 0, unit = 1, rows = 0, rowFloats = 0;
   Buffer weights;
 };
 
-/// Σ of the weights of a row from `low` to `high`, places in the buffer of scores.
+/// Returns the sum of the weights of a row from `low` to `high`, which are places in the buffer of scores.
 mlir::Value sumOfWeights(CpuKernel &, mlir::Value low, mlir::Value high);
-/// A vector of weights; 0 in the lanes from `count` on.
+/// Returns a vector of weights; lanes from `count` on have CpuKernel::noWeight.
 mlir::Value firstWeights(CpuKernel &, mlir::Value at, mlir::Value count);
-/// accumulators of one row, a few vectors at a time: `body` adds to them.
+/// Adds to the accumulators of one row, a few vectors at a time, the sums that the function returns. The function gets
+/// zeros as initial sums.
 void addToRow(CpuKernel &, mlir::Value row,
               const std::function<llvm::SmallVector<mlir::Value>(int64_t first, int64_t vectors, mlir::ValueRange)> &);
-/// Calls `body` for each row of a group that exists.
+/// Calls `body` for each existing row of a group.
 void forRows(CpuKernel &, const WeightedRows &, const std::function<void(mlir::Value row, mlir::Value position)> &body);
 
-/// What a strategy for terms of the values says of itself, but for its costs.
+/// The base class of strategies for terms of the values: all that such a strategy says about itself, except its costs.
 class ValueStrategy : public TermStrategy {
 public:
   explicit ValueStrategy(ValueKind kind) : kind(kind) {}
@@ -52,12 +54,12 @@ public:
     const ValueTerm *term = form.as<ValueTerm>();
     return term && term->kind == kind;
   }
-  /// Weights are those of keys that there are; sums over an axis of a map are of its bound.
+  /// Only existing keys have weights. But sums over an axis of a map are as long as its bound.
   bool takesLengths() const override { return kind != ValueKind::Axis; }
   void take(const TermForm &form, AttentionShape &shape) const override { shape.valueTerms[form.number].kind = kind; }
 
 protected:
-  // Cycles of a vector of a row that is multiplied for one query alone; counted in the loops that are made.
+  // Cycles to multiply a vector of a row for a single query; counted in the emitted loops.
   static constexpr double kRowCycles = 1.5;
   static double widthVectors(const AttentionShape &shape, const TileSizes &tile) {
     return double(llvm::divideCeil(shape.width, tile.lanes));
