@@ -64,7 +64,7 @@ static void restartRows(CpuKernel &kernel, const RowBlock &block) {
   });
 }
 
-/// Runs `weighKeys`, which goes through all keys of a block of rows, and repeats it if a result is infinite. The
+/// Runs `weighKeys`, which goes through all keys of a block of rows, and repeats it if a sum is not finite. The
 /// weights of a softmax are divided by their sum only after the product with the values. If values are near the end of
 /// f32, a sum may be infinite; then the keys are gone through once more with smaller weights.
 static void weighInRange(CpuKernel &kernel, RowBlock &block, const std::function<void()> &weighKeys) {

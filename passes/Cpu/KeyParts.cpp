@@ -8,8 +8,8 @@
 using namespace mlir;
 using namespace skewer;
 
-// From this number of heads on, the heads alone give work to many threads, and their keys are not divided. It counts if
-// the number of heads is known only when the kernel runs. The items of the other parts then have nothing to do.
+// From this number of heads on, the heads alone give work to many threads, and their keys are not divided. This applies
+// if the number of heads is known only when the kernel runs. The items of the other parts then have nothing to do.
 static constexpr int64_t kManyHeads = 64;
 
 /// The record of one item; places in floats. It has for each row the maximum that its weights refer to, their sum and

@@ -64,8 +64,8 @@ Value LaneIndices::readLanes(const Expr &expression) {
 /// from -d to d. Processors have no division of integer vectors, so this adds two estimates. Each is a product with the
 /// inverse in f32, has a relative error of at most e = 2^-22 (four roundings: of d, of its inverse, of x, of the
 /// product), and is then truncated towards 0. The first estimate leaves a rest of less than d + e*x, which is d + 2^8,
-/// with the sign of x, or of at most 2^8 with the other sign. Likewise the second one leaves a rest of less than d +
-/// e*(d + 2^8) with the sign of the first rest, or of at most e*(d + 2^8) with the other sign. Since e*(d + 2^8) is
+/// with the sign of x, or of at most 2^8 with the other sign. Likewise the second one leaves a rest of less than
+/// d + e*(d + 2^8) with the sign of the first rest, or of at most e*(d + 2^8) with the other sign. Since e*(d + 2^8) is
 /// less than 1 and rests are integers, these are at most d, and 0.
 Value LaneIndices::quotient(Value dividend, Value divisor) {
   auto real = [&](Value x) { return arith::SIToFPOp::create(b.builder, b.vector, x).getResult(); };

@@ -18,8 +18,7 @@ using namespace skewer;
 constexpr float kSmaller = 0x1p-40f;
 
 Value CpuKernel::factorToWhole(Value sum) {
-  // The largest weight of a row is exactly 1, unless its weights are smaller. A row without a visible key has the sum
-  // 0.
+  // In the first pass, the largest weight of a row is exactly 1. A row without a visible key has the sum 0.
   Value isBelow = b.compare(arith::CmpFPredicate::OLT, sum, b.constantScalar(0.5));
   Value isAny = b.compare(arith::CmpFPredicate::OGT, sum, b.constantScalar(0));
   Value isSmaller = arith::AndIOp::create(b.builder, isBelow, isAny);

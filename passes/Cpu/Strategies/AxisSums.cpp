@@ -1,5 +1,5 @@
-// The strategy "axis_sums": adds rows to the values that one axis of a map picks. It sums up the weights of each
-// position along the axis over the other axes; then each run is a small product.
+// The strategy "axis_sums": adds to the values rows of a table that one axis of a map picks. It sums up the weights of
+// each position along the axis over the other axes; then each run is a small product.
 #include "passes/Cpu/Strategies/ValueRows.h"
 #include "llvm/Support/MathExtras.h"
 

@@ -1,7 +1,7 @@
-// The strategy "diagonals": adds rows to the values that key - query picks, by runs of offsets. A run that moves on by
-// one row for each key is a product like the one with the values, but it reads the weights along a diagonal: one
-// element further for each query. A run that stays on one row needs only the sum of its weights, so a clipped table
-// costs only its interior (Shaw et al. 2018, arXiv:1803.02155, equation 3).
+// The strategy "diagonals": adds to the values rows of a table that key - query picks, by runs of offsets. A run that
+// moves on by one row for each key is a product like the one with the values, but it reads the weights along a
+// diagonal: one element further for each query. A run that stays on one row needs only the sum of its weights, so a
+// clipped table costs only its interior (Shaw et al. 2018, arXiv:1803.02155, equation 3).
 #include "passes/Cpu/Strategies/ValueRows.h"
 #include "passes/Cpu/WeightedSums.h"
 
