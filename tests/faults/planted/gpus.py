@@ -13,7 +13,7 @@ FAULTS = [
           "sum = before.sum[row];"),
     Fault("gpu-lookup-not-ordered", "passes/Gpu/Strategies/Lookup.cpp",
           "a table's rows are overwritten while other warps read them",
-          "in.pipeline.empty(); // the rows before have been read",
+          "in.pipeline.empty(); // waits until the rows before have been read",
           ""),
     Fault("gpu-hidden-nan", "passes/Gpu/Strategies/ValueRows.cpp",
           "where a mask may hide keys, sums that are no numbers are not made again",
