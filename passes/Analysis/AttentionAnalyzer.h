@@ -1,10 +1,11 @@
-// Derives an attention's shape (AttentionShape.h) from its subscripts: the state of one analysis.
+// Derives the shape of an attention (AttentionShape.h) from its subscripts. An AttentionAnalyzer holds the state of one
+// analysis; shapeOfAttention makes and runs it.
 #pragma once
 #include "passes/Analysis/AttentionShape.h"
 
 namespace skewer {
 
-/// A flat offset split by who moves it. `axes` holds the coefficient of every non-leading axis.
+/// A flat offset, split into the part over the leading axes (`base`) and the coefficient of every other axis (`axes`).
 struct SplitOffset {
   subscript::Expr base;
   std::map<std::string, int64_t> axes;
@@ -27,19 +28,20 @@ private:
   }
   subscript::Expr flatten(llvm::ArrayRef<subscript::Expr> subscripts, mlir::Value operand);
   std::optional<SplitOffset> split(const subscript::Expr &offset, const subscript::Domain &domain);
-  /// The stride of the flat position if the axes' coefficients are those of a row-major product.
+  /// Returns the stride of the flat position if the coefficients of the axes form a row-major product; else nothing.
   std::optional<int64_t> evenStride(const SplitOffset &offset, const std::vector<std::string> &axes);
   std::optional<Walk> walk(const SplitOffset &, unsigned argument, llvm::ArrayRef<std::string> depthAxes);
-  /// Of rows of `depthAxes` that keys pick in any way, of which split says nothing.
+  /// Returns the walk over rows along `depthAxes` that the keys pick in any way, which `split` cannot express.
   std::optional<Walk> pickedWalk(const subscript::Expr &flat, unsigned argument, llvm::ArrayRef<std::string> depthAxes,
                                  const subscript::Domain &);
   std::optional<Walk> placedWalk(const subscript::Expr &flat, const subscript::Domain &);
-  /// `ofMany`: only where there are at least as many rows as keys that pick them.
+  /// With `ofMany`, adds the term only if there are at least as many rows as keys that pick them.
   bool addPickedContent(const attn::Term &, const ElementTerm &, bool ofMany, AttentionShape &);
   OtherTerm otherTerm(const attn::Term &, const ElementTerm &, llvm::ArrayRef<SplitOffset> parts, bool affine);
-  /// Offsets of a term that a mask keeps inside its operands, kept inside by themselves: `insideOffsets`.
+  /// Sets `insideOffsets`: the offsets of a term, clamped so that they stay inside the operands without the mask.
   void keepInside(OtherTerm &, const std::optional<subscript::Expr> &guard);
-  /// Rows of keys side by side, a number of the call apart: BiasKind::Row. False where the term is none.
+  /// Makes the term a BiasKind::Row if its keys lie side by side and the stride between its rows is known only at the
+  /// call. Returns false if the term has another form.
   bool findRowsOfCall(OtherTerm &);
   void readAnyWhereHidden(OtherTerm &, const std::optional<subscript::Expr> &guard);
   bool addTerm(const attn::Term &, AttentionShape &shape);
@@ -51,21 +53,22 @@ private:
   std::vector<MapAxis> mapAxes(const std::vector<std::string> &axes);
   void findKind(OtherTerm &, llvm::ArrayRef<SplitOffset>, bool affine);
 
-  // The parts of `run`; false with a reason.
+  // The steps of `run`. Each returns false, with a `reason`, if it fails.
   bool readLengths(AttentionShape &);
   bool readValues(AttentionShape &);
   bool readMask(AttentionShape &);
 
   attn::AttentionOp attention;
   std::shared_ptr<const attn::AttentionView> view;
-  bool picks; // rows of the result may lie anywhere, and what is prepared is prepared for hidden pairs too
+  // Whether rows of the result may lie anywhere, and operands are prepared for hidden pairs too.
+  bool picks;
   llvm::SmallVector<mlir::Value> operands;
   const attn::ScoreSpace &space;
   const std::optional<subscript::Expr> &mask;
   const subscript::Domain &domain;
   std::string &reason;
   std::set<std::string> leading, query, key;
-  subscript::Substitution lengths; // of axes
+  subscript::Substitution lengths; // the run-time length of each axis that has one
 };
 
 } // namespace skewer

@@ -1,4 +1,4 @@
-// Derives strides and classes from the subscripts of an attention. Knows index expressions, never schemes.
+// Derives strides and classes from the subscripts of an attention. It knows index expressions, but no position schemes.
 #include "mlir/IR/TypeUtilities.h"
 #include "passes/Analysis/AttentionAnalyzer.h"
 #include "passes/Analysis/LaneFit.h"
@@ -23,8 +23,8 @@ std::optional<SplitOffset> AttentionAnalyzer::split(const Expr &offset, const Do
   SplitOffset result;
   result.base = simplify(substitute(offset, othersToZero), within);
   result.axes = moving->coefficients;
-  // What is read at run time, and what depends on leading axes, may only be added: (4*g + i) floordiv 6 moves with i in
-  // some blocks g, although it does not in the first.
+  // Run-time reads and leading axes may only occur as summands: (4*g + i) floordiv 6 moves with i in some blocks g,
+  // although it does not in the first block.
   Expr sum = result.base;
   for (const auto &[axis, coefficient] : result.axes)
     sum = sum + Expr(coefficient) * Expr::symbol(axis);
@@ -68,7 +68,7 @@ std::optional<Walk> AttentionAnalyzer::pickedWalk(const Expr &flat, unsigned arg
   result.argument = argument;
   result.depth = step.value();
   result.picked = row;
-  // The places of a page follow each other.
+  // The places within a page are evenly spaced.
   const std::string &inner = space.key.back();
   Expr first = simplify(substitute(row, {{inner, Expr(0)}}), within);
   Expr apart = simplify(substitute(row, {{inner, Expr(1)}}) - first, within);
@@ -79,7 +79,7 @@ std::optional<Walk> AttentionAnalyzer::pickedWalk(const Expr &flat, unsigned arg
   return result;
 }
 
-/// Rows of the result that lie wherever the query says, each along the value axis.
+/// Returns the walk over rows of the result that the query places anywhere, each contiguous along the value axis.
 std::optional<Walk> AttentionAnalyzer::placedWalk(const Expr &flat, const Domain &within) {
   const std::string &axis = space.value.front();
   Expr row = simplify(substitute(flat, {{axis, Expr(0)}}), within);
@@ -105,7 +105,7 @@ std::vector<MapAxis> AttentionAnalyzer::mapAxes(const std::vector<std::string> &
   return result;
 }
 
-/// Where values and result lie.
+/// Reads where the values and the result lie.
 bool AttentionAnalyzer::readValues(AttentionShape &shape) {
   unsigned valueArgument = argumentOf(attention.getValue());
   const ResolvedEinsum *value = &view->value;
@@ -127,7 +127,7 @@ bool AttentionAnalyzer::readValues(AttentionShape &shape) {
   if (!resultWalk && picks)
     resultWalk = placedWalk(flatten(resultSubscripts, attention.getResult()), domainOf(sizes));
   shape.width = sizes.at(space.value.front());
-  // An axis of one element has no stride of its own in a simplified offset; any will do.
+  // An axis of one element has no stride in a simplified offset; any stride is right.
   if (resultWalk && shape.width == 1)
     resultWalk->depth = 1;
   if (!valueWalk || !resultWalk || valueWalk->query != 0 || resultWalk->key != 0 || resultWalk->depth != 1)
@@ -147,8 +147,8 @@ bool AttentionAnalyzer::readValues(AttentionShape &shape) {
   return true;
 }
 
-/// How many positions there are along a dimension of the score; nothing where that is known, and false where it is the
-/// length of another axis than the outermost.
+/// Sets `length` to the number of positions along a dimension of the score, if known only at run time; else to nothing.
+/// Returns false if an axis other than the outermost has a run-time length.
 static bool readLength(const std::vector<std::string> &axes, const AxisSizes &sizes, const Substitution &extents,
                        std::optional<Expr> &length) {
   Expr count = 1;
@@ -177,14 +177,14 @@ bool AttentionAnalyzer::readLengths(AttentionShape &shape) {
   return true;
 }
 
-/// Whether a conjunct says no more than that an axis has its length.
+/// Returns whether a conjunct only states the length of an axis.
 bool AttentionAnalyzer::isLength(const Expr &conjunct) const {
   return llvm::any_of(lengths, [&](const auto &length) {
     return simplify(less(Expr::symbol(length.first), length.second), domain) == conjunct;
   });
 }
 
-/// The conjuncts of the mask: an interval of key - query, a prefix beside it, and others.
+/// Sorts the conjuncts of the mask: an interval of key - query, a prefix next to it, and others.
 bool AttentionAnalyzer::readMask(AttentionShape &shape) {
   if (!mask)
     return true;
@@ -196,7 +196,7 @@ bool AttentionAnalyzer::readMask(AttentionShape &shape) {
     Expr shift = shape.visibleShift;
     if (space.query.size() == 1 && space.key.size() == 1)
       if (auto shifted = asShiftedInterval(conjunct, space.query[0], space.key[0], domain)) {
-        // Intervals of different differences have nothing in common.
+        // Intervals with different shifts cannot be intersected.
         bool first = !shape.visible;
         if (first || simplify(shifted->shift - shift).isConstant(0))
           interval = shifted->range, shift = shifted->shift;
@@ -206,7 +206,7 @@ bool AttentionAnalyzer::readMask(AttentionShape &shape) {
       continue;
     if (!interval) {
       BiasKind kind = biasKindOf({conjunct}, space);
-      // A table of scores, and lines over a map, are those of known sizes.
+      // A table of scores, and lines over a map, need known sizes.
       bool ofSizes = kind == BiasKind::Table || (kind == BiasKind::Difference && space.key.size() > 1);
       if (shape.hasLength() && ofSizes)
         kind = BiasKind::Element;

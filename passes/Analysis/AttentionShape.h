@@ -1,5 +1,4 @@
-// What the CPU lowering needs to know of a scheduled attention: how each operand is walked, in flat positions and
-// strides.
+// Describes a scheduled attention for the lowerings: how each operand is walked, in flat positions and strides.
 #pragma once
 #include "passes/Analysis/BiasKind.h"
 #include "passes/Analysis/ElementTerm.h"
@@ -17,8 +16,8 @@ struct ContentTerm {
   Walk query, key;
   int64_t depth = 1;
   double scale = 1;
-  uint64_t sum = 0;     // of those that the score is a function of
-  bool inPlace = false; // keys are read where they lie, not brought into panels: as the schedule says
+  uint64_t sum = 0;     // number of the sum that the term is part of; the score is a function of these sums
+  bool inPlace = false; // the schedule says so: keys are read where they lie, not packed into panels
 };
 /// q_i · R[sign*(key axis - query axis) + constant].
 struct OffsetTerm {
@@ -26,28 +25,29 @@ struct OffsetTerm {
   unsigned table = 0;        // argument
   subscript::Expr tableBase; // over the leading axes
   int64_t rowStride = 0, depthStride = 0, rows = 0, depth = 1;
-  std::optional<subscript::Expr> rowLength; // so many of the rows are there
+  std::optional<subscript::Expr> rowLength; // number of rows that exist, if known only at run time
   MapAxis queryAxis, keyAxis;
   int64_t sign = 1, constant = 0;
-  subscript::Expr shift; // added to the constant at run time: where a part begins
+  subscript::Expr shift; // added to the constant at run time: the position at which a part begins
   double scale = 1;
   std::vector<std::string> tableAxes; // leading axes on which the table's base depends
   uint64_t sum = 0;
 };
 class TermStrategy;
 
-/// Anything else. `bias` says what of it is prepared: all, or all but the gates, operands that are one number a query.
+/// Any other term. `bias` says which part of it is prepared: all of it, or all except the gates. A gate is an operand
+/// with one number for each query.
 struct OtherTerm : ElementTerm {
   std::shared_ptr<const attn::Term> term;
   BiasKind bias = BiasKind::Element;
-  const TermStrategy *own = nullptr; // computes it, instead of element by element (TermStrategy.h)
-  bool onMap = false;                // BiasKind::Difference: along each axis of KeyBounds::map
+  const TermStrategy *own = nullptr; // computes the term; if null, it is computed element by element (TermStrategy.h)
+  bool onMap = false;                // BiasKind::Difference: the differences are those of each axis of KeyBounds::map
   std::vector<unsigned> gates;       // places in `arguments`
-  Walk row;                          // BiasKind::Row: of the operand that is no gate
-  /// … from one query to the next, where that is a number of the call: `row.query` says nothing then.
+  Walk row;                          // BiasKind::Row: the walk of the operand that is not a gate
+  /// BiasKind::Row: the stride from one query to the next, if it is known only at the call; `row.query` is unused then.
   std::optional<subscript::Expr> rowStride;
-  /// Offsets that stay inside their operands for hidden pairs too, where `offsets` do not (the mask is in `guard` then),
-  /// and the guard beside them; of layers of run-time length. Empty: not asked.
+  /// For layers of run-time length whose `offsets` leave the operands at hidden pairs (`guard` contains the mask then):
+  /// offsets that stay inside the operands for hidden pairs too, and the guard to use with them. Empty if not derived.
   std::vector<subscript::Expr> insideOffsets;
   std::optional<subscript::Expr> insideGuard;
 
@@ -59,25 +59,25 @@ struct MaskPart {
   BiasKind kind = BiasKind::Element;
 };
 
-/// What the mask says of keys that lie one behind the other, whoever asks (lengths, padding): those before `low` and
-/// from `high` on are seen by no query of a head. Over the leading axes; may be beyond the first and the last key; what
-/// is open is not there.
+/// The bounds that the mask sets on the key position for all queries (lengths, padding): no query of a head sees a key
+/// before `low`, or a key from `high` on. The bounds are expressions over the leading axes. They may lie outside the
+/// keys. An open bound is empty.
 struct KeyBounds {
   std::optional<subscript::Expr> low, high;
-  std::vector<MaskPart> parts; // conjuncts that say nothing else
-  /// Of single pairs, where that is known at compile time: what masks of kind Tiles and the interval leave; else null.
+  std::vector<MaskPart> parts; // conjuncts that state these bounds and nothing else
+  /// The pairs that the masks of kind Tiles and the interval leave visible, if known at compile time; else null.
   std::shared_ptr<const LiveTiles> tiles = nullptr;
-  /// How many queries and keys there are, where that is known at run time only, over reads of the kernel's lengths: the
-  /// shape's `queries` and `keys` are the most then.
+  /// The numbers of queries and keys, if known only at run time, as expressions over reads of the kernel's lengths. The
+  /// shape's `queries` and `keys` are upper bounds then.
   std::optional<subscript::Expr> queryLength, keyLength;
-  std::optional<LengthMap> map = std::nullopt; // that the one axis of the keys is, of run-time width
+  std::optional<LengthMap> map = std::nullopt; // the map of run-time width that the single key axis stands for
 };
 
-/// What an attention is asked for besides its result, contiguous: of rows, [leading…, queries], the log-sum-exp or, of
-/// direct weights, their sum; and the weights themselves, [leading…, queries, keys].
+/// The results that an attention returns besides its main result, each contiguous: the log-sum-exp of each row or, with
+/// direct weights, the sum of the row's weights, [leading…, queries]; and the weights, [leading…, queries, keys].
 struct FurtherResults {
   bool lse = false, total = false, weights = false;
-  /// Which of the weights are those of keys that are seen, where not all are.
+  /// The predicate of the weights whose keys are visible; empty if all keys are.
   std::optional<subscript::Expr> seen;
 };
 
@@ -85,56 +85,61 @@ enum class TermRole { Content, Offset, Row, Other };
 
 struct AttentionShape {
   attn::ScoreSpace space;
-  int64_t queries = 0, keys = 0, width = 0; // width: of the values
+  int64_t queries = 0, keys = 0, width = 0; // `width`: width of the values
   std::vector<MapAxis> queryAxes, keyAxes;
   std::vector<ContentTerm> content;
   std::vector<OffsetTerm> offsets;
   std::vector<RowTerm> rows;
   std::vector<OtherTerm> others;
-  std::vector<TermRole> roles;       // of each term of the score, in its order
-  std::vector<ValueTerm> valueTerms; // in their order
-  Walk value, result;                // depth: along the value width
+  std::vector<TermRole> roles;       // of each term of the score, in the order of the score
+  std::vector<ValueTerm> valueTerms; // in the order of the attention
+  Walk value, result;                // `depth` is the stride along the value width
   FurtherResults further;
-  /// The function that scores go through: the attention's region, null where there is none; of so many sums of terms.
+  /// The function that scores go through (the attention's region), or null; and how many sums of terms it takes.
   mlir::Region *through = nullptr;
   int64_t sums = 1;
-  /// Weights are that function's value, and no softmax follows.
+  /// Whether the weights are the value of that function, without a softmax after it.
   bool direct = false;
-  /// Whether weights are the softmax of the terms' sum: what depends on the query alone changes none of them.
+  /// Whether the weights are the softmax of the sum of the terms. A term of the query alone does not change such
+  /// weights.
   bool isPlainSoftmax() const { return !direct && !through; }
-  /// key - query of the visible keys, if the mask is such an interval; open ends are INT64_MIN/MAX.
+  /// The interval of key - query + `visibleShift` in which keys are visible, if the mask is an interval; open ends are
+  /// INT64_MIN/MAX. The shift is known at run time.
   std::optional<subscript::Range> visible;
-  subscript::Expr visibleShift; // … of key - query + this, which is known at run time
-  /// Keys before this one are seen although the interval begins later (tokens of a memory, sinks), and the conjunct
-  /// that says both.
+  subscript::Expr visibleShift;
+  /// The number of first keys that are visible although the interval begins later (memory tokens, sinks), and the
+  /// conjunct that states both.
   int64_t prefix = 0;
   std::optional<MaskPart> prefixMask;
-  /// The conjuncts of the mask that are no interval.
+  /// The conjuncts of the mask that are not an interval.
   std::vector<MaskPart> masks;
-  KeyBounds bounds; // its parts are not among `masks`
+  KeyBounds bounds; // `bounds.parts` are not in `masks`
   bool hasLength() const { return bounds.queryLength || bounds.keyLength; }
 };
 
-/// The values and what the terms read, each once: "argument" n of an AttentionShape is the n-th of them. Whether they
-/// are the kernel's inputs or results of earlier stages makes no difference here.
+/// Returns the values and the operands of the terms, each once. "Argument" n of an AttentionShape is the n-th of them.
+/// They may be inputs of the kernel or results of earlier stages.
 llvm::SmallVector<mlir::Value> operandsOf(attn::AttentionOp);
-/// Nothing where the values are not walked with even strides: the generic path takes those. `reason` says which.
-/// Without `picks`, for who walks keys and values with strides alone, rows that keys pick are no content.
+/// Returns the shape of the attention. Returns nothing, with a `reason`, if the values are not walked with even
+/// strides; the generic path computes such attentions. Without `picks`, rows that keys pick do not become content
+/// terms: for lowerings that can walk keys and values only with strides.
 std::optional<AttentionShape> shapeOfAttention(attn::AttentionOp, std::string &reason, bool picks = true);
 
-/// Where masks bound each axis of a map, sets `visible` to the interval of positions that holds what they leave.
+/// Sets `visible` to the smallest interval of key - query that contains all visible pairs, if the masks bound each axis
+/// of a map.
 void boundByMap(AttentionShape &);
 
-/// What a conjunct implies of all queries' keys, "j < lengths[b]", is put into the bounds; where it says no more, it is
-/// one of their parts from now on, and the result is true.
+/// Adds the bound that a conjunct sets on the keys of all queries, such as "j < lengths[b]", to `bounds`. If the
+/// conjunct says nothing else, makes it one of `bounds.parts` and returns true.
 bool takeBounds(const MaskPart &, AttentionShape &);
-/// For who knows no bounds: those parts are among `masks` again.
+/// Moves the parts of `bounds` back into `masks`, for lowerings that do not support bounds.
 void leaveBounds(AttentionShape &);
 
-/// A conjunct that lets every query see the first keys, or those from a distance on: "j < 16 or i - j < 64". Takes it
-/// into `visible` and `prefix`; false where that is not all that it says, or not beside what they say already.
+/// Moves a conjunct that shows every query the first keys and the keys from a distance on ("j < 16 or i - j < 64") into
+/// `visible` and `prefix`. Returns false if the conjunct says more than that, or does not combine with their present
+/// values.
 bool takePrefix(const MaskPart &, AttentionShape &);
-/// For who knows intervals alone: the prefix is one of `masks` again.
+/// Moves `prefix` back into `masks`, for lowerings that support intervals only.
 void leavePrefix(AttentionShape &);
 
 } // namespace skewer

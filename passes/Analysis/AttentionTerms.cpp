@@ -1,4 +1,5 @@
-// Terms of the score, each by what its index expressions let a kernel do.
+// Sorts the terms of the score by what their index expressions let a kernel do: AttentionAnalyzer::addTerm and its
+// parts.
 #include "passes/Analysis/AttentionAnalyzer.h"
 #include "passes/Analysis/LaneFit.h"
 #include "passes/Analysis/TermStrategy.h"
@@ -23,7 +24,7 @@ bool AttentionAnalyzer::addOffsetTerm(const Term &term, ArrayRef<SplitOffset> of
     if (usesAny(q, space.key) || !usesAny(t, space.key) || !usesAny(t, space.query) ||
         !staysInside(inputs[1 - table], einsum.subscripts[1 - table], term.domain, std::nullopt))
       continue;
-    // Which dimension of the table holds the row, and which axes pick it.
+    // Find the dimension of the table that holds the row, and the axes that pick it.
     const auto &subscripts = einsum.subscripts[table];
     auto shapeOfTable = cast<RankedTensorType>(inputs[table].getType()).getShape();
     for (size_t dimension = 0; dimension < subscripts.size(); ++dimension) {
@@ -39,7 +40,7 @@ bool AttentionAnalyzer::addOffsetTerm(const Term &term, ArrayRef<SplitOffset> of
       result.rowStride = 1;
       for (size_t later = dimension + 1; later < shapeOfTable.size(); ++later)
         result.rowStride *= shapeOfTable[later];
-      // What remains without the row: a base over the leading axes and the contracted axis.
+      // The offset without the row: a base over the leading axes, and the contracted axis.
       std::vector<Expr> rest = subscripts;
       rest[dimension] = 0;
       auto remaining = split(flatten(rest, inputs[table]), term.domain);
@@ -71,7 +72,7 @@ bool AttentionAnalyzer::addOffsetTerm(const Term &term, ArrayRef<SplitOffset> of
       };
       result.queryAxis = find(space.query, shape.queryAxes, offset->query);
       result.keyAxis = find(space.key, shape.keyAxes, offset->key);
-      // A line over the keys is read skewed by whole positions; a window over an axis belongs to a map of keys.
+      // A line over the keys is skewed by whole positions; a window over a single axis needs a map of keys.
       bool whole = result.queryAxis.isWhole(shape.queries) && result.keyAxis.isWhole(shape.keys);
       if (!whole && shape.keyAxes.size() == 1)
         continue;
@@ -96,7 +97,7 @@ bool AttentionAnalyzer::addRowTerm(const Term &term, ArrayRef<unsigned> argument
         !staysInside(inputs[1 - table], einsum.subscripts[1 - table], term.domain, std::nullopt))
       continue;
     auto vector = walk(*parts, arguments[1 - table], einsum.contracted);
-    // The dimensions that positions pick stand side by side: together they are the row.
+    // The dimensions that positions pick must be adjacent: together they are the row.
     const auto &subscripts = einsum.subscripts[table];
     SmallVector<size_t> picked;
     for (auto [dimension, subscript] : llvm::enumerate(subscripts))
@@ -105,8 +106,7 @@ bool AttentionAnalyzer::addRowTerm(const Term &term, ArrayRef<unsigned> argument
     if (!vector || picked.empty() || picked.back() - picked.front() + 1 != picked.size())
       continue;
     const std::vector<int64_t> &shapeOfTable = term.shapes[table];
-    // Rows lie evenly where what is within them is of known size; of several dimensions that are picked, all but the
-    // first are.
+    // Rows are evenly spaced if all dimensions behind the first picked one have known sizes.
     std::vector<Expr> extents = extentsOf(inputs[table]);
     auto isKnown = [](const Expr &e) { return e.isConstant(); };
     if (!llvm::all_of(ArrayRef<Expr>(extents).drop_front(picked.front() + 1), isKnown))
@@ -164,7 +164,7 @@ void AttentionAnalyzer::findKind(OtherTerm &term, ArrayRef<SplitOffset> parts, b
     if (ofQuery && !ofElse && !term.isArgument(place))
       gates.push_back(place);
   }
-  // A table of scores is made once a call, before anybody knows how many there are.
+  // A table of scores is computed once per call, before the run-time lengths are known.
   auto kindOf = [&](const std::vector<Expr> &expressions) {
     BiasKind kind = biasKindOf(expressions, space);
     return kind == BiasKind::Table && !lengths.empty() ? BiasKind::Element : kind;
@@ -172,7 +172,7 @@ void AttentionAnalyzer::findKind(OtherTerm &term, ArrayRef<SplitOffset> parts, b
   term.bias = kindOf(expressionsOf(term));
   if (term.bias == BiasKind::Difference || term.bias == BiasKind::Key)
     return;
-  // An operand's own rows are loaded rather than copied to a table.
+  // Rows that lie in an operand are loaded from there, not copied to a table.
   if (term.offsets.size() == gates.size() + 1 && !term.factor && !term.application && !term.guard && affine &&
       term.contracted.empty()) {
     unsigned place = 0;
@@ -195,8 +195,8 @@ void AttentionAnalyzer::findKind(OtherTerm &term, ArrayRef<SplitOffset> parts, b
   }
 }
 
-/// What a mask hides may be read from any row: where rows are kept inside, the mask need not be asked, and the term may
-/// be prepared although the mask is no function of what it depends on.
+/// Clamps the rows of a term into its operands. Hidden pairs can read any row, so the term then needs no mask, and can
+/// be prepared although the mask depends on more than the term does.
 void AttentionAnalyzer::readAnyWhereHidden(OtherTerm &term, const std::optional<Expr> &guard) {
   const Term &read = *term.term;
   OtherTerm inside = term;
@@ -253,11 +253,12 @@ bool AttentionAnalyzer::findRowsOfCall(OtherTerm &term) {
   if (!simplify(offset - ofQuery - Expr::symbol(j), within).isConstant(0) || !symbolsOf(stride).empty() ||
       !simplify(ofQuery - base - stride * Expr::symbol(i), within).isConstant(0))
     return false;
-  // All pairs that there are are read, hidden ones too.
+  // All pairs within the lengths are read, hidden ones too.
   Expr inLayer = 1;
   for (const auto &[axis, length] : lengths)
     inLayer = logicalAnd(inLayer, less(Expr::symbol(axis), length));
-  for (auto [subscript, extent] : llvm::zip(term.term->einsum.subscripts[*rows], extentsOf(TermOp(term.term->op).getInputs()[*rows])))
+  for (auto [subscript, extent] :
+       llvm::zip(term.term->einsum.subscripts[*rows], extentsOf(TermOp(term.term->op).getInputs()[*rows])))
     if (!extent.isConstant())
       for (const Expr &room : {subscript, extent - 1 - subscript})
         if (proveWithin(room, {0, INT64_MAX}, within, inLayer).outcome != Proof::Proven)
@@ -272,14 +273,14 @@ bool AttentionAnalyzer::findRowsOfCall(OtherTerm &term) {
   return true;
 }
 
-/// A term as one that has no class: what of it can be prepared.
+/// Returns a term as one without a class, with the part of it that can be prepared.
 OtherTerm AttentionAnalyzer::otherTerm(const Term &read, const ElementTerm &flat, ArrayRef<SplitOffset> parts,
                                        bool affine) {
   OtherTerm term;
   static_cast<ElementTerm &>(term) = flat;
   term.term = {view, &read};
   std::optional<Expr> guard = ownGuardOf(read, mask);
-  // What is prepared is prepared for masked pairs too, where an operand may be read outside.
+  // Values are prepared for masked pairs too. At these, a subscript can leave its operand.
   term.guard = guardOf(read, mask);
   bool leaves = mask && !read.staysInside(guard);
   findKind(term, parts, affine);
@@ -294,7 +295,7 @@ OtherTerm AttentionAnalyzer::otherTerm(const Term &read, const ElementTerm &flat
   return term;
 }
 
-/// Queries that are walked evenly with keys whose rows are picked.
+/// Adds a content term of queries that are walked evenly and keys whose rows are picked; false if the term is not one.
 bool AttentionAnalyzer::addPickedContent(const Term &term, const ElementTerm &operands, bool ofMany,
                                          AttentionShape &shape) {
   const ResolvedEinsum &einsum = term.einsum;
@@ -309,7 +310,7 @@ bool AttentionAnalyzer::addPickedContent(const Term &term, const ElementTerm &op
         pickedWalk(operands.offsets[1 - first], operands.arguments[1 - first], einsum.contracted, term.domain);
     if (!queryWalk || !keyWalk || keyWalk->depth != 1)
       continue;
-    int64_t rows = 1; // that keys may pick
+    int64_t rows = 1; // number of rows that the keys can pick
     for (auto [subscript, size] : llvm::zip(einsum.subscripts[1 - first], term.shapes[1 - first]))
       if (llvm::any_of(symbolsOf(subscript), [&](const std::string &symbol) { return key.count(symbol) > 0; }))
         rows *= size;
@@ -348,8 +349,8 @@ bool AttentionAnalyzer::addTerm(const Term &term, AttentionShape &shape) {
   }
   bool isProduct = !guard && !term.factor && !term.application;
   bool plain = isProduct && term.size() == 2 && einsum.contracted.size() <= 1 && affine;
-  // Rows of queries and keys are packed whole: also those of masked pairs, which an index simplified under the mask may
-  // put outside. Their products begin the first of the sums that a score is a function of.
+  // Rows of queries and keys are packed completely, also those of masked pairs, for which an index that was simplified
+  // under the mask can lie outside. The products start the first of the sums that the score is a function of.
   if (plain && term.sum == 0 && (!mask || term.staysInside(std::nullopt))) {
     for (unsigned first : {0u, 1u}) {
       const SplitOffset &q = offsets[first], &k = offsets[1 - first];
@@ -367,12 +368,14 @@ bool AttentionAnalyzer::addTerm(const Term &term, AttentionShape &shape) {
       return true;
     }
   }
-  // What depends on the offset alone is one number an offset, contraction and all; nothing of it is a query's vector.
+  // A term that depends on the offset alone is one number for each offset, also with a contraction: no operand of it is
+  // a vector of the query.
   bool line = biasKindOf(flat.offsets, space) == BiasKind::Difference && space.query.size() == 1;
   if (plain && !line && !einsum.contracted.empty() && addOffsetTerm(term, offsets, flat.arguments, shape))
     return true;
   auto addPicked = [&](bool ofMany) { return isProduct && addPickedContent(term, flat, ofMany, shape); };
-  // The products of a query with a few rows that many keys pick are made once; else each key's own row is multiplied.
+  // If many keys pick from a few rows, the products of a query with these rows are computed once. Otherwise the query
+  // is multiplied by the row of each key.
   if (!line && (addPicked(true) || addRowTerm(term, flat.arguments, guard, shape) || addPicked(false)))
     return true;
   return addOther(otherTerm(term, flat, offsets, affine));

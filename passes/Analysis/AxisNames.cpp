@@ -12,7 +12,7 @@ std::vector<std::string> skewer::axisNames(const std::string &stem, size_t count
   return names;
 }
 
-// In the order in which they are given.
+// The names of leading axes, in the order of use.
 static const std::vector<std::string> kLeading = {"b", "h", "g", "n", "m", "t"};
 
 static std::string leadingName(size_t number) {
@@ -32,12 +32,12 @@ std::vector<std::string> skewer::dimensionNames(size_t rank) {
 std::vector<std::string> skewer::leadingNames(size_t count, bool runtime) {
   std::vector<std::string> names;
   for (size_t k = 0; k < count; ++k)
-    names.push_back(leadingName(count == 1 && !runtime ? 1 : k)); // heads without a batch
+    names.push_back(leadingName(count == 1 && !runtime ? 1 : k)); // a single axis is that of the heads: no batch
   return names;
 }
 
 std::string skewer::nextLeadingName(const std::vector<std::string> &taken) {
-  for (size_t k = 1;; ++k) // a batch is no later thought
+  for (size_t k = 1;; ++k) // an axis that is added later is not the batch
     if (!llvm::is_contained(taken, leadingName(k)))
       return leadingName(k);
 }

@@ -1,5 +1,5 @@
-// What axes are called below the language, where letters mean nothing: names are given by place and role, so that the
-// same program in other letters is the same program.
+// Names of axes below the language. The passes name axes by place and role, not by the user's letters, so that a
+// program written with other letters compiles to the same program.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -7,25 +7,25 @@
 
 namespace skewer {
 
-/// The query's and the key's position, and the stem of the names of a map's axes.
+/// The names of the query's and the key's position; also the stems of the names of a map's axes.
 inline const std::string kQueryAxis = "i", kKeyAxis = "j";
-/// What a term contracts, and the values' own axis; further ones have a number behind.
+/// The names of a term's contracted axis and of the values' own axis. Further ones get a number behind the name.
 inline const std::string kDepthAxis = "d", kWidthAxis = "e";
 
-/// A stem with its number: "d", "d1", "d2".
+/// Returns the stem with its number: "d", "d1", "d2".
 inline std::string numbered(const std::string &stem, size_t number) {
   return number == 0 ? stem : stem + std::to_string(number);
 }
 
-/// Names of the axes of a position: {"i"} for one, {"iy", "ix"}, {"iz", "iy", "ix"}, else i0, i1, ….
+/// Returns the names of the axes of a position: {"i"} for one, {"iy", "ix"}, {"iz", "iy", "ix"}, else i0, i1, ….
 std::vector<std::string> axisNames(const std::string &stem, size_t count);
 
-/// "b", "h", "i", "j" from the last: for what a tensor's dimensions are unless more is known.
+/// Returns names for the dimensions of a tensor of which nothing else is known: the last `rank` of "b", "h", "i", "j".
 std::vector<std::string> dimensionNames(size_t rank);
 
-/// Names of an attention's leading axes, which are so many; `runtime`: the first is of run-time size.
+/// Returns the names of `count` leading axes of an attention; with `runtime`, the first one has a run-time size.
 std::vector<std::string> leadingNames(size_t count, bool runtime);
-/// One more of them, for an axis that becomes a leading one later.
+/// Returns a further name, not in `taken`, for an axis that becomes a leading axis later.
 std::string nextLeadingName(const std::vector<std::string> &taken);
 
 } // namespace skewer

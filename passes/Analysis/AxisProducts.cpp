@@ -1,4 +1,4 @@
-// Products of axes, row-major.
+// Row-major products of axes.
 #include "passes/Analysis/AxisProducts.h"
 #include "dialect/Subscript/Analysis.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -32,8 +32,8 @@ Dimension skewer::dimensionFor(const Expr &index, const AxisSizes &sizes, int64_
   Dimension dimension;
   dimension.index = index;
   if (extent != kRuntime && index.isSymbol()) {
-    // Part of a dimension, or more than it under a guard: "(j)" would be the axis j itself, min(j, extent - 1) is j
-    // too.
+    // The axis reads a part of the dimension, or, under a guard, more than it. "(j)" would mean the whole dimension;
+    // min(j, extent - 1) has the same value.
     auto size = sizes.find(index.name());
     if (size != sizes.end() && size->second != kRuntime && size->second != extent) {
       dimension.index = min(index, Expr(extent - 1));

@@ -1,5 +1,5 @@
-// Dimensions that are products of axes: from an index to the axes' indices, and from an expression to the axes that it
-// is made of.
+// Dimensions that are products of axes: conversion of an index into the indices of the axes, and of an index expression
+// into the axes that it combines.
 #pragma once
 #include "dialect/Subscript/Einsum.h"
 #include "llvm/ADT/SmallVector.h"
@@ -9,19 +9,19 @@
 
 namespace skewer {
 
-/// The indices of the axes of a product that is read at `index`, row-major. Nothing if a size is needed and unknown.
+/// Returns the indices of the axes of a row-major product that is read at `index`; nothing if a needed size is unknown.
 std::optional<std::vector<subscript::Expr>>
 splitProduct(const subscript::Expr &index, const std::vector<std::string> &axes, const subscript::AxisSizes &);
-/// The dimension that says `index`: an axis, a product of axes in row-major order, or an index expression. An axis
-/// alone stands for a whole dimension: where `extent`, the dimension's size, is known and another, `index` is said
-/// otherwise.
+/// Returns the dimension that reads `index`: an axis, a product of axes in row-major order, or an index expression. A
+/// single axis stands for a whole dimension. So if `extent`, the size of the dimension, is known and differs from the
+/// size of the axis, the result is an index expression.
 subscript::Dimension dimensionFor(const subscript::Expr &index, const subscript::AxisSizes &,
                                   int64_t extent = subscript::kRuntime);
-/// Adds the dimension that is the product of the axes to a tensor's: its size is dynamic where one of them has a run-time
-/// size.
+/// Appends the dimension that is the product of the axes to the dimensions and the shape of a tensor. Its size is
+/// dynamic if one of the axes has a run-time size.
 void addProduct(const std::vector<std::string> &axes, const subscript::AxisSizes &, subscript::Dimensions &,
                 llvm::SmallVectorImpl<int64_t> &shape);
-/// The sizes of the dimensions' axes that are known when the layer is compiled.
+/// Returns the sizes of the dimensions' axes that are known at compile time.
 subscript::AxisSizes knownSizes(const subscript::Dimensions &, const subscript::AxisSizes &);
 
 } // namespace skewer

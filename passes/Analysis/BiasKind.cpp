@@ -1,4 +1,4 @@
-// Derives the kind from the symbols of simplified expressions.
+// Derives the kind of a summand or a mask part from the symbols of its simplified expressions.
 #include "passes/Analysis/BiasKind.h"
 #include "passes/Analysis/LaneFit.h"
 #include "llvm/ADT/STLExtras.h"
@@ -7,15 +7,15 @@ using namespace skewer;
 using namespace skewer::attn;
 using namespace skewer::subscript;
 
-// Bytes of a score table for one head that may be held although it grows with queries × keys (a 49×49 window bias), and
-// of all heads' tables together.
+// The most bytes of a score table that can be held although it grows with queries × keys (a 49×49 window bias): for one
+// head, and for the tables of all heads together.
 static constexpr int64_t kTableBytes = 64 << 10, kTablesBytes = 4 << 20;
 
 static bool anyUses(const std::vector<Expr> &expressions, const std::vector<std::string> &axes) {
   return llvm::any_of(expressions, [&](const Expr &expression) { return usesAny(expression, axes); });
 }
 
-/// Without products of sums: what is added up there may cancel.
+/// Returns the expression with products of sums multiplied out, since the resulting summands can cancel.
 static Expr expanded(const Expr &e) {
   std::vector<Expr> operands;
   for (const Expr &operand : e.operands())

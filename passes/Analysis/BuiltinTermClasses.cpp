@@ -45,7 +45,8 @@ public:
     }
     return std::nullopt;
   }
-  /// Of an operand, the dimension in which keys pick rows by a run-time index: the pages of a cache. -1: none.
+  /// Returns the dimension of an operand in which keys pick rows by a run-time index (the pages of a cache); -1 if
+  /// there is none.
   static int pickedDimension(const Term &term, const ScoreSpace &space, int operand) {
     const auto &subscripts = term.einsum.subscripts[operand];
     for (size_t d = 0; d < subscripts.size(); ++d)
@@ -63,7 +64,7 @@ public:
   }
 };
 
-/// The classes in which a vector of the query (or the key) meets a row of a table picked by a pair of positions.
+/// The classes that multiply a vector of the query (or the key) by a row of a table that a pair of positions picks.
 class RowOfTable : public TermClass {
 public:
   RowOfTable(llvm::StringRef label, TermKind kind) : label(label), kind(kind) {}
@@ -81,7 +82,7 @@ public:
       bool key = reader.readsWhole(vector, false) && !v.query;
       if (!v.plain || !v.contracted || query == key || t.oddDimensions != 1 || !t.contracted || !t.query || !t.key)
         continue;
-      // Besides the row, the table is read by leading and contracted axes only.
+      // Only leading and contracted axes may read the other dimensions of the table.
       bool clean = true;
       for (size_t d = 0; d < term.einsum.subscripts[table].size(); ++d)
         if (int(d) != t.odd)
@@ -131,7 +132,7 @@ private:
       std::string queryAxis, keyAxis;
       for (const std::string &symbol : symbols)
         (contains(space.query, symbol) ? queryAxis : keyAxis) = symbol;
-      // f(key - query): shifting both by one changes nothing.
+      // f(key - query): the row stays the same when both move by one.
       Expr shifted = substitute(analysis.row, {{queryAxis, Expr::symbol(keyAxis) - Expr::symbol("_offset")}});
       Domain domain = reader.domain;
       domain["_offset"] = {domain[keyAxis].low - domain[queryAxis].high, domain[keyAxis].high - domain[queryAxis].low};

@@ -3,8 +3,8 @@
 
 using namespace skewer;
 
-// Instructions of a dot product besides its FMAs, for each halving of the lanes (a shuffle and an addition), and to
-// bring the sum to its lane (a broadcast and a select). Counted in the code that is made.
+// The instructions of a dot product besides its FMAs: for each halving of the lanes (a shuffle and an addition), and to
+// move the sum to its lane (a broadcast and a select). They are counted in generated code.
 static constexpr int64_t kHalving = 2, kPlacing = 2;
 
 int64_t skewer::instructionsOfDot(int64_t depth, int64_t lanes) {

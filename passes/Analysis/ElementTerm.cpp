@@ -1,4 +1,4 @@
-// Lays a term out over the memory of its operands.
+// Computes the flat places that a term reads in its operands, and its guards.
 #include "passes/Analysis/ElementTerm.h"
 #include "passes/Analysis/Strides.h"
 

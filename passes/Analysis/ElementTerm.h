@@ -1,4 +1,4 @@
-// A term at one query and one key, over the memory of its operands.
+// A term of the score at one query and one key, in flat places of its operands' memory.
 #pragma once
 #include "dialect/IR/Term.h"
 
@@ -13,22 +13,22 @@ struct ElementTerm {
   std::optional<attn::Application> application;            // a plugin's function; its operands count in `arguments`
   std::optional<subscript::Expr> guard;
   double scale = 1;
-  uint64_t sum = 0; // of those that the score is a function of
+  uint64_t sum = 0; // number of the sum that the term is part of; the score is a function of these sums
 
-  /// Whether the operand at a place is an argument of the function rather than a factor.
+  /// Returns whether the operand at `place` is an argument of the function, not a factor.
   bool isArgument(size_t place) const { return application && application->takes(place); }
 };
 
-/// The term over flat places, with no guard: the caller says which one holds.
+/// Returns the term over flat places, without a guard: the caller sets the guard.
 ElementTerm flatTermOf(const attn::Term &, llvm::ArrayRef<mlir::Value> operands);
 
-/// The term's guard, but none where it only repeats the mask: those scores are hidden anyway.
+/// Returns the guard of the term; nothing if the guard only repeats the mask, since the mask hides those scores anyway.
 std::optional<subscript::Expr> ownGuardOf(const attn::Term &, const std::optional<subscript::Expr> &mask);
-/// The guard of a term that is computed for hidden pairs too: its own, and the mask where that alone keeps an operand's
-/// subscripts inside.
+/// Returns the guard of a term that is computed for hidden pairs too: its own guard, and also the mask if only the mask
+/// keeps the subscripts of an operand inside.
 std::optional<subscript::Expr> guardOf(const attn::Term &, const std::optional<subscript::Expr> &mask);
 
-/// The index expressions that the term depends on, but for the offsets of the operands at `left` places.
+/// Returns the index expressions that the term depends on, without the offsets of the operands at the places `left`.
 std::vector<subscript::Expr> expressionsOf(const ElementTerm &, llvm::ArrayRef<unsigned> left = {});
 
 } // namespace skewer

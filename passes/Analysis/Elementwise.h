@@ -1,11 +1,11 @@
-// Arithmetic that goes element by element.
+// Recognizes elementwise arithmetic.
 #pragma once
 #include "mlir/IR/Operation.h"
 
 namespace skewer {
 
-/// An operation of arith or math, or a function of numbers, that makes each element of its one result of the same
-/// elements of its operands.
+/// Returns whether an operation is of arith or math, or a function of numbers, and computes each element of its single
+/// result from the elements of its operands at the same place.
 bool isElementwise(mlir::Operation *);
 
 } // namespace skewer

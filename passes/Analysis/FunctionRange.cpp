@@ -18,7 +18,7 @@ using namespace skewer;
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 static constexpr RealRange kAnything{-kInfinity, kInfinity};
 
-/// The hull of four corners; 0 × ∞ counts as 0, the least that a finite number near it gives.
+/// Returns the hull of the four corners; 0 × ∞ counts as 0, the product of 0 and any finite number.
 template <typename Combine> static RealRange hull(RealRange x, RealRange y, Combine combine) {
   RealRange result{kInfinity, -kInfinity};
   for (double a : {x.low, x.high})
@@ -34,7 +34,7 @@ static RealRange product(RealRange x, RealRange y) {
 }
 
 static RealRange sum(RealRange x, RealRange y) {
-  double low = x.low + y.low, high = x.high + y.high; // of opposite infinities no number
+  double low = x.low + y.low, high = x.high + y.high; // NaN for opposite infinities
   return {std::isnan(low) ? -kInfinity : low, std::isnan(high) ? kInfinity : high};
 }
 
@@ -44,7 +44,7 @@ static RealRange quotient(RealRange x, RealRange y) {
   return product(x, {1 / y.high, 1 / y.low});
 }
 
-/// Of a function that rises.
+/// Returns the range of a rising function.
 template <typename Function> static RealRange rising(RealRange x, Function function) {
   return {function(x.low), function(x.high)};
 }

@@ -1,4 +1,4 @@
-// What values the function of an attention's scores may have, whatever the scores are.
+// Bounds the values of the function that an attention's scores go through, for any scores.
 #pragma once
 #include "mlir/IR/Operation.h"
 
@@ -11,14 +11,15 @@ struct RealRange {
   bool isWithin(double most) const { return low >= -most && high <= most; }
 };
 
-/// Of numbers that are no NaN; rounding aside. What is not understood may be anything.
+/// Returns the range of the function's value, for scores that are not NaN and without rounding errors. The range is
+/// infinite if the function contains an unknown operation.
 RealRange rangeOf(mlir::Region &through);
-/// Of an operation's result, where its operands have these.
+/// Returns the range of an operation's result, given the ranges of its operands.
 RealRange rangeOf(mlir::Operation *, llvm::ArrayRef<RealRange> operands);
-/// Whether keys are hidden one by one: by a mask that is no interval, or by the function of the scores before a softmax,
-/// which says -inf of some.
+/// Returns whether single keys are hidden: by a mask that is not an interval, or by the function before a softmax, if
+/// it can return -inf.
 bool hidesKeys(const AttentionShape &);
-/// Whether it is the function that does.
+/// Returns whether the function hides keys in this way.
 bool hidesByFunction(const AttentionShape &);
 
 } // namespace skewer

@@ -1,4 +1,4 @@
-// The class of terms that apply a plugin's function: where no class of the plugin's own says more about them.
+// The class of terms that apply a plugin's function. It is used if no class of the plugin matches them.
 #include "dialect/IR/BuiltinFunctions.h"
 #include "passes/Analysis/BuiltinTermClasses.h"
 #include "passes/Analysis/TermReader.h"

@@ -1,4 +1,4 @@
-// Places in shared memory, one after another.
+// Assigns the places in shared memory, one after another.
 #include "passes/Analysis/GpuLayout.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -7,7 +7,7 @@
 using namespace skewer;
 using namespace skewer::gpu;
 
-// Columns of the values go in pairs of tiles of 8.
+// Columns of the values are computed in pairs of tiles of 8.
 constexpr int64_t kColumnPair = 16;
 
 SharedTile SharedPlaces::place(int64_t rows, int64_t depth, int64_t copies, int64_t multiple) {
@@ -82,7 +82,7 @@ private:
       planLookup(term);
   }
 
-  /// The next operand: of single-buffered ones it begins where the one before did.
+  /// Moves on to the next operand. Single-buffered operands all begin at the same place.
   void next() {
     operandsEnd = std::max(operandsEnd, at.end);
     if (tile.isSingleBuffered())
@@ -101,8 +101,8 @@ private:
       }
     if (!part.sharedWith)
       part.keys = at.place(tile.keys, term.depth, tile.stages);
-    // 16 keys and the block's queries are rows + 15 offsets. With 3 (of 16) banks from key to key, the lanes that read
-    // a tile of scores meet no bank twice.
+    // 16 keys and the block's queries have rows + 15 offsets. With a stride of 3 banks (mod 16) from key to key, the
+    // lanes that read a tile of scores have no bank conflict.
     part.logits.stride = int64_t(llvm::alignTo(tile.rows + 16, 16)) + 3;
     part.logits.offset = at.placeNumbers(tile.keys, part.logits.stride);
     return part;
@@ -140,7 +140,8 @@ private:
     at.end += tile.rows * layout.weights.stride * 4;
   }
 
-  /// One looked-up table after another, before the first tile of keys: they stand where those come then.
+  /// Places the looked-up tables, one after another. They are used before the first tile of keys, in the place of the
+  /// operands.
   int64_t planTables() {
     int64_t most = 0;
     for (auto [term, part] : llvm::zip_equal(shape.lookups, layout.lookups)) {
@@ -156,7 +157,7 @@ private:
   const GpuShape &shape;
   const GpuTile &tile;
   SharedPlaces at;
-  int64_t columns; // of the values that a block has
+  int64_t columns; // columns of the values in a block
   int64_t operandsBegin = 0, operandsEnd = 0;
   GpuLayout layout;
 };

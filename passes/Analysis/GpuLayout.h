@@ -1,11 +1,11 @@
-// Where a fused attention's tiles stand in a block's shared memory: what the kernel reads and writes, and what the cost
-// model counts.
+// The places of a fused attention's tiles in a block's shared memory. The kernel reads and writes these tiles; the cost
+// model counts them.
 //
-//   resident   queries, and logits that are looked up, from the first step to the last
-//   operands   of a step: `stages` copies side by side, or with single buffers all of them in one place, one after
-//   another numbers    that each step computes for itself: lines, weights on their way through shared memory
+//   resident   queries and looked-up logits, kept from the first step to the last
+//   operands   of a step: `stages` copies side by side; with single buffers, all operands share one place in turn
+//   numbers    that each step computes: lines, and weights that pass through shared memory
 //
-// Rows of a looked-up table stand where the operands of the steps come later.
+// The rows of a looked-up table use the place of the operands, before the first step loads these.
 #pragma once
 #include "passes/Analysis/GpuShape.h"
 
@@ -16,21 +16,22 @@ struct SharedTile {
   int64_t offset = 0;          // bytes
   int64_t rows = 0, width = 0; // elements of a row, a multiple of 32 bytes; zeros beyond `depth`
   int64_t depth = 0;
-  int64_t copies = 1;       // one is filled while another is read
+  int64_t copies = 1;       // the kernel fills one copy while it reads another
   int64_t elementBytes = 2; // 4: f32
-  /// Rows stand an odd number of 16-byte chunks apart, so that eight rows of ldmatrix fall into different banks.
+  /// Returns the distance of two rows. It is an odd number of 16-byte chunks, so that the eight rows of an ldmatrix
+  /// fall into different banks.
   int64_t rowBytes() const { return width * elementBytes + 16; }
   int64_t steps() const { return width * elementBytes / 32; } // products of 16 (f32: 8) elements of depth
-  int64_t bytes() const { return rows * rowBytes(); }         // of one copy
+  int64_t bytes() const { return rows * rowBytes(); }         // size of one copy
 };
 
-/// Places in shared memory, one behind the other.
+/// Assigns consecutive places in shared memory.
 class SharedPlaces {
 public:
   explicit SharedPlaces(int64_t elementBytes) : elementBytes(elementBytes) {}
-  /// The width is the depth, aligned to `multiple` elements and to 32 bytes.
+  /// Places a tile whose width is the depth, aligned to `multiple` elements and to 32 bytes.
   SharedTile place(int64_t rows, int64_t depth, int64_t copies, int64_t multiple = 1);
-  /// `stride` f32 numbers for each of `rows` rows; returns the byte offset.
+  /// Places `stride` f32 numbers for each of `rows` rows; returns the byte offset.
   int64_t placeNumbers(int64_t rows, int64_t stride);
 
   int64_t end = 0; // bytes
@@ -39,32 +40,32 @@ private:
   int64_t elementBytes;
 };
 
-/// f32 numbers for each row of a tile.
+/// f32 numbers in shared memory, some for each row of a tile.
 struct SharedNumbers {
-  int64_t offset = 0, stride = 0; // bytes; numbers from row to row
+  int64_t offset = 0, stride = 0; // `offset` in bytes; `stride` in numbers, from row to row
 };
 
 struct GpuLayout {
-  /// Queries of a block; terms with the same ones share them.
+  /// Queries of a block. Terms with the same queries share them.
   struct Queries {
     Walk walk;
     int64_t depth = 1;
     SharedTile tile;
   };
-  /// Logits of a looked-up table's rows, a row for each query.
+  /// Logits of the rows of a looked-up table: a row of logits for each query.
   struct Lookup {
     LookupUse use = LookupUse::EachScore;
-    int64_t reached = 0;  // rows that a block reaches
-    SharedNumbers logits; // of `tableRows` rows at a time where they move on to registers
-    SharedTile staging;   // of so many rows of the table
+    int64_t reached = 0;  // table rows that a block reaches
+    SharedNumbers logits; // logits of `tableRows` rows at a time, if they move on to registers
+    SharedTile staging;   // that many rows of the table
   };
   /// Rows of a table that a tile of queries and keys reaches, by key - query.
   struct Band {
     SharedTile window;
-    // Where keys meet them:
-    SharedTile keys; // the content term's with this number if it has the same
+    // For bands of keys:
+    SharedTile keys; // the tile of content term number `sharedWith`, if that term has the same keys
     std::optional<size_t> sharedWith;
-    SharedNumbers logits; // of 16 keys' columns, a row for each key
+    SharedNumbers logits; // columns of 16 keys, a row for each key
   };
 
   std::vector<Queries> queries;
@@ -73,11 +74,11 @@ struct GpuLayout {
   std::vector<SharedTile> valueRows, valueBands;
   std::vector<Band> bands;
   std::vector<Lookup> lookups;
-  std::vector<int64_t> lines; // byte offsets: of the terms without a gate together, then of each with one
-  SharedNumbers weights;      // of the terms of the values that are evaluated for each pair: a row for each query
-  int64_t bytes = 0;          // in all
+  std::vector<int64_t> lines; // byte offsets: one for all terms without a gate, then one for each gated term
+  SharedNumbers weights;      // for the value terms that are evaluated for each pair: a row for each query
+  int64_t bytes = 0;          // total size
 
-  /// The queries' number.
+  /// Returns the place in `queries` of the queries with this walk and depth.
   size_t numberOf(const Walk &, int64_t depth) const;
 };
 GpuLayout layoutOf(const GpuShape &, const GpuTile &);

@@ -1,4 +1,4 @@
-// Which rows of a looked-up table a block reaches, and where their logits stand.
+// Derives which rows of a looked-up table a block reaches, and where their logits are held.
 #include "passes/Analysis/GpuShape.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"

@@ -1,4 +1,4 @@
-// Checks that a kernel is one fused attention of inputs, and sorts its terms for the GPU.
+// Checks that an attention can be one fused GPU kernel, and sorts its terms by strategy.
 #include "passes/Analysis/GpuShape.h"
 #include "passes/Analysis/FunctionRange.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -18,24 +18,24 @@ ElementType skewer::gpu::elementTypeOf(Value tensor) {
 
 namespace {
 
-// Logits of so many rows are computed once a block rather than in a band for each tile; of more than the second number
-// they do not fit into shared memory.
+// The logits of up to kRowsBeforeBand rows are computed once per block, not in a band for each tile. The logits of more
+// than kMostLookupRows rows do not fit into shared memory.
 constexpr int64_t kRowsBeforeBand = 64, kMostLookupRows = 512;
-// … and of so many, where most offsets share a row. Bands would bring that one row again and again, for all blocks from
-// one place of the second-level cache: with 73, 129 and 257 rows for 1000 keys they took 6.0, 4.0 and 3.4 times as long
+// The same limit if most offsets share a row. Bands would load that one row again and again, for all blocks from one
+// place of the second-level cache: with 73, 129 and 257 rows for 1000 keys they took 6.0, 4.0 and 3.4 times as long
 // (H200). More logits would leave no room for a block of 128 queries.
 constexpr int64_t kSharedRowsBeforeBand = 288;
 
 constexpr double kLargestF16 = 65504;
 
-/// Whether logits of the row's table are computed before.
+/// Returns whether the logits of the table's rows are computed once per block, before the tiles of keys.
 bool isBeforeBand(const RowTerm &row, const AttentionShape &shape) {
   int64_t rows = row.endRow - row.firstRow;
   bool shares = 2 * rows < shape.queries + shape.keys;
   return rows <= (shares ? kSharedRowsBeforeBand : kRowsBeforeBand);
 }
 
-/// A term of the queries with an offset on one axis each of a map.
+/// Returns the lookup of a term of the queries whose offset is that of one query axis and one key axis of a map.
 std::optional<LookupTerm> axisLookup(const OffsetTerm &term, const AttentionShape &shape) {
   auto nameOf = [](const MapAxis &axis, const std::vector<std::string> &names, const std::vector<MapAxis> &map) {
     for (auto [name, known] : llvm::zip_equal(names, map))
@@ -52,7 +52,7 @@ std::optional<LookupTerm> axisLookup(const OffsetTerm &term, const AttentionShap
       std::max<int64_t>(0, term.constant - (term.sign > 0 ? term.queryAxis.extent : term.keyAxis.extent) + 1);
   int64_t last =
       std::min(term.rows - 1, term.constant + (term.sign > 0 ? term.keyAxis.extent : term.queryAxis.extent) - 1);
-  if (!term.shift.isConstant(0) || term.rowLength) { // known at run time: any row may be read
+  if (!term.shift.isConstant(0) || term.rowLength) { // known only at run time: any row may be read
     first = 0;
     last = term.rows - 1;
   }
@@ -84,7 +84,7 @@ LookupTerm lookupOf(const RowTerm &term) {
   return result;
 }
 
-/// What bands of both kinds of terms share: the vector, and the table that it meets.
+/// Returns a band with the parts that both kinds of terms share: the vector, and the table that it is multiplied by.
 template <typename Term> BandTerm bandOver(const Walk &vector, const Term &term) {
   BandTerm result;
   result.query = vector;
@@ -109,15 +109,15 @@ BandTerm bandOf(const RowTerm &term) {
   return result;
 }
 
-/// Whether a term without a contraction depends on key - query alone, both being single axes.
+/// Returns whether a term has no contraction and depends on key - query alone, where both are single axes.
 bool isLineOfOffsets(const ElementTerm &term, const attn::ScoreSpace &space) {
   if (!term.contracted.empty() || space.query.size() != 1 || space.key.size() != 1)
     return false;
   return isOfDifferences(expressionsOf(term), space);
 }
 
-/// A term whose operands are numbers of the query, and of key - query. Those of the query are read for every one of
-/// them, so nothing may depend on a guard.
+/// Returns the gated line of a term if each of its operands depends on the query alone or on key - query alone. The
+/// operands of the query are read for every query, so the term must have no guard.
 std::optional<GatedLine> gatedLineOf(const ElementTerm &term, const attn::ScoreSpace &space) {
   if (term.guard || !term.contracted.empty())
     return std::nullopt;
@@ -167,7 +167,7 @@ std::optional<double> skewer::gpu::commonScaleOf(const GpuShape &shape) {
     return std::nullopt;
   double scale = shape.attention.content.front().scale;
   auto same = [&](const auto &term) { return term.scale == scale; };
-  // Logits that are looked up are multiplied before they are added, by their scale over the others'.
+  // Looked-up logits are multiplied, before they are added, by their scale divided by the common scale.
   auto isNear = [&](const LookupTerm &term) { return std::abs(term.scale) <= 0x1p20 * scale; };
   bool ofOneScale = scale > 0 && llvm::all_of(shape.attention.content, same) &&
                     llvm::all_of(shape.bands, [&](const BandTerm &term) { return !term.ofKey && same(term); }) &&
@@ -176,15 +176,15 @@ std::optional<double> skewer::gpu::commonScaleOf(const GpuShape &shape) {
 }
 
 namespace {
-/// Puts terms of a score into the shape's lists, each into that of the strategy that computes it.
+/// Puts each term of a score into the shape's list for the strategy that computes it.
 struct TermLists {
   const AttentionShape &shape;
   ArrayRef<Value> operands;
   const std::optional<Expr> &mask;
   GpuShape &result;
-  size_t offsets = 0, rows = 0; // that were added
+  size_t offsets = 0, rows = 0; // number of offset and row terms added so far
 
-  /// The strategy's name.
+  /// Adds a term; returns the name of its strategy.
   StringRef add(const attn::Term &term, TermRole role) {
     if (role == TermRole::Content)
       return strategy::kMatmul;
@@ -195,7 +195,7 @@ struct TermLists {
       chosen = addRow(shape.rows[rows++]);
     return chosen.empty() ? addElement(elementTermOf(term)) : chosen;
   }
-  /// A term of another sum than the first: products by tiles are that one's.
+  /// Adds a term that is not part of the first sum, since only the first sum is computed as products of tiles.
   StringRef addToFurtherSum(const attn::Term &term, TermRole role) {
     offsets += role == TermRole::Offset;
     rows += role == TermRole::Row;
@@ -204,7 +204,7 @@ struct TermLists {
   }
 
 private:
-  /// Scores are computed for masked pairs too.
+  /// Returns the term with its guard for hidden pairs, since scores are computed for masked pairs too.
   ElementTerm elementTermOf(const attn::Term &term) const {
     ElementTerm element = flatTermOf(term, operands);
     element.guard = guardOf(term, mask);
@@ -274,7 +274,7 @@ std::optional<GpuShape> skewer::gpu::gpuShapeOf(attn::AttentionOp attention, std
   result.firstSeen = shape->bounds.low;
   result.endOfSeen = shape->bounds.high;
   leaveBounds(*shape);
-  if (!shape->hasLength()) // else which tiles there are is known at run time only
+  if (!shape->hasLength()) // with run-time lengths, the tiles are known only at run time
     takeTiles(*shape);
   if (int64_t most = kMostColumns * kMostParts; shape->width > most)
     return reason =
@@ -296,7 +296,7 @@ std::optional<GpuShape> skewer::gpu::gpuShapeOf(attn::AttentionOp attention, std
   candidates.push_back(elementOf(shape->value.argument));
   auto narrow = llvm::find_if(candidates, isNarrow);
   result.element = narrow == candidates.end() ? Type(Float32Type::get(attention.getContext())) : *narrow;
-  // Weights are rounded to the operands' type before they meet the values; those of a softmax are at most 1.
+  // Weights are rounded to the operands' type before the product with the values. Weights of a softmax are at most 1.
   bool isBounded = shape->through && rangeOf(*shape->through).isWithin(kLargestF16);
   if (shape->direct && result.element.isF16() && !isBounded)
     return reason = "weights that no softmax makes may be larger than f16 holds", std::nullopt;

@@ -1,5 +1,5 @@
-// What a GPU kernel makes of a fused attention: which terms are matrix products, and which are evaluated for each
-// query and key. Classes of index expressions decide, as on the CPU.
+// How a GPU kernel computes a fused attention: which terms are matrix products, and which are evaluated for each query
+// and key. The classes of the index expressions decide this, as on the CPU.
 #pragma once
 #include "dialect/IR/KernelPlan.h"
 #include "passes/Analysis/AttentionShape.h"
@@ -8,100 +8,102 @@
 
 namespace skewer::gpu {
 
-/// A function of key - query times a number of the query.
+/// A function of key - query, times a number for each query.
 struct GatedLine {
   ElementTerm line, gate;
 };
 
-/// row = sign × (an axis of the key - one of the query) + constant: a block's queries reach few of a table's rows.
+/// row = sign × (an axis of the key - an axis of the query) + constant: the queries of a block reach few rows of the
+/// table.
 struct LookupReach {
   MapAxis query;
   int64_t keyExtent = 1, sign = 1, constant = 0;
-  /// How many values the query's axis takes in a block, at most; all of them where a block begins over.
+  /// Returns the largest number of values that the query's axis takes within a block. It is the extent of the axis if
+  /// the axis can start again within a block.
   int64_t valuesOf(int64_t block, int64_t queries) const;
 };
-/// q_i · R[row]: the logits of a few rows are computed once for the queries of a block, and looked up for each key.
+/// q_i · R[row] with few rows: their logits are computed once for the queries of a block and looked up for each key.
 struct LookupTerm {
-  Walk query, table; // the table's rows are walked as keys, from the first one that is ever read
+  Walk query, table; // `table` walks the rows as keys, from the first row that is ever read
   int64_t depth = 1, rows = 0;
-  std::optional<subscript::Expr> rowLength; // so many of the rows are there, where that is known at run time only
+  std::optional<subscript::Expr> rowLength; // number of rows that exist, if known only at run time
   subscript::Expr row;                      // over all axes, from 0
   std::optional<subscript::Expr> guard;
   double scale = 1;
   std::optional<LookupReach> reach;
 };
 
-/// Where the logits of a lookup stand while the tiles of keys pass.
+/// Where the logits of a lookup are held while the block goes through the tiles of keys.
 enum class LookupUse {
   EachScore,   // shared memory: each score has a row of its own
   OncePerTile, // shared memory: all keys of a tile have one row, a number for each query
   EveryTile    // registers: the scores of every tile have the same rows
 };
 LookupUse lookupUse(const LookupTerm &, const AttentionShape &, int64_t keys);
-/// Rows of the table that a block's queries reach, at most.
+/// Returns the largest number of table rows that the queries of a block reach.
 int64_t reachedRows(const LookupTerm &, const AttentionShape &, int64_t queries);
-/// f32 numbers from a query's logits to the next one's, where there are so many. Lanes that read the same or
-/// neighbouring columns of eight rows meet no bank twice.
+/// Returns the number of f32 numbers from the logits of a query to those of the next one, for logits of `rows` rows.
+/// With it, lanes that read the same or neighbouring columns of eight rows have no bank conflict.
 int64_t lookupStride(int64_t rows);
 
-/// q_i · R[row(key - query)] over whole positions, of many rows: a band of logits for each tile, skewed in registers;
-/// or k_j · R[row(key - query)], skewed on its way through shared memory.
+/// q_i · R[row(key - query)] over whole positions, with many rows: a band of logits for each tile, skewed in registers;
+/// or k_j · R[row(key - query)], skewed in shared memory.
 struct BandTerm {
-  Walk query, table; // `query` is the key's vectors where `ofKey`
+  Walk query, table; // with `ofKey`, `query` walks the vectors of the key
   bool ofKey = false;
   int64_t depth = 1, rows = 0;
-  std::optional<subscript::Expr> rowLength; // as a LookupTerm's
-  /// row = sign × (key - query) + constant; with `offsets` what they say instead.
+  std::optional<subscript::Expr> rowLength; // as in LookupTerm
+  /// row = sign × (key - query) + constant, or the row that `offsets` gives, if set.
   int64_t sign = 1, constant = 0;
-  subscript::Expr shift = 0; // added to the constant at run time: where a part begins
+  subscript::Expr shift = 0; // added to the constant at run time: the position at which a part begins
   std::optional<OffsetRows> offsets;
   double scale = 1;
-  std::optional<subscript::Range> reach; // key - query outside of it have no rows
+  std::optional<subscript::Range> reach; // values of key - query outside of it have no row
 };
 
-/// Rows that are added to the values, Σ_j p_ij · scale · R[j]. Rows by key - query are a BandTerm whose depth is the
-/// values' width.
+/// Rows that are added to the values, Σ_j p_ij · scale · R[j]. Rows that key - query picks are a BandTerm whose depth
+/// is the width of the values.
 struct ValueRows {
   Walk table;
   double scale = 1;
 };
-/// Any other row for each query and key: the element at width 0, and the step from one to the next.
+/// Any other row for each query and key: its element at width 0, and the stride along the width.
 struct ValueElement {
   ElementTerm first;
   int64_t widthStride = 1;
 };
 
-/// Columns of the values that a block may have: a thread holds two rows of them, in half of its registers. More are
-/// divided among up to so many blocks.
+/// The most columns of the values that a block can have: a thread holds two rows of them, in half of its registers. Up
+/// to `kMostParts` blocks divide wider values.
 constexpr int64_t kMostColumns = 256, kMostParts = 4;
 
-/// The engine of tiles that name no other: mma.sync.
+/// The default engine of a tile: mma.sync.
 constexpr llvm::StringLiteral kMmaSync = "mma_sync";
 
-/// Query rows and keys of one step of a block.
+/// The query rows and keys of one step of a block, and how the step computes them.
 struct GpuTile {
   int64_t rows = 64, keys = 64;
-  int64_t stages = 2;      // copies of what a step reads: all but one are on their way while one is computed;
-                           // of 1, operands have one place, each loaded right before it is multiplied
+  int64_t stages = 2;      // copies of the operands of a step: all but one are loaded while one is computed;
+                           // with 1, operands share one place and each is loaded right before it is multiplied
   bool keepQueries = true; // in registers, from the first step to the last
-  int64_t columns = 0;     // of the values; 0: all. Blocks with the same queries divide them, where one has too few
-                           // registers, and compute the same weights
-  int64_t warpRows = 16;   // queries of a warp: 16 of them are a tile of the tensor cores' rows
-  llvm::StringRef engine = kMmaSync; // what multiplies; the name outlives the tile
-  int64_t keyParts = 1;              // blocks that divide the keys of the same queries: few long rows, decoding
+  int64_t columns = 0;     // columns of the values; 0: all. If one block has too few registers, blocks with the
+                           // same queries divide the columns and each compute the same weights
+  int64_t warpRows = 16;   // queries of a warp; a tile of the tensor cores has 16 rows
+  llvm::StringRef engine = kMmaSync; // computes the products; the name outlives the tile
+  int64_t keyParts = 1;              // blocks that divide the keys of the same queries: for few long rows, decoding
   int64_t columnsOf(int64_t width) const { return columns && columns < width ? columns : width; }
-  /// Blocks that have the same queries.
+  /// Returns the number of blocks that have the same queries.
   int64_t partsOf(int64_t width) const { return (width + columnsOf(width) - 1) / columnsOf(width); }
   int64_t warps() const { return rows / warpRows; }
   int64_t threads() const { return warps() * 32; }
-  /// Tiles of 16 rows that each fragment of keys or values is multiplied with.
+  /// Returns the number of tiles of 16 rows that each fragment of keys or values is multiplied with.
   int64_t rowTiles() const { return warpRows / 16; }
-  /// Differences of positions, key - query, in a tile; one more than there are.
+  /// Returns one more than the number of differences key - query in a tile.
   int64_t window() const { return rows + keys; }
   bool isSingleBuffered() const { return stages == 1; }
-  /// Copies that may still be on their way where a step begins.
+  /// Returns the number of copies that may still be in flight when a step begins.
   unsigned pending() const { return stages > 2 ? unsigned(stages - 2) : 0; }
-  /// Rows of a looked-up table at a time.
+  /// Returns how many rows of a looked-up table are loaded at a time.
   int64_t tableRows() const { return isSingleBuffered() ? 16 : 64; }
   bool operator==(const GpuTile &other) const {
     return rows == other.rows && keys == other.keys && stages == other.stages && keepQueries == other.keepQueries &&
@@ -110,12 +112,13 @@ struct GpuTile {
   }
 };
 
-/// Attribute of an attention that goes by rows, with the reason: its tiles do not fit into a target's shared memory.
+/// Attribute of an attention that is computed row by row. Its value is the reason: the tiles do not fit into the shared
+/// memory of a target.
 constexpr llvm::StringLiteral kGpuByRows = "attn.gpu_by_rows";
-/// Attribute beside a schedule: among so many blocks its keys are divided (GpuTile::keyParts).
+/// Attribute next to a schedule: the number of blocks that divide the keys (GpuTile::keyParts).
 constexpr llvm::StringLiteral kGpuKeyParts = "attn.gpu_key_parts";
 
-/// How a term is computed, as `GpuShape::strategies` and schedules name it.
+/// Names of the strategies that compute terms, in `GpuShape::strategies` and in schedules.
 namespace strategy {
 constexpr llvm::StringLiteral kMatmul = "matmul", kBand = "band", kKeyBand = "key_band", kLookup = "lookup",
                               kLine = "line", kGatedLine = "gated_line", kPerScore = "per_score", kNothing = "nothing";
@@ -127,35 +130,37 @@ struct GpuShape {
   std::vector<BandTerm> bands;
   std::vector<ElementTerm> lines; // functions of key - query: a line of numbers for each tile
   std::vector<GatedLine> gatedLines;
-  std::vector<ElementTerm> elements; // anything else
+  std::vector<ElementTerm> elements; // any other term
   std::vector<ValueRows> valueRows;
   std::vector<BandTerm> valueBands;
   std::vector<ValueElement> valueElements;
-  mlir::Type element;                      // what is multiplied: f16 or bf16; f32 where none of q, k and v is
-  std::vector<llvm::StringRef> strategies; // of each term of the score, in order, then of the values
-  GpuTile tile;                            // of the attention's schedule, if it has one
-  /// Keys before the first and from the second on are seen by no query of a leading index, as far as masks say so
-  /// whoever asks (KeyBounds): what parts of the keys divide. The conjuncts are among the masks all the same.
+  mlir::Type element;                      // type of the products: f16 or bf16; f32 if none of q, k and v has these
+  std::vector<llvm::StringRef> strategies; // of each term of the score, in order, then of each term of the values
+  GpuTile tile;                            // from the attention's schedule, if it has one
+  /// No query of a leading index sees a key before `firstSeen` or from `endOfSeen` on, according to the bounds that
+  /// hold for all queries (KeyBounds). Blocks that divide the keys divide this range. The conjuncts stay in the masks
+  /// too.
   std::optional<subscript::Expr> firstSeen, endOfSeen;
 };
 
-/// The scale of all terms of the score that are products, if scores are sums of these alone and of numbers that may
-/// stand in their unit: then a tile is scaled where it is exponentiated.
+/// Returns the common scale of all terms of the score that are products, if the scores are sums of only these products
+/// and of numbers that can be divided by that scale. Then the kernel scales a tile together with its exponential.
 std::optional<double> commonScaleOf(const GpuShape &);
 
-/// Sorts a term of the values. False with a `reason` if it says what the GPU target does not know.
+/// Adds a term of the values to the list of its strategy. Returns false, with a `reason`, if the GPU target does not
+/// support the term.
 bool addValueTerm(const ValueTerm &, attn::TermOp, GpuShape &, std::string &reason);
-/// Whether an operation says nothing but what is known here: a meaning that is new must not be lost.
+/// Returns whether an operation has only known attributes, since the meaning of a new attribute must not be lost.
 bool saysOnly(mlir::Operation *, llvm::ArrayRef<llvm::StringRef> known, std::string &reason);
-/// The attributes of terms that are read.
+/// Returns the attributes of terms that are known.
 llvm::ArrayRef<llvm::StringRef> knownOfTerms();
 
-/// Of a tensor of floating-point numbers.
+/// Returns the element type of a tensor of floating-point numbers.
 ElementType elementTypeOf(mlir::Value tensor);
-/// Nothing where the attention cannot be one fused kernel; `reason` then says what stands in the way, in the user's
-/// terms. `narrowOperands` (passes/Stages/NarrowOperands.h) comes first.
+/// Returns the GPU shape of an attention. Returns nothing if the attention cannot be one fused kernel; `reason` then
+/// names the obstacle in the user's terms. `narrowOperands` (passes/Stages/NarrowOperands.h) runs before.
 std::optional<GpuShape> gpuShapeOf(attn::AttentionOp, std::string &reason);
-/// The attention of it alone.
+/// Returns only the `attention` of that shape.
 std::optional<AttentionShape> tiledShape(attn::AttentionOp, std::string &reason);
 
 } // namespace skewer::gpu

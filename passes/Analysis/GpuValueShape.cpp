@@ -1,4 +1,4 @@
-// Sorts what is added to the values: rows of the key, a band by key - query, or a row for each pair.
+// Sorts the terms of the values: rows of the key, a band by key - query, or a row for each pair.
 #include "passes/Analysis/GpuShape.h"
 #include <numeric>
 
@@ -7,10 +7,10 @@ using namespace skewer;
 using namespace skewer::gpu;
 using subscript::Expr;
 
-// A band's rows are picked by a table of so many offsets at most.
+// The most offsets of the table that picks the rows of a band.
 constexpr int64_t kMostOffsets = 1 << 20;
 
-/// Rows by key - query that the runs read, with zeros for every other offset.
+/// Returns the band of the rows that the runs read, picked by key - query, with zeros for every other offset.
 static std::optional<BandTerm> bandOf(const ValueTerm &term, int64_t width) {
   const std::vector<OffsetRun> &runs = term.runs;
   auto lastOf = [](const OffsetRun &run) { return run.start + run.step * (run.length() - 1); };
@@ -27,7 +27,7 @@ static std::optional<BandTerm> bandOf(const ValueTerm &term, int64_t width) {
   band.rows = (high - low) / unit + 1;
   band.scale = term.scale;
   band.reach = subscript::Range{runs.front().low, runs.back().high};
-  if (runs.size() == 1 && band.rows == runs.front().length()) { // one row further for each offset
+  if (runs.size() == 1 && band.rows == runs.front().length()) { // each offset has the next row
     band.sign = runs.front().step < 0 ? -1 : 1;
     band.constant = band.sign > 0 ? -runs.front().low : runs.front().high;
     return band;
@@ -48,10 +48,10 @@ bool skewer::gpu::addValueTerm(const ValueTerm &term, attn::TermOp op, GpuShape 
     return false;
   if (op.getFunction())
     return reason = "a function of a plugin is part of what is added to the values", false;
-  // Weights are scaled before they are rounded to the operands' type, so only by little.
+  // Weights are scaled before they are rounded to the operands' type, so the scale must be near 1.
   double size = std::abs(term.scale);
   bool fits = shape.element.isF32() || (size >= 0x1p-6 && size <= 0x1p6);
-  // Where a part begins is known at run time only, so that which offsets have rows is not.
+  // If the begin of a part is known only at run time, the offsets that have rows are unknown.
   for (const std::string &symbol : subscript::symbolsOf(term.base))
     fits &= llvm::is_contained(shape.attention.space.leading, symbol);
   if (term.kind == ValueKind::Runs && term.runs.empty() && fits) {

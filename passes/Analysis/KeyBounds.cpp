@@ -1,23 +1,23 @@
-// Masks that end the keys of a head somewhere: lengths of texts, filled caches, padding.
+// Masks that bound the keys of a head for all queries: lengths of texts, filled caches, padding.
 #include "passes/Analysis/AttentionShape.h"
 
 using namespace skewer;
 using namespace skewer::subscript;
 
 namespace {
-/// key < limit, or key >= limit, for all that a conjunct lets through.
+/// A limit that holds for all keys that a conjunct makes visible: key < limit (`isHigh`), or key >= limit.
 struct Limit {
   Expr limit;
   bool isHigh;
 };
 } // namespace
 
-/// The conjunct `a < b` or `a <= b` solved for the key's position.
+/// Solves the conjunct `a < b` or `a <= b` for the key's position.
 static std::optional<Limit> solveForKey(const Expr &conjunct, const std::vector<std::string> &key, const Expr &position,
                                         const Domain &domain) {
   if (conjunct.kind() != Kind::Less && conjunct.kind() != Kind::LessEqual)
     return std::nullopt;
-  // More than 0, or at least 0.
+  // The conjunct says that the difference is more than 0, or at least 0.
   Expr difference = conjunct.operands()[1] - conjunct.operands()[0];
   Substitution first;
   for (const std::string &axis : key)
@@ -31,7 +31,7 @@ static std::optional<Limit> solveForKey(const Expr &conjunct, const std::vector<
   return std::nullopt;
 }
 
-/// The limit that holds for all queries: what their positions add, at most.
+/// Returns the limit that holds for all queries: the weakest limit that a query position gives.
 static std::optional<Expr> overQueries(const Limit &limit, const std::vector<std::string> &query,
                                        const Domain &domain) {
   Substitution first;

@@ -1,10 +1,10 @@
-// Masks that leave the first keys to every query, beside an interval: memory tokens, attention sinks.
+// Masks that show every query the first keys in addition to an interval: memory tokens, attention sinks.
 #include "passes/Analysis/AttentionShape.h"
 
 using namespace skewer;
 using namespace skewer::subscript;
 
-/// The number of keys for which the predicate holds, if those are the first ones.
+/// Returns the number of keys for which the predicate holds, if these are the first keys; else nothing.
 static std::optional<int64_t> firstKeys(const Expr &predicate, const std::string &key, int64_t keys) {
   int64_t count = 0;
   for (int64_t j = 0; j < keys; ++j) {
@@ -31,7 +31,7 @@ bool skewer::takePrefix(const MaskPart &part, AttentionShape &shape) {
     return false;
   auto prefix = firstKeys(*ofKeys, space.key[0], shape.keys);
   auto interval = asOffsetInterval(*ofOffsets, space.query[0], space.key[0], domainOf(space.sizes));
-  // The first query sees the prefix whatever the interval's end says, and so do those after it.
+  // The prefix must not pass the end of the interval for the first query; then it does not for later queries either.
   if (!prefix || *prefix == 0 || !interval || interval->low > interval->high || interval->low == INT64_MIN ||
       *prefix - 1 > interval->high)
     return false;

@@ -1,4 +1,4 @@
-// Bounds of index expressions beside what a lane of a vector holds.
+// Compares the bounds of index expressions with the range of a vector lane.
 #include "passes/Analysis/LaneFit.h"
 #include "dialect/Subscript/Bits.h"
 #include "passes/Analysis/AttentionShape.h"
@@ -10,7 +10,7 @@ using namespace skewer::subscript;
 static constexpr int64_t kMostValue = 1 << 30;
 
 bool skewer::fitsLanes(const Expr &expression, const Domain &domain) {
-  // An element of a run-time operand is an i32 to begin with; an index along an axis of run-time size is below 2^31.
+  // Elements of run-time operands are i32, and an index along an axis of run-time size is below 2^31.
   if (expression.kind() != Kind::Read && !(expression.isSymbol() && !domain.count(expression.name()))) {
     auto bounds = bound(expression, domain, std::nullopt, 0);
     if (!bounds || bounds->range.low < -kMostValue || bounds->range.high > kMostValue)
@@ -55,7 +55,7 @@ std::pair<Expr, Expr> skewer::splitPlace(const Expr &offset, const attn::ScoreSp
   return {base, place};
 }
 
-/// Elements of run-time operands that declare nothing are of 32 bits.
+/// Adds the 32-bit range for the elements of run-time operands that declare no range.
 static void addWords(const Expr &expression, Domain &domain) {
   for (const std::string &operand : readsOf(expression))
     domain.insert({elementsOf(operand), {INT32_MIN, INT32_MAX}});

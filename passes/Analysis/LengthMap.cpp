@@ -1,4 +1,4 @@
-// The width of a map is what positions are divided by.
+// Finds the map of keys of run-time width: the width is the number by which index expressions divide positions.
 #include "passes/Analysis/LengthMap.h"
 #include "passes/Analysis/AttentionShape.h"
 #include "passes/Analysis/LaneFit.h"
@@ -7,10 +7,10 @@ using namespace skewer;
 using namespace skewer::attn;
 using namespace skewer::subscript;
 
-/// Whether a number is the same at all positions, and not known before the call.
+/// Returns whether a number is the same at all positions, and known only at the call.
 static bool isOfCall(const Expr &e) { return !e.isConstant() && symbolsOf(e).empty(); }
 
-/// The first number of the call that the axis is divided by.
+/// Returns the first divisor of the axis that is known only at the call; nothing if there is none.
 static std::optional<Expr> widthIn(const Expr &e, const std::string &axis) {
   bool divides = e.kind() == Kind::FloorDiv || e.kind() == Kind::Mod;
   if (divides && e.operands()[0] == Expr::symbol(axis) && isOfCall(e.operands()[1]))
@@ -44,7 +44,7 @@ bool LengthMap::isOfDifferences(const std::vector<Expr> &moved) const {
   return ofQueries && skewer::isOfDifferences(moved, space);
 }
 
-/// How many rows a map of `positions` has: exactly, where the length is a product with the width.
+/// Returns the most rows that a map of `positions` has; the exact number if the length is a product with the width.
 static int64_t mostRows(const std::optional<Expr> &length, const Expr &width, int64_t positions, const Domain &domain) {
   if (!length)
     return positions;
@@ -52,7 +52,7 @@ static int64_t mostRows(const std::optional<Expr> &length, const Expr &width, in
   return bounds ? std::min(positions, bounds->range.high) : positions;
 }
 
-/// Operands that are one number a query.
+/// Returns the places of the operands that are one number for each query.
 static std::vector<unsigned> gatesOf(const OtherTerm &term, const ScoreSpace &space) {
   std::vector<unsigned> gates;
   std::vector<std::string> others = space.key;

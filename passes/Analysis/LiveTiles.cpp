@@ -1,4 +1,4 @@
-// The survey of a mask: bounds of large squares first, then of smaller ones, then pair by pair.
+// Finds the visible pairs of a mask: bounds of large squares first, then of smaller squares, then pair by pair.
 #include "passes/Analysis/LiveTiles.h"
 #include "dialect/Subscript/Analysis.h"
 #include "dialect/Subscript/Program.h"
@@ -11,15 +11,17 @@
 using namespace skewer;
 using namespace skewer::subscript;
 
-// Below, blocks are whole layers. Above, a survey of a mask without any structure would take a minute; and so many
-// different squares at the edges are no structure.
+// With fewer positions than kFewPositions, a block is a whole layer. With more pairs than kMostPairs, the survey of a
+// mask without structure would take a minute. A mask with more than kMostSquares different squares at its edges has no
+// structure.
 static constexpr int64_t kFewPositions = 192, kMostPairs = int64_t(1) << 28;
 static constexpr size_t kMostSquares = 4096;
-// Tiles of a processor, for the question whether any is dead, and the share of live ones above which lines do as well.
+// The tile size of a typical processor, used to estimate the share of live tiles. Above the share kMostLive, prepared
+// lines are as fast as tiles.
 static constexpr int64_t kTypicalRows = 8, kTypicalKeys = 32;
 static constexpr double kMostLive = 0.9;
 
-/// Goes over one variant's pairs.
+/// Goes through the pairs of one variant.
 class LiveTiles::Survey {
 public:
   Survey(LiveTiles &tiles, const AttentionShape &shape, const std::vector<MaskPart> &parts)
@@ -34,7 +36,7 @@ public:
     }
   }
 
-  /// False where squares are too different.
+  /// Surveys the variant `number`. Returns false if there are too many different squares.
   bool go(int64_t number) {
     variant = number;
     domain = {};
@@ -51,9 +53,9 @@ public:
   }
 
 private:
-  /// The ranges of a position's axes in [first, end).
+  /// Adds the ranges that the axes of a position take in [first, end) to the domain.
   void addRanges(const std::vector<std::string> &names, const std::vector<MapAxis> &axes, int64_t first, int64_t end) {
-    bool whole = false; // an axis outside takes several values
+    bool whole = false; // whether an outer axis takes several values
     for (auto [name, axis] : llvm::zip(names, axes)) {
       int64_t low = first / axis.inner % axis.extent, high = (end - 1) / axis.inner % axis.extent;
       domain[name] = whole ? Range{0, axis.extent - 1} : Range{low, high};
@@ -61,7 +63,7 @@ private:
     }
   }
 
-  /// What the interval says of the pairs of a square: the same of all, or nothing.
+  /// Returns whether the interval shows all pairs of a square (true) or hides all of them (false); else nothing.
   std::optional<bool> intervalSays(Range query, Range key) const {
     if (!shape.visible)
       return true;
@@ -109,7 +111,7 @@ private:
     tiles.bits[(variant * shape.queries + query) * tiles.words + key / 64] |= uint64_t(1) << (key % 64);
   }
 
-  /// One pair after the other.
+  /// Evaluates the predicates of a square pair by pair.
   void goThrough(int64_t query, int64_t endQuery, int64_t key, int64_t endKey) {
     std::vector<uint16_t> square(kCell, 0);
     for (int64_t i = query; i < endQuery; ++i) {
@@ -139,7 +141,7 @@ private:
   std::vector<size_t> places;
   Domain domain;
   int64_t variant = 0;
-  std::set<std::vector<uint16_t>> squares; // at edges
+  std::set<std::vector<uint16_t>> squares; // the different squares at edges
 };
 
 std::shared_ptr<const LiveTiles> LiveTiles::of(const AttentionShape &shape, const std::vector<MaskPart> &conjuncts) {
@@ -196,7 +198,7 @@ LiveTiles::State LiveTiles::stateOf(int64_t variant, int64_t query, int64_t rows
 double LiveTiles::liveShare(int64_t rows, int64_t count) const {
   int64_t down = llvm::divideCeil(queryCount, rows), across = llvm::divideCeil(keyCount, count);
   int64_t all = variantCount * down, step = std::max<int64_t>(1, all * across >> 14);
-  // Tiles of a row group do not say what others are like where they are taken at even distances.
+  // An odd step, since row groups at even distances may all be alike and differ from the others.
   step |= 1;
   int64_t live = 0, looked = 0;
   for (int64_t group = 0; group < all; group += step)
@@ -223,14 +225,14 @@ std::shared_ptr<const LiveTiles> skewer::tilesOfGuard(const Expr &guard, const A
 void skewer::takeTiles(AttentionShape &shape) {
   if (shape.queries < kFewPositions || shape.keys < kFewPositions || !shape.visibleShift.isConstant(0) ||
       llvm::any_of(shape.content, [](const ContentTerm &term) { return term.key.picked.has_value(); }))
-    return; // rows that keys pick are multiplied where they lie, key by key
+    return; // rows that keys pick are multiplied in place, key by key
   std::vector<MaskPart> known;
   for (const MaskPart &part : shape.masks)
     if (isKnownPairByPair(part.predicate, shape))
       known.push_back(part);
   if (known.empty())
     return;
-  // A prefix is part of the tiles as the interval is.
+  // The tiles include the prefix and the interval.
   AttentionShape without = shape;
   leavePrefix(without);
   if (shape.prefix)

@@ -1,4 +1,5 @@
-// Windows on maps as intervals of positions: what is outside is not computed, what is inside is left to the mask.
+// Windows on maps as intervals of positions. Pairs outside of the interval are not computed; the mask hides the other
+// pairs inside of it.
 #include "passes/Analysis/AttentionShape.h"
 
 using namespace skewer;

@@ -30,7 +30,7 @@ public:
       for (size_t d = 0; d < term.shapes[operand].size(); ++d) {
         const Expr &subscript = term.einsum.subscripts[operand][d];
         dependsOn(subscript);
-        if (readsOf(withoutUniformReads(subscript)).empty()) // an origin is the same for all
+        if (readsOf(withoutUniformReads(subscript)).empty()) // a run-time origin is the same for all pairs
           continue;
         found = true;
         analysis.other = int(operand);

@@ -1,5 +1,5 @@
-// Built-in classes of terms in which positions pick rows of tables otherwise than by an offset, and of offsets' numbers
-// that queries scale.
+// Built-in classes of terms whose table rows are picked by functions of positions other than an offset, and of terms
+// whose numbers by offset are multiplied by each other or by numbers of the query.
 #include "passes/Analysis/BiasKind.h"
 #include "passes/Analysis/BuiltinTermClasses.h"
 #include "passes/Analysis/TermReader.h"
@@ -22,10 +22,10 @@ Sides sidesOf(const std::vector<Expr> &expressions, const ScoreSpace &space) {
   return sides;
 }
 
-/// What positions read of an operand: a table, where they pick from fewer elements than there are pairs of them.
+/// The rows of an operand that positions pick. The operand is a table if it has fewer such rows than there are pairs.
 struct PickedRows {
   int64_t rows = 1;
-  int dimension = -1; // the one that is picked, if it is one
+  int dimension = -1; // the picked dimension, if there is only one
   Expr row;
 };
 std::optional<PickedRows> pickedRows(const Term &term, size_t operand, const TermReader &reader) {
@@ -89,7 +89,7 @@ public:
   }
 };
 
-/// T[h, f(i, j)]: one number for each query and key, from a table that is smaller than the scores.
+/// T[h, f(i, j)]: one number for each query and key, from a table smaller than the scores.
 class ScalarOfPositions : public TermClass {
 public:
   llvm::StringRef name() const override { return "scalar picked by positions"; }
@@ -115,7 +115,7 @@ public:
   }
 };
 
-/// r[h]·T[h, j - i], Σ_s T[s, h, j - i]: products and sums of numbers of the offset.
+/// r[h]·T[h, j - i], Σ_s T[s, h, j - i]: products and sums of numbers by offset.
 class ScalarsOfOffset : public TermClass {
 public:
   llvm::StringRef name() const override { return "scalar of the offset"; }
@@ -138,7 +138,7 @@ public:
   }
 };
 
-/// g[h, i]·T[h, f(j - i)]: numbers of the offset, times tensors of the query.
+/// g[h, i]·T[h, f(j - i)]: numbers by offset, times tensors of the query.
 class GatedScalarOffset : public TermClass {
 public:
   llvm::StringRef name() const override { return "gated scalar of the offset"; }

@@ -1,4 +1,4 @@
-// Finds out how the row of a table depends on positions, by algebra first and by evaluation where it is a function of
+// Finds how the row of a table depends on positions: by algebra first, and by evaluation if the row is a function of
 // the offset.
 #include "passes/Analysis/RowTerm.h"
 #include "passes/Analysis/BiasKind.h"
@@ -9,8 +9,8 @@ using namespace skewer;
 using namespace skewer::attn;
 using namespace skewer::subscript;
 
-// Rows for each query (or, on the key side, for each key of a tile) beyond which their logits cost more than a dot
-// product for each pair does: lanes times as many.
+// The most rows for each query (kRowsPerKey times as many as keys), or, on the key side, for each key of a tile. With
+// more rows, their logits cost more than a dot product for each pair.
 static constexpr int64_t kRowsPerKey = 8, kMostKeyRows = 4096;
 
 int64_t OffsetRows::at(int64_t offset) const {
@@ -32,7 +32,7 @@ bool OffsetRows::isMonotone() const {
   return up || down;
 }
 
-/// The rows by offset if the row and the guard depend on nothing else.
+/// Returns the rows by offset if the row and the guard depend on nothing else; else nothing.
 static std::optional<OffsetRows> rowsByOffset(const RowTerm &term, const ScoreSpace &space) {
   if (space.query.size() != 1 || space.key.size() != 1)
     return std::nullopt;
@@ -55,10 +55,10 @@ static std::optional<OffsetRows> rowsByOffset(const RowTerm &term, const ScoreSp
     Assignment at = {{space.query[0], key - offset}, {space.key[0], key}};
     bool counts = !term.guard || evaluate(*term.guard, at).value_or(0) != 0;
     int64_t row = counts ? evaluate(term.row, at).value_or(-1) : -1;
-    // Outside the table only where a mask hides the pair.
+    // A row is outside the table only if a mask hides the pair.
     result.rows.push_back(row >= 0 && row < term.rows ? row : -1);
   }
-  // Equal ends are kept once.
+  // Equal rows at both ends are kept once.
   size_t first = 0, end = result.rows.size();
   while (first + 1 < end && result.rows[first + 1] == result.rows[first])
     ++first;

@@ -1,4 +1,4 @@
-// Built-in classes of terms that are one number for each query and key, or that only one side takes part in.
+// Built-in classes of terms that are one number for each query and key, or that depend on one side only.
 #include "passes/Analysis/BuiltinTermClasses.h"
 #include "passes/Analysis/TermReader.h"
 
@@ -7,7 +7,7 @@ using namespace skewer::attn;
 using namespace skewer::subscript;
 
 namespace {
-/// Every symbol that the term's value depends on.
+/// Returns every symbol that the term's value depends on.
 std::set<std::string> symbolsOfTerm(const Term &term) {
   std::set<std::string> symbols;
   for (const auto &subscripts : term.einsum.subscripts)
@@ -57,14 +57,14 @@ public:
     }
     if (term.factor && (meets(symbolsOf(*term.factor), space.leading) || !offsetOnly(*term.factor)))
       return std::nullopt;
-    if (rows > 1) { // one row a map axis: read the subscripts
+    if (rows > 1) { // a row for each map axis: the subscripts give them
       analysis.rowDimension = -1;
       analysis.row = Expr();
       analysis.rows = 0;
     }
     if (!meets(used, space.query) || !meets(used, space.key))
       return std::nullopt;
-    // The one pair of axes, if there is one.
+    // The single pair of axes, if there is only one.
     for (size_t place = 0, found = 0; place < space.query.size(); ++place)
       if (used.count(space.query[place]) || used.count(space.key[place])) {
         bool only = found++ == 0;
@@ -85,7 +85,7 @@ public:
   }
 
 private:
-  /// Whether moving queries and keys together changes nothing.
+  /// Returns whether the expression stays the same when queries and keys move together.
   static bool invariant(const Expr &e, const TermReader &reader) {
     const ScoreSpace &space = reader.space;
     Substitution substitution;
@@ -101,7 +101,7 @@ private:
   }
 };
 
-/// Terms that depend on one side, or on positions alone.
+/// Terms that depend on one side only, or on positions only.
 class OneSided : public TermClass {
 public:
   OneSided(llvm::StringRef label, TermKind kind, llvm::StringRef line) : label(label), line(line), kind(kind) {}

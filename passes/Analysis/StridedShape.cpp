@@ -1,4 +1,4 @@
-// One content and one offset of the same queries, and scores that are not large.
+// Checks for one content term and one offset term of the same queries whose scores are not large.
 #include "passes/Analysis/StridedShape.h"
 #include "passes/Analysis/Summation.h"
 #include "llvm/Support/MathExtras.h"
@@ -7,7 +7,7 @@
 
 using namespace skewer;
 
-// Bytes of packed keys, of all heads that share a phase's table.
+// The most bytes of packed keys and values of the heads that share the table rows of a phase.
 static constexpr int64_t kHeldBytes = int64_t(5) << 19;
 
 int64_t skewer::headsOfPhase(const AttentionShape &shape, int64_t lanes) {

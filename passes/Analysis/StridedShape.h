@@ -1,18 +1,20 @@
-// Layers whose offsets may be added to the keys: q_i·k_j + q_i·R[j - i] = q_i·(k_j + R[j - i]); see Cpu/StridedAdd.h.
+// Layers whose offset rows can be added to the keys: q_i·k_j + q_i·R[j - i] = q_i·(k_j + R[j - i]); see
+// passes/Cpu/Strategies/StridedAdd.cpp.
 #pragma once
 #include "passes/Analysis/AttentionShape.h"
 
 namespace skewer {
 
-/// What the schedule calls it.
+/// The name of this strategy in schedules.
 constexpr llvm::StringLiteral kStridedAdd = "strided_add";
 
-/// Whether the score is one content and one offset of the same queries, over whole positions, and nothing else, and
-/// small enough to be summed up in one chain.
+/// Returns whether the score consists of exactly one content term and one offset term of the same queries, over whole
+/// positions, and is small enough to be summed in one chain.
 bool mayAddStrided(const AttentionShape &);
 
-/// Heads that take a phase of their queries one after the other, so that what is made of the table for a phase is made
-/// once for all of them: the innermost heads that share the table, as many as divide these and whose keys may be held.
+/// Returns how many heads compute a phase of their queries one after another, so that the table rows of a phase are
+/// prepared once for all of them. These are the innermost heads that share the table: the largest number that divides
+/// the number of sharing heads and whose packed keys can be held.
 int64_t headsOfPhase(const AttentionShape &, int64_t lanes);
 
 } // namespace skewer

@@ -1,4 +1,4 @@
-// Strides from the coefficients of affine expressions.
+// Derives strides from the coefficients of affine expressions.
 #include "passes/Analysis/Strides.h"
 #include "dialect/Subscript/Analysis.h"
 #include "llvm/ADT/STLExtras.h"

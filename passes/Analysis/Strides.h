@@ -1,4 +1,4 @@
-// How the place that an operand is read at moves with the axes.
+// How the place at which an operand is read moves with the axes.
 #pragma once
 #include "dialect/Subscript/Einsum.h"
 #include "llvm/ADT/ArrayRef.h"
@@ -8,18 +8,19 @@
 
 namespace skewer {
 
-/// The element of an operand of that shape at these subscripts, row-major. The first size is not asked.
+/// Returns the row-major place of the element of an operand of this shape at these subscripts. The first size is not
+/// used.
 subscript::Expr rowMajor(llvm::ArrayRef<subscript::Expr> subscripts, llvm::ArrayRef<int64_t> shape);
-/// Where sizes are known at run time only, of extents that are said by expressions.
+/// Returns the same for extents that are expressions, since some sizes are known only at run time.
 subscript::Expr rowMajorIn(llvm::ArrayRef<subscript::Expr> extents, llvm::ArrayRef<subscript::Expr> subscripts);
 
-/// How far a place moves from position to position of the product of `axes`, row by row, given how far it moves with
-/// each axis. Axes of one element count for nothing. Nothing where the positions do not lie evenly.
+/// Returns the stride of a place from position to position of the row-major product of `axes`, given its stride along
+/// each axis. Axes of one element are ignored. Returns nothing if the positions are not evenly spaced.
 std::optional<int64_t> evenStride(const std::map<std::string, int64_t> &coefficients, llvm::ArrayRef<std::string> axes,
                                   const subscript::AxisSizes &);
 
-/// 0: the axis does not move the place; 1: from element to element of the last dimension. Nothing where it moves in
-/// another way.
+/// Returns 0 if the axis does not move the place, 1 if it moves the place to the next element of the last dimension,
+/// and nothing if it moves the place in another way.
 std::optional<int> stepAlong(llvm::ArrayRef<subscript::Expr> subscripts, const std::string &axis);
 
 } // namespace skewer

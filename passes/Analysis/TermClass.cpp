@@ -1,4 +1,4 @@
-// The registry of term classes and the questions asked of it.
+// The registry of term classes, and the queries on it.
 #include "passes/Analysis/TermClass.h"
 #include "passes/Analysis/BuiltinTermClasses.h"
 

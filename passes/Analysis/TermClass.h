@@ -1,9 +1,9 @@
-// The classes of terms, of the score and of the values: what an index expression's dependence on query and key lets
-// code generation do.
+// The classes of terms of the score and of the values. A class says how a term's index expressions depend on query and
+// key, and so what code generation can do with the term.
 //
-// A class is derived from a term's subscripts each time it is asked for and is never stored. The registry, which each
-// context's attn dialect holds, has the classes in a stated order, and the first that matches wins. Plugins add theirs
-// as the built-in ones are added, in a DialectExtension:
+// A class is derived from a term's subscripts each time it is needed and is never stored. The attn dialect of each
+// context holds the registry of the classes. The registry is ordered, and the first class that matches wins. Plugins
+// add their classes as the built-in ones are added, in a DialectExtension:
 //
 //   registry->addExtension(+[](mlir::MLIRContext *, skewer::attn::AttnDialect *dialect) {
 //     skewer::TermClasses::of(dialect).add(std::make_unique<MyClass>(), 50);
@@ -15,7 +15,7 @@
 
 namespace skewer {
 
-/// What a class does with its operands, for code that has a strategy for each kind. A plugin's class is `Custom`.
+/// How a class uses its operands, for code that has a strategy for each kind. The class of a plugin is `Custom`.
 enum class TermKind {
   Content,         // q_i·k_j, also q_i·E[j]: one operand read by the query, one by the key, both by whole positions;
                    // heads may share keys, k[h floordiv 4]
@@ -38,21 +38,22 @@ enum class TermKind {
   Custom
 };
 
-/// A factor of an operand that is the row of a table: f(difference) for one query axis and one key axis.
+/// The class of a term, and the facts that the class found about it: operands, axes, and the row that a table is read
+/// at.
 struct TermAnalysis {
   TermKind kind = TermKind::Materialised;
   std::string className; // "content", "offset, query side", …
-  /// Index of the operand that is read by plain axes of the query (OffsetKey: of the key); -1 if there is none.
+  /// Index of the operand that plain axes of the query (OffsetKey: of the key) read; -1 if there is none.
   int query = -1;
   /// Index of the other operand: the key tensor or the table; -1 if there is none.
   int other = -1;
-  /// OffsetQuery, AxisOffsetQuery, OffsetKey: row = sign*(key - query) + constant on the axes named in it.
+  /// OffsetQuery, AxisOffsetQuery, OffsetKey: row = sign*(key - query) + constant, on the axes that it names.
   subscript::Offset offset;
-  /// Which dimension of operand `other` the row subscripts; -1 if none does.
+  /// The dimension of operand `other` that the row subscripts; -1 if there is none.
   int rowDimension = -1;
-  /// The row itself, a function of `offset.query` and `offset.key` (OffsetFunction too).
+  /// The row, a function of `offset.query` and `offset.key` (also for OffsetFunction).
   subscript::Expr row;
-  /// Rows of the table (kRuntime if only known at run time).
+  /// Number of rows of the table (kRuntime if known only at run time).
   int64_t rows = 0;
   /// Sizes of `offset.query` and `offset.key`.
   int64_t queryExtent = 0, keyExtent = 0;
@@ -61,9 +62,11 @@ struct TermAnalysis {
   /// Contracted axes and the product of their sizes.
   std::vector<std::string> contracted;
   int64_t depth = 1;
-  /// Whether operand `query`, or `other`, is read by any leading axis: a table a head has true for `other`.
+  /// Whether any leading axis reads operand `query`, or `other`. For a table with rows for each head, `otherLeading` is
+  /// true.
   bool queryLeading = false, otherLeading = false;
-  /// The term is 0 where its guard is: every class may be guarded, and code for a class must ask.
+  /// Whether the term has a guard, and is 0 where the guard does not hold. Terms of every class may have one; code for
+  /// a class must check this.
   bool guarded = false;
 };
 
@@ -71,28 +74,29 @@ class TermClass {
 public:
   virtual ~TermClass() = default;
   virtual llvm::StringRef name() const = 0;
-  /// Whether the class is about terms of the values, or of the score; only such terms are asked for.
+  /// Returns whether the class is for terms of the values (`valueSide`) or of the score; `match` gets only such terms.
   virtual bool isOf(bool valueSide) const { return !valueSide; }
-  /// Whether the class is about terms that apply a plugin's function, or about those that do not.
+  /// Returns whether the class is for terms that apply a plugin's function, or for terms that do not.
   virtual bool isOfFunctions() const { return false; }
-  /// The analysis if the term is of this class; `className` and `guarded` are filled in by `analyse`.
+  /// Returns the analysis if the term is of this class. `analyse` fills in `className` and `guarded`.
   virtual std::optional<TermAnalysis> match(const attn::Term &) const = 0;
-  /// One line for a reader: "offset jy - iy + 13 on axis y of 14 of 27 rows, query side".
+  /// Returns one line for a reader: "offset jy - iy + 13 on axis y of 14 of 27 rows, query side".
   virtual std::string describe(const attn::Term &, const TermAnalysis &) const = 0;
-  /// Useful floating-point operations of the term over `pairs` visible pairs of one leading index, of a class that a
-  /// plugin brings; `bench` counts them.
+  /// Returns the useful floating-point operations of the term over `pairs` visible pairs of one leading index, for the
+  /// class of a plugin; `bench` counts them.
   virtual double flops(const attn::Term &, const TermAnalysis &, double pairs) const { return 0; }
 };
 
-/// The classes of one context, held by its attn dialect.
+/// The classes of one context. The attn dialect of the context holds them.
 class TermClasses : public mlir::DialectInterface::Base<TermClasses> {
 public:
-  /// With the built-in classes.
+  /// Creates a registry that contains the built-in classes.
   explicit TermClasses(mlir::Dialect *dialect);
-  /// The dialect's; made where there are none yet. Only for extensions, which run while the dialect is loaded.
+  /// Returns the classes of the dialect, and creates them if there are none. Only for extensions, which run while the
+  /// dialect is loaded.
   static TermClasses &of(attn::AttnDialect *);
-  /// Where a class stands: lower comes first, equal orders stand as added. The built-in classes stand at 100, 200, …;
-  /// `pair by pair` matches all and stands last whatever the order says.
+  /// Adds a class at the place `order`: lower orders come first, equal orders in the order of addition. The built-in
+  /// classes have the orders 100, 200, …; `pair by pair` matches every term and comes last, whatever its order.
   void add(std::unique_ptr<TermClass>, unsigned order);
   /// Calls `visit` for each class in order until it returns true.
   void forEach(llvm::function_ref<bool(const TermClass &)> visit) const;
@@ -101,14 +105,15 @@ private:
   std::multimap<unsigned, std::unique_ptr<TermClass>> classes;
 };
 
-/// The context's classes; the built-in ones where nothing was added to it, or without a context.
+/// Calls `visit` for each class of the context in order until it returns true. Uses the built-in classes if nothing was
+/// added to the context, or if there is no context.
 void forEachTermClass(mlir::MLIRContext *, llvm::function_ref<bool(const TermClass &)> visit);
 
-/// The class of a term, and what it found.
+/// Returns the class of a term; stores what the class found in the TermAnalysis.
 const TermClass &classify(const attn::Term &, TermAnalysis &);
 TermAnalysis analyse(const attn::Term &);
 TermAnalysis analyse(attn::TermOp);
-/// The class's line about a term, for `explain`: "q·rel_h[jy - iy + 13]" is the caller's business.
+/// Returns the line of the class about a term, for `explain`. The caller adds the formula, "q·rel_h[jy - iy + 13]".
 std::string describe(attn::TermOp);
 
 } // namespace skewer

@@ -1,4 +1,4 @@
-// Terms in the order in which schedules name them.
+// Lists terms in the order in which schedules name them.
 #include "passes/Analysis/TermForm.h"
 
 using namespace skewer;

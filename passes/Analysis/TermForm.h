@@ -1,5 +1,5 @@
-// A term of an attention, or a part of its mask, in the form in which analysis found it: what strategies are asked
-// about.
+// A term of an attention, or a part of its mask, in the form that analysis gave it. Strategies receive terms in this
+// form.
 #pragma once
 #include "passes/Analysis/AttentionShape.h"
 #include <variant>
@@ -9,14 +9,15 @@ namespace skewer {
 class TermForm {
 public:
   template <typename Term> TermForm(const Term &term, size_t number) : number(number), term(&term) {}
-  /// Null where the term has another form.
+  /// Returns the term as a `Term`; null if it has another form.
   template <typename Term> const Term *as() const {
     auto *found = std::get_if<const Term *>(&term);
     return found ? *found : nullptr;
   }
-  /// Among the shape's terms of this form.
+  /// The place of the term among the shape's terms of this form.
   size_t number;
-  /// Which of the sums that the score is a function of it is part of; 0 for masks and terms of the values.
+  /// Returns the number of the sum that the term is part of (the score is a function of these sums); 0 for masks and
+  /// terms of the values.
   uint64_t sum() const;
 
 private:
@@ -25,10 +26,10 @@ private:
       term;
 };
 
-/// What a schedule names strategies for: the terms of the score, in order, then those of the values. The forms point
-/// into the shape.
+/// Returns the terms for which a schedule names strategies: the terms of the score, in order, then the terms of the
+/// values. The forms point into the shape.
 std::vector<TermForm> formsOf(const AttentionShape &);
-/// The parts of the mask that are no interval.
+/// Returns the parts of the mask that are not an interval.
 std::vector<TermForm> maskFormsOf(const AttentionShape &);
 
 } // namespace skewer

@@ -1,4 +1,5 @@
-// What the subscripts of a term's operands have to do with the groups of axes: shared by the built-in classes.
+// Relates the subscripts of a term's operands to the axis groups (leading, query, key). The built-in term classes share
+// it.
 #pragma once
 #include "dialect/Subscript/Analysis.h"
 #include "passes/Analysis/AxisProducts.h"
@@ -16,11 +17,11 @@ inline int placeOf(const std::vector<std::string> &list, const std::string &name
 }
 inline std::set<std::string> asSet(const std::vector<std::string> &list) { return {list.begin(), list.end()}; }
 
-/// What the subscripts of one operand have in common with the groups of axes.
+/// Which axis groups the subscripts of one operand use.
 struct Reading {
-  bool plain = true; // positions only as an axis or in a product of axes; leading and contracted axes in any way
+  bool plain = true; // positions occur only as an axis or in a product of axes; leading and contracted axes in any way
   bool leading = false, query = false, key = false, contracted = false;
-  int oddDimensions = 0, odd = -1; // dimensions that are neither, and the last of them
+  int oddDimensions = 0, odd = -1; // number of dimensions that use positions in another way, and the last of them
 };
 
 class TermReader {
@@ -46,7 +47,7 @@ public:
         reading.key |= contains(space.key, symbol);
         reading.contracted |= contains(term.einsum.contracted, symbol);
       }
-      bool positions = false; // of the query or the key
+      bool positions = false; // whether the subscript uses positions of the query or the key
       for (const std::string &symbol : symbolsOf(e))
         positions |= contains(space.query, symbol) || contains(space.key, symbol);
       bool known =
@@ -60,8 +61,8 @@ public:
     return reading;
   }
 
-  /// Reads every axis of the query (or key) once and in order, so that the operand has a row for each position. Axes of
-  /// size 1 are read by whoever reads the others: a single query has no axis that a subscript could name.
+  /// Returns whether the operand reads every axis of the query (or key) once and in order, so that it has a row for
+  /// each position. Axes of size 1 are ignored: a single query has no axis that a subscript could name.
   bool readsWhole(size_t operand, bool query) const {
     std::vector<std::string> axes, read;
     for (const std::string &axis : query ? space.query : space.key)
@@ -74,7 +75,8 @@ public:
     return read == axes;
   }
 
-  /// The same, or rows at an even stride from anywhere: part of a tensor, every second row, blocks that overlap.
+  /// Returns whether the operand reads whole positions in this way, or rows at an even stride from any place: part of a
+  /// tensor, every second row, blocks that overlap.
   bool readsEvenly(size_t operand, bool query) const {
     std::set<std::string> missing;
     for (const std::string &axis : query ? space.query : space.key)
@@ -102,7 +104,7 @@ public:
     return subscript::flatIndex(dimension, space.sizes);
   }
 
-  /// Axes, extents and sizes that every class reports.
+  /// Returns an analysis with the contracted axes and the depth, which every class reports.
   TermAnalysis start(TermKind kind) const {
     TermAnalysis analysis;
     analysis.kind = kind;

@@ -41,7 +41,7 @@ const TermStrategy *TermStrategies::findEarly(const OtherTerm &term, const Atten
 
 std::vector<const TermStrategy *> TermStrategies::fitting(const TermForm &form, const AttentionShape &shape) const {
   std::vector<const TermStrategy *> found;
-  // What has taken a term before analysis keeps it.
+  // A strategy that took the term before analysis keeps it.
   const OtherTerm *other = form.as<OtherTerm>();
   if (other && other->own)
     found.push_back(other->own);

@@ -1,4 +1,4 @@
-// Tables of live tiles.
+// Builds the tables of live tiles.
 #include "passes/Analysis/GuardTiles.h"
 #include "llvm/Support/MathExtras.h"
 #include <map>
@@ -16,15 +16,16 @@ TileMap::TileMap(const LiveTiles &tiles, int64_t rows, int64_t keys)
 }
 
 namespace {
-/// Panels [first, end) of a block of rows.
+/// Panels [first, end) of a row block.
 struct Run {
   int64_t first, end;
 };
 
-// Of a run: however many panels there are, those that are dead included.
+// A length of runs: one run of any number of panels, dead panels between live ones included.
 constexpr int64_t kOneRun = 0;
 
-/// The panels that some group of [firstGroup, endGroup) sees, in runs of at most `most`, or as one.
+/// Returns the panels that some group of [firstGroup, endGroup) sees, in runs of at most `most` panels, or in one run
+/// if `most` is kOneRun.
 std::vector<Run> runsOf(const TileMap &map, int64_t variant, int64_t firstGroup, int64_t endGroup, int64_t most) {
   std::vector<Run> runs;
   for (int64_t panel = 0; panel < map.panels; ++panel) {
@@ -41,7 +42,7 @@ std::vector<Run> runsOf(const TileMap &map, int64_t variant, int64_t firstGroup,
   return runs;
 }
 
-/// The live panels of a group within a run: from the first to behind the last; nothing if there are none.
+/// Returns the range from the first to behind the last live panel of a group within a run; nothing if there are none.
 std::optional<Run> livePanels(const TileMap &map, int64_t variant, int64_t group, const Run &run) {
   std::optional<Run> live;
   for (int64_t panel = run.first; panel < run.end; ++panel)
@@ -50,7 +51,7 @@ std::optional<Run> livePanels(const TileMap &map, int64_t variant, int64_t group
   return live;
 }
 
-/// Makes the tables, block by block.
+/// Builds the tables, block by block.
 class Builder {
 public:
   Builder(const LiveTiles &tiles, const TileShape &shape)
@@ -75,7 +76,7 @@ public:
         }
       }
     result.firstRun.push_back(int32_t(result.runs.size() / 3));
-    // Constants have elements, though nobody reads them.
+    // A constant needs at least one element, although nothing reads it.
     if (result.runs.empty())
       result.runs.assign(3, 0);
     for (std::vector<int32_t> *table : {&result.descriptions, &result.patterns})
@@ -105,7 +106,7 @@ private:
     return known->second;
   }
 
-  /// The first key and the one behind the last that some row of a group sees in these panels.
+  /// Returns the range from the first to behind the last key that some row of a group sees in these panels.
   Run keysOf(int64_t variant, int64_t group, const Run &panels) {
     auto sees = [&](int64_t key) {
       for (int64_t row = 0; row < shape.tileRows; ++row)

@@ -1,4 +1,4 @@
-// Finds how a term of the values depends on positions: on the key, on the offset in runs, or on the pair.
+// Finds how a term of the values depends on positions: on the key, on the offset in runs, or on each pair.
 #include "passes/Analysis/ValueTerm.h"
 #include "passes/Analysis/Strides.h"
 #include <algorithm>
@@ -10,7 +10,8 @@ using namespace skewer::attn;
 using namespace skewer::subscript;
 
 namespace {
-// More runs than this would be code for each of them: such a function is read for each pair.
+// The most runs, since each run needs code of its own, and the most offsets. A function with more is read for each
+// pair.
 constexpr size_t kMostRuns = 48;
 constexpr int64_t kMostOffsets = 1 << 22;
 
@@ -45,7 +46,7 @@ public:
       (positions.count(symbol) ? positionsToZero : leadingToZero)[symbol] = Expr(0);
     Expr base = simplify(substitute(first, positionsToZero), domain);
     Expr moving = simplify(substitute(first, leadingToZero), domain, einsum.guard);
-    // Where leading axes and positions only add up, the table has one base a head.
+    // If leading axes and positions occur only as summands, the table has one base for each head.
     Expr mixed = simplify(first - base - moving, domain, einsum.guard);
     bool reads = !readsOf(first).empty() || (einsum.guard && !readsOf(*einsum.guard).empty());
     if (mixed.isConstant() && !factor && !reads) {
@@ -78,8 +79,8 @@ private:
     return true;
   }
 
-  /// Values are packed for all keys, also for those that the mask hides from every query: what is added to them must be
-  /// there for these too.
+  /// Returns whether the table can be read for every key. Values are packed for all keys, also for keys that the mask
+  /// hides from every query, so the rows that are added to them must exist for these keys too.
   bool isInsideForEveryKey() {
     for (size_t d = 0; d < shape.size(); ++d) {
       const Expr &index = einsum.subscripts[0][d];
@@ -91,12 +92,12 @@ private:
     return true;
   }
 
-  /// An expression of positions as a function of key - query on the term's axes; nothing if it is none.
+  /// Returns an expression of positions as a function of key - query on the term's axes; nothing if it is none.
   std::optional<Expr> ofOffset(const Expr &e) {
     Expr shifted = substitute(e, {{query, Expr::symbol(key) - Expr::symbol("_offset")}});
     Domain extended = domain;
     extended["_offset"] = {domain[key].low - domain[query].high, domain[key].high - domain[query].low};
-    extended.erase(key); // only what holds for every key
+    extended.erase(key); // the result must hold for every key
     Expr simple = simplify(shifted, extended);
     for (const std::string &symbol : symbolsOf(simple))
       if (symbol != "_offset")
@@ -126,7 +127,7 @@ private:
     auto at = ofOffset(moving), present = ofOffset(einsum.guard.value_or(Expr(1)));
     if (!at || !present)
       return false;
-    // What an offset reads outside is masked.
+    // Offsets that read outside of the table are masked.
     std::vector<std::pair<Expr, int64_t>> rows;
     for (size_t d = 0; d < shape.size(); ++d) {
       Substitution others;

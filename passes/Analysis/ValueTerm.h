@@ -1,4 +1,5 @@
-// What a key adds to the result besides its value, as the CPU kernels compute it: tables read by a pair of positions.
+// Terms that a key adds to the result besides its value, in the form that the CPU kernels compute: tables that a pair
+// of positions reads.
 #pragma once
 #include "dialect/IR/Term.h"
 #include "mlir/IR/Value.h"
@@ -7,22 +8,22 @@
 namespace skewer {
 
 enum class ValueKind {
-  Key,  // of the key alone: added to the values
-  Runs, // of key - query, in few runs: steps of weights × values along diagonals, sums of weights where the row stays
+  Key,  // depends on the key alone: added to the values
+  Runs, // depends on key - query, in few runs: weights × rows along diagonals, sums of weights where the row stays
   Axis, // the same on one axis of a map: weights are summed over the other axes first
   Pairs // anything else: read for each query and key
 };
 
-/// Offsets key - query from `low` to `high`, both inclusive, that read at element `start` + step*(offset - low),
+/// The offsets key - query from `low` to `high`, both inclusive. They read at element `start` + step*(offset - low),
 /// counted from the table's base.
 struct OffsetRun {
   int64_t low = 0, high = -1, start = 0, step = 0;
   int64_t length() const { return high - low + 1; }
-  /// Stays on one row for long enough that its weights are summed up before that is multiplied.
+  /// Returns whether the run stays on one row long enough to sum its weights before the product with the row.
   bool isSummed() const { return step == 0 && length() > 4; }
 };
 
-/// Σ_j p_ij · scale · table[base + …], 0 where the guard is not.
+/// Σ_j p_ij · scale · table[base + …]; 0 where the guard does not hold.
 struct ValueTerm {
   ValueKind kind = ValueKind::Pairs;
   unsigned argument = 0;                        // number in operandsOf(attention)
@@ -36,8 +37,8 @@ struct ValueTerm {
   double scale = 1;
 };
 
-/// Nothing where it has several operands or contracts something, or its table cannot be read along the width; `reason`
-/// says which. `argument` is the operand's number.
+/// Returns the form of a term of the values. Returns nothing, with a `reason`, if the term has several operands or a
+/// contraction, or if its table cannot be read along the width. `argument` is the number of the operand.
 std::optional<ValueTerm> valueTermOf(const attn::Term &, unsigned argument, std::string &reason);
 
 } // namespace skewer

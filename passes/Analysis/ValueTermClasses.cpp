@@ -1,4 +1,4 @@
-// The built-in classes of what a key adds to the result besides its value: tables read by a pair of positions.
+// The built-in classes of terms that a key adds to the result besides its value: tables that a pair of positions reads.
 #include "passes/Analysis/BuiltinTermClasses.h"
 #include "passes/Analysis/TermReader.h"
 
@@ -7,7 +7,7 @@ using namespace skewer::attn;
 using namespace skewer::subscript;
 
 namespace {
-/// Σ p·V2[j]: read by the key and not by the query, so that it is added to the values.
+/// Σ p·V2[j]: the key reads it and the query does not, so it is added to the values.
 class ValueOfKey : public TermClass {
 public:
   llvm::StringRef name() const override { return "key only, value side"; }
@@ -88,7 +88,7 @@ private:
       return false;
     if (offset)
       analysis.offset = *offset;
-    else { // f(key - query): shifting both by one changes nothing
+    else { // f(key - query): the row stays the same when both move by one
       Expr shifted = substitute(analysis.row, {{query, Expr::symbol(key) - Expr::symbol("_offset")}});
       Domain domain = reader.domain;
       domain["_offset"] = {domain[key].low - domain[query].high, domain[key].high - domain[query].low};

@@ -1,4 +1,4 @@
-// How an operand is walked in flat positions and strides, and the axes of a position.
+// The walk of an operand in flat positions and strides, and the axes of a position.
 #pragma once
 #include "dialect/Subscript/Expr.h"
 #include <optional>
@@ -11,11 +11,11 @@ struct Walk {
   subscript::Expr base;       // over the leading axes
   int64_t query = 0, key = 0; // for one step of the flat query or key position
   int64_t depth = 0;          // for one step of the contracted (or value) axis
-  /// Of rows that keys pick, k[table[b, j // P], j % P]: what the key adds instead of a stride, over leading and key
-  /// axes. `base` is 0 then, all of it is here.
+  /// The offset of a row that the key picks, k[table[b, j // P], j % P], in place of a stride: over leading and key
+  /// axes. It contains the base too; `base` is 0 then.
   std::optional<subscript::Expr> picked;
-  int64_t run = 1, runStep = 0; // of picked rows: so many from a multiple of `run` on lie `runStep` elements apart
-  unsigned bits = 32;           // of an element in memory, where a strategy asks (keys of the content)
+  int64_t run = 1, runStep = 0; // `run` picked rows, from a multiple of `run` on, lie `runStep` elements apart
+  unsigned bits = 32;           // bits of an element in memory, for strategies that use it (keys of the content)
 
   bool operator==(const Walk &o) const {
     return argument == o.argument && base == o.base && query == o.query && key == o.key && depth == o.depth &&
@@ -23,7 +23,7 @@ struct Walk {
   }
 };
 
-/// One axis of the query or key dimension: position = (flat floordiv inner) mod extent.
+/// One axis of the query or key dimension: its index is (flat position floordiv inner) mod extent.
 struct MapAxis {
   int64_t extent = 1, inner = 1;
   bool isWhole(int64_t positions) const { return inner == 1 && extent == positions; }
