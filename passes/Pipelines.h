@@ -1,4 +1,4 @@
-// The passes in the order they run, level by level (see dialect/RATIONALE.md).
+// Pipelines: the passes in the order in which they run, level by level (see dialect/RATIONALE.md).
 #pragma once
 #include "mlir/Pass/PassManager.h"
 #include "passes/Schedule/CostModel.h"
@@ -8,29 +8,30 @@ namespace gpu {
 struct GpuRequest;
 } // namespace gpu
 
-/// Level 1 to level 2: raise, propagate masks, compose, form attention.
+/// Adds level 1 to level 2: raise, propagate masks, compose, form attention.
 void addFusionPipeline(mlir::OpPassManager &);
-/// Level 2 to 2: another layer, without positions, of the same sizes.
+/// Adds level 2 to 2: replaces the layer by one without positions, of the same sizes.
 void addPlainPipeline(mlir::OpPassManager &);
-/// Level 2 to 2: operands are walked evenly; before any schedule.
+/// Adds level 2 to 2: makes operands evenly walked. Runs before any schedule.
 void addOperandPipeline(mlir::OpPassManager &);
-/// Level 2 to 2: names, types and orders as stages want them, so that layers of several lengths can be compared
-/// operation by operation; stages of processors, or of GPUs.
+/// Adds level 2 to 2: sets names, types and orders as stages (of processors, or of GPUs) need them, so that layers of
+/// several lengths can be compared operation by operation.
 void addLengthPipeline(mlir::OpPassManager &, bool forGpu = false);
-/// Level 2 to 3: the same, and a schedule for each attention that has none.
+/// Adds level 2 to 3: the same, and a schedule for each attention that has none.
 void addSchedulePipeline(mlir::OpPassManager &, const Target &, const CpuRequest & = {});
-/// Level 3 (or 1, for what did not fuse) to 4: loops over memrefs, one module a kernel, with `attn.plan`.
+/// Adds level 3 (level 1 for operations that did not fuse) to 4: loops over memrefs, one module per kernel, with
+/// `attn.plan`.
 void addCpuLoweringPipeline(mlir::OpPassManager &, const Target &);
-/// Level 4 to the LLVM dialect.
+/// Adds level 4 to the LLVM dialect.
 void addLlvmPipeline(mlir::OpPassManager &, const Target &);
-/// Level 2 to 3 for NVIDIA GPUs: choose a schedule for each attention, or do as the request says.
+/// Adds level 2 to 3 for NVIDIA GPUs: chooses a schedule for each attention, or uses the request.
 void addGpuSchedulePipeline(mlir::OpPassManager &, const gpu::GpuRequest &);
-/// Level 3 to 4 for NVIDIA GPUs: kernels in their GPU module. Attentions go by rows unless `fuse`.
+/// Adds level 3 to 4 for NVIDIA GPUs: kernels in their GPU module. Without `fuse`, attentions are computed row by row.
 void addGpuLoweringPipeline(mlir::OpPassManager &, bool fuse = true);
-/// Level 4 to the NVVM and LLVM dialects.
+/// Adds level 4 to the NVVM and LLVM dialects.
 void addNvvmPipeline(mlir::OpPassManager &);
 
-/// Every pass of this project and every pipeline, by flag.
+/// Registers every pass and every pipeline of this project by its flag.
 void registerSkewerPasses();
 
 } // namespace skewer

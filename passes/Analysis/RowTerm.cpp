@@ -9,8 +9,8 @@ using namespace skewer;
 using namespace skewer::attn;
 using namespace skewer::subscript;
 
-// The most rows for each query (kRowsPerKey times as many as keys), or, on the key side, for each key of a tile. With
-// more rows, their logits cost more than a dot product for each pair.
+// The most rows for each query, as a multiple of the number of keys, or, on the key side, the most rows for each key of
+// a tile. With more rows, their logits cost more than a dot product for each pair does: lanes times as many.
 static constexpr int64_t kRowsPerKey = 8, kMostKeyRows = 4096;
 
 int64_t OffsetRows::at(int64_t offset) const {

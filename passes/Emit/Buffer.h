@@ -1,4 +1,4 @@
-// Regions of a workspace, and how they are put one behind the other.
+// Regions of a workspace, and their consecutive placement.
 #pragma once
 #include "llvm/Support/MathExtras.h"
 #include <cstdint>
@@ -11,15 +11,15 @@ struct Buffer {
   int64_t floats = 0;
 };
 
-/// A place in the shared workspace: an offset in bytes, which counts from the end of the fixed part and is multiplied
-/// by the run-time sizes where it is scaled. Or one in prepared memory.
+/// A place in the shared workspace, or in prepared memory: an offset in bytes. A scaled offset counts from the end of
+/// the fixed part of the workspace, and is multiplied by the run-time sizes.
 struct Place {
   int64_t offset = 0;
   bool scaled = false;
   bool prepared = false;
 };
 
-/// A region behind the `bytes` that are taken, which grow by it up to the next cache line.
+/// Reserves a region behind the `bytes` in use, and increases `bytes` by its size, rounded up to whole cache lines.
 inline Buffer reserve(int64_t &bytes, int64_t floats) {
   Buffer buffer{bytes, floats};
   bytes += llvm::alignTo(floats * 4, 64);

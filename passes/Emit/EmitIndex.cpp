@@ -1,4 +1,4 @@
-// An index expression as arithmetic on `index` values.
+// Emits index expressions as arithmetic on `index` values.
 #include "passes/Emit/EmitIndex.h"
 #include "dialect/Subscript/Bits.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -29,7 +29,7 @@ Value IndexEmitter::constant(int64_t value) { return arith::ConstantIndexOp::cre
 
 Value IndexEmitter::operand(const Expr &expression, size_t which) { return build(expression.operands()[which]); }
 
-/// floordiv and mod by a positive divisor. A power of two is a shift or a mask, which round as wanted.
+/// Emits floordiv or mod by a positive divisor. For a power of two it is a shift or a mask, which round down too.
 Value IndexEmitter::divide(Value dividend, const Expr &divisor, bool remainder) {
   bool known = divisor.isConstant() && divisor.value() > 0;
   if (known && llvm::isPowerOf2_64(divisor.value())) {
@@ -52,7 +52,7 @@ Value IndexEmitter::divide(Value dividend, const Expr &divisor, bool remainder) 
   Value by = build(divisor);
   if (!by)
     return {};
-  if (!known) // a division by 0 would trap, even on a path whose value is not used
+  if (!known) // a division by 0 would trap, even if its value is not used
     by = builder.createOrFold<arith::MaxSIOp>(location, by, constant(1));
   Value rest = builder.createOrFold<arith::RemSIOp>(location, dividend, by);
   Value negative = builder.createOrFold<arith::CmpIOp>(location, arith::CmpIPredicate::slt, rest, constant(0));
@@ -65,7 +65,7 @@ Value IndexEmitter::divide(Value dividend, const Expr &divisor, bool remainder) 
   return builder.createOrFold<arith::SelectOp>(location, negative, lower, quotient);
 }
 
-/// The module's private constant with these values, made where there is none yet.
+/// Returns the private constant of the module with these values, and creates it if there is none.
 static memref::GlobalOp constantTable(OpBuilder &builder, Location location, const std::vector<int64_t> &values) {
   auto module = builder.getInsertionBlock()->getParentOp()->getParentOfType<ModuleOp>();
   if (!module)
@@ -117,7 +117,7 @@ Value IndexEmitter::symbol(const Expr &expression) {
   return {};
 }
 
-/// A sum, product, minimum or maximum.
+/// Emits a sum, product, minimum or maximum.
 Value IndexEmitter::arithmetic(const Expr &expression) {
   Value left = operand(expression, 0), right = operand(expression, 1);
   if (!left || !right)

@@ -1,4 +1,4 @@
-// Operation by operation, with the type of the sums in place of f32.
+// Clones the function of the scores operation by operation, with the type of the sums instead of f32.
 #include "passes/Emit/EmitThrough.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -27,7 +27,7 @@ Value skewer::emitThrough(ImplicitLocOpBuilder &b, Region &through, ValueRange s
     return arith::ConstantOp::create(b, number);
   };
   auto operandOf = [&](Value operand) -> Value {
-    if (!values.contains(operand)) // a constant from outside
+    if (!values.contains(operand)) // a constant from outside of the region
       values.map(operand, constantOf(operand.getDefiningOp<arith::ConstantOp>()));
     return values.lookup(operand);
   };

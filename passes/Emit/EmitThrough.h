@@ -1,12 +1,12 @@
-// The function that an attention's scores go through, emitted on single numbers or on vectors of them.
+// Emits the function that an attention's scores go through, on single numbers or on vectors.
 #pragma once
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace skewer {
 
-/// What the region of an attention's `through` gives for these sums, all of one type: f32 or f64, or vectors of them.
-/// Without a region, the first of them. `own` may compute an operation in a better way; where it gives null the
-/// operation stands as it is.
+/// Returns the value of an attention's `through` region for these sums, which have one type: f32 or f64, or vectors of
+/// them. Without a region, returns the first sum. `own` may compute an operation in a better way; if it returns null,
+/// the operation is cloned.
 mlir::Value emitThrough(mlir::ImplicitLocOpBuilder &, mlir::Region &through, mlir::ValueRange sums,
                         llvm::function_ref<mlir::Value(mlir::Operation *, mlir::ValueRange)> own = nullptr);
 

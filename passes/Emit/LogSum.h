@@ -1,12 +1,12 @@
-// The logarithm of a sum of exponentials, beside what was subtracted from them.
+// The logarithm of a sum of exponentials from which the largest score was subtracted.
 #pragma once
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace skewer {
 
-/// `total`, the largest score and the logarithm of the sum of a row's exponentials added up, as code gives it: the
-/// largest score itself where that is inf. All of the others are infinitely far below it then, and the difference of
-/// two infinities, which the sum is made of, is no number.
+/// Returns the log-sum-exp of a row. `total` is the emitted sum of the largest score and the logarithm of the row's sum
+/// of exponentials. The result is `total`, or the largest score if that is inf: the other scores do not count then, and
+/// `total` is NaN because the exponentials contain a difference of two infinities.
 mlir::Value logSumExp(mlir::ImplicitLocOpBuilder &, mlir::Value largest, mlir::Value total);
 
 } // namespace skewer

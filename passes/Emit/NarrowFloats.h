@@ -1,12 +1,12 @@
-// Numbers of 16 and of 8 bits, and what is computed with: f32.
+// Conversions between numbers of 16 or 8 bits and f32, in which kernels compute.
 #pragma once
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace skewer {
 
-/// A number or a vector of numbers as f32; as it is where it is f32 already.
+/// Returns a number or a vector of numbers as f32; unchanged if it is f32.
 mlir::Value widened(mlir::ImplicitLocOpBuilder &, mlir::Value);
-/// f32 rounded to nearest even, to bf16 or f16; as it is where that is its type.
+/// Returns an f32 number or vector rounded to nearest even, to bf16 or f16; unchanged if it has that type.
 mlir::Value narrowed(mlir::ImplicitLocOpBuilder &, mlir::Value, mlir::Type element);
 
 } // namespace skewer

@@ -1,4 +1,4 @@
-// The function of one phase, while it is being filled.
+// The function of one phase, while its body is emitted.
 #pragma once
 #include "dialect/IR/KernelPlan.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -9,15 +9,15 @@ namespace skewer {
 struct PhaseFunction {
   mlir::func::FuncOp function;
   mlir::ValueRange inputs, outputs, sizes;
-  mlir::Value shared, local, prepared, begin, end; // prepared: null where the kernel has none
+  mlir::Value shared, local, prepared, begin, end; // `prepared` is null if the kernel has no prepared memory
 };
 
-/// Adds the function `NAME_title` to the module (with a number behind it where that is taken); the builder stands at
-/// the start of its body, before its return.
+/// Adds the function `NAME_title` to the module (with a number behind the name if it is taken), and moves the builder
+/// to the start of its body, before its return.
 PhaseFunction createPhase(mlir::ImplicitLocOpBuilder &, mlir::ModuleOp, const KernelPlan &, llvm::StringRef title);
-/// An extent as a value in the phase.
+/// Returns an extent as a value in the phase.
 mlir::Value extentIn(const PhaseFunction &, mlir::ImplicitLocOpBuilder &, const KernelPlan &, const Extent &);
-/// The type of an element.
+/// Returns the MLIR type of an element type.
 mlir::Type typeOf(ElementType, mlir::MLIRContext *);
 
 } // namespace skewer

@@ -1,4 +1,4 @@
-// Which loops LLVM writes out: it is told so loop by loop, and leaves all others as they are.
+// Marks the loops that LLVM unrolls completely; LLVM does not unroll the others.
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -12,18 +12,20 @@ namespace skewer {
 using namespace mlir;
 using namespace skewer;
 
-// A kernel's tiles are straight-line code when they are emitted; what is left to write out are the copies and sums of a
-// window's few rows, where the turns cost more than what is done in them. Twice as many operations gained nothing more
-// (Zen 4, the workloads of tests/bench), and LLVM's own choice, up to 300 instructions of any loop and turns put
-// together where the count is not known, takes a tenth of the time of all compilation for the same kernels' times.
+// The most operations of an unrolled loop. The tiles of a kernel are emitted as straight-line code. The loops to unroll
+// are copies and sums of the few rows of a window, where the loop costs more than its body. Twice as many operations
+// were not faster (Zen 4, the workloads of tests/bench). LLVM's own choice (up to 300 instructions of any loop, and
+// several iterations together if the count is unknown) takes a tenth of the time of all compilation, and kernels are
+// not faster.
 static constexpr int64_t kWrittenOut = 160;
 
 static bool isInnermost(scf::ForOp loop) {
   return !loop.getBody()->walk([](LoopLikeOpInterface) { return WalkResult::interrupt(); }).wasInterrupted();
 }
 
-/// Written out, all that a loop asks for ahead is asked for at once, and products wait for it: 0.61 instead of 0.66 of a
-/// plain read of the same memory where keys are read one after the other.
+/// Returns whether a loop prefetches. Unrolled, such a loop would issue all prefetches at once, and products would wait
+/// for them: the kernel reaches 0.61 instead of 0.66 of the rate of a plain read of the same memory, for keys that are
+/// read one after another.
 static bool asksAhead(scf::ForOp loop) {
   return loop.getBody()->walk([](memref::PrefetchOp) { return WalkResult::interrupt(); }).wasInterrupted();
 }
@@ -46,7 +48,7 @@ struct UnrollSmallLoops : skewer::impl::AttnUnrollSmallLoopsBase<UnrollSmallLoop
       std::optional<APInt> turns = loop.getStaticTripCount();
       if (turns && turns->ule(kWrittenOut) && isInnermost(loop) && !asksAhead(loop) &&
           turns->getSExtValue() * countOperations(loop) <= kWrittenOut)
-        // Conversions carry it to the branch back to the loop's head.
+        // Conversions carry the attribute to the branch back to the head of the loop.
         loop->setAttr("loop_annotation", annotation);
     });
   }

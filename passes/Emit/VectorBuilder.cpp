@@ -1,4 +1,4 @@
-// Loops, loads and arithmetic on one-dimensional vectors.
+// Emits loops, loads and arithmetic on one-dimensional vectors.
 #include "passes/Emit/VectorBuilder.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -148,7 +148,7 @@ Value VectorBuilder::compare(arith::CmpFPredicate predicate, Value x, Value y) {
 Value VectorBuilder::select(Value condition, Value yes, Value no) {
   return arith::SelectOp::create(builder, condition, yes, no);
 }
-// x > other ? x : other is the semantics of vmaxps with `other` second.
+// x > other ? x : other is exactly vmaxps with `other` as the second operand.
 Value VectorBuilder::larger(Value x, Value other) {
   return select(compare(arith::CmpFPredicate::OGT, x, other), x, other);
 }
@@ -156,14 +156,14 @@ Value VectorBuilder::smaller(Value x, Value other) {
   return select(compare(arith::CmpFPredicate::OLT, x, other), x, other);
 }
 
-/// x · 2^whole where `mask` is set, else 0; null: everywhere.
+/// Returns x · 2^whole in the lanes that are set in `mask`, and 0 in others; in all lanes if `mask` is null.
 Value VectorBuilder::scaled(Value x, Value whole, Value mask) {
   Type i16 = builder.getI16Type(), i32 = builder.getI32Type();
   Value word = arith::ConstantIntOp::create(builder, i16, -1);
   if (mask)
     word = vector::ExtractOp::create(
         builder, vector::BitCastOp::create(builder, VectorType::get({1}, i16), mask).getResult(), 0);
-  Value rounding = arith::ConstantIntOp::create(builder, i32, 4); // as the thread's control register says
+  Value rounding = arith::ConstantIntOp::create(builder, i32, 4); // the rounding mode of the thread's control register
   return LLVM::CallIntrinsicOp::create(builder, vector, builder.getStringAttr("llvm.x86.avx512.mask.scalef.ps.512"),
                                        ValueRange{x, whole, constant(0), word, rounding})
       .getResult(0);
@@ -184,7 +184,7 @@ Value VectorBuilder::addProductsOfPairs(Value x, Value y, Value sum) {
       .getResult(0);
 }
 
-// 1.5·2^23: beside it a float has no fraction, and an integer in its low bits.
+// 1.5·2^23: a float of this size has no fraction, and its low bits hold an integer.
 static constexpr float kRounds = 0x1.8p23f;
 
 VectorBuilder::Multiple VectorBuilder::nearestMultiple(Value x, float inverse) {
@@ -192,7 +192,7 @@ VectorBuilder::Multiple VectorBuilder::nearestMultiple(Value x, float inverse) {
   return {arith::SubFOp::create(builder, rounded, constant(kRounds)), rounded};
 }
 
-/// The integer of a multiple where a float has its exponent.
+/// Returns the integer of a multiple, shifted to the exponent bits of a float.
 Value VectorBuilder::asExponent(const Multiple &multiple) {
   Value bits = arith::BitcastOp::create(builder, integers, multiple.rounded);
   return arith::ShLIOp::create(builder, bits, integer(23));
@@ -205,22 +205,22 @@ Value VectorBuilder::powerOfTwo(const Multiple &multiple) {
   return arith::BitcastOp::create(builder, vector, bits);
 }
 
-// The coefficients minimise the largest relative error (Remez by weighted least squares, each rounded in turn).
+// The coefficients minimise the largest relative error (Remez by weighted least squares, rounded one after another).
 Value VectorBuilder::exp(Value x, bool large) {
-  constexpr float kLowest = -87.3365448f; // its exponential is the least normal number
+  constexpr float kLowest = -87.3365448f; // its exponential is the smallest normal number
   Value low = constant(kLowest), inside = x;
-  // Clamped so that the exponent below stays in range; written so that a NaN in x stays.
+  // Clamp x so that the exponent below stays in range. The comparison keeps a NaN in x.
   if (!canScale())
     inside = select(compare(arith::CmpFPredicate::OLT, x, low), low, x);
-  Multiple multiple = nearestMultiple(inside, 1.44269502f); // of ln 2
+  Multiple multiple = nearestMultiple(inside, 1.44269502f); // the multiple of ln 2
   Value rest;
-  // ln 2 in two parts, of which the first has so few bits that its multiples are exact. Without FMA a multiple would be
-  // rounded before it is subtracted.
+  // Subtract ln 2 in two parts. The first has so few bits that its multiples are exact. Without FMA, a multiple of ln 2
+  // in one part would be rounded before the subtraction.
   if (large || !hasFma())
     rest = fma(multiple.whole, constant(2.12194440e-4f), fma(multiple.whole, constant(-0.693359375f), inside));
   else
     rest = fma(multiple.whole, constant(-0.693147182f), inside);
-  Value power = constant(0x1.6a4748p-10f); // of the rest, by Horner's scheme
+  Value power = constant(0x1.6a4748p-10f); // the exponential of the rest, by Horner's scheme
   for (float c : {0x1.1239a2p-7f, 0x1.5558b6p-5f, 0x1.555492p-3f, 0x1.fffffcp-2f, 1.0f, 1.0f})
     power = fma(power, rest, constant(c));
   if (canScale())
@@ -228,7 +228,7 @@ Value VectorBuilder::exp(Value x, bool large) {
   Value bits =
       arith::AddIOp::create(builder, arith::BitcastOp::create(builder, integers, power), asExponent(multiple));
   power = arith::BitcastOp::create(builder, vector, bits);
-  // A masked key has weight exactly 0. An unordered comparison would hide a NaN, this one keeps it.
+  // A masked key has weight exactly 0. An unordered comparison would hide a NaN; this ordered one keeps it.
   power = select(compare(arith::CmpFPredicate::OLT, x, low), constant(0), power);
   return select(compare(arith::CmpFPredicate::UNO, x, x), x, power);
 }

@@ -1,4 +1,4 @@
-// Argument reduction by Cody and Waite 1980, chapter 6.
+// Emits functions of vectors. Arguments are reduced as in Cody and Waite 1980, chapter 6.
 #include "passes/Emit/VectorMath.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "passes/Emit/Polynomials.h"
@@ -10,7 +10,7 @@ using namespace skewer::polynomials;
 
 using Predicate = arith::CmpFPredicate;
 
-/// Written so that a NaN in x stays.
+/// Returns the minimum of x and the limit; a NaN in x stays.
 static Value atMost(VectorBuilder &b, Value x, float limit) {
   Value high = b.constant(limit);
   return b.select(b.compare(Predicate::OGT, x, high), high, x);
@@ -25,7 +25,7 @@ static Value polynomial(VectorBuilder &b, Value u, llvm::ArrayRef<float> coeffic
 }
 
 Value skewer::vectorExp(VectorBuilder &b, Value x) {
-  constexpr float kHighest = 88.7228394f; // its exponential is the first infinite one
+  constexpr float kHighest = 88.7228394f; // the smallest number whose exponential is infinite
   Value power = b.exp(atMost(b, x, kHighest), /*large=*/true), highest = b.constant(kHighest);
   return b.select(b.compare(Predicate::OGE, x, highest), b.constant(std::numeric_limits<float>::infinity()), power);
 }
@@ -42,7 +42,7 @@ Value skewer::vectorTanh(VectorBuilder &b, Value x) {
 
 Value skewer::vectorErf(VectorBuilder &b, Value x) {
   Value size = math::AbsFOp::create(b.builder, x), inside = atMost(b, size, kErfIsOne);
-  // Without FMA a part of a tiny number is below what f32 holds: such numbers are made larger for the while.
+  // Without FMA, a part of a tiny number would underflow in f32, so tiny numbers are scaled up in between.
   constexpr float kTiny = 0x1p-100f, kLarger = 0x1p64f;
   Value isTiny = b.compare(Predicate::OLT, size, b.constant(kTiny));
   Value held = b.select(isTiny, b.mulf(x, b.constant(kLarger)), x);

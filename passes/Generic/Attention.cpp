@@ -1,4 +1,4 @@
-// An attention that cannot fuse: one row of scores at a time.
+// Emits an attention that is not fused: one row of scores at a time.
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -10,7 +10,7 @@ using namespace skewer;
 using namespace skewer::generic;
 using subscript::Expr;
 
-/// The scores of one query, in the worker's memory, and what becomes of them.
+/// The scores of one query, in the worker's memory, and the code that turns them into weights and results.
 struct Kernel::ScoreRow {
   Kernel &kernel;
   mlir::ImplicitLocOpBuilder &b = kernel.b;
@@ -19,7 +19,7 @@ struct Kernel::ScoreRow {
   const std::vector<Axis> &keys = planned.keys;
   Symbols &symbols = planned.symbols;
   Storage row;
-  Expr key = 0; // its place in the row
+  Expr key = 0; // the place of the key in the row
 
   ScoreRow(Kernel &kernel, attn::AttentionOp op, AttentionPlan &planned) : kernel(kernel), op(op), planned(planned) {
     for (const Axis &axis : keys)
@@ -33,7 +33,7 @@ struct Kernel::ScoreRow {
     kernel.plan.localBytes = std::max<int64_t>(kernel.plan.localBytes, llvm::alignTo(count * 4, 64));
   }
 
-  /// The body's value where the mask leaves the key, `otherwise` where it does not.
+  /// Returns the value of the body if the mask leaves the key visible, else `otherwise`.
   Value visible(Value otherwise, const std::function<Value()> &body) {
     return planned.mask ? kernel.guarded(kernel.predicate(*planned.mask, symbols), otherwise, body) : body();
   }
@@ -43,7 +43,7 @@ struct Kernel::ScoreRow {
     kernel.store(number, target, kernel.position(target, planned.lse, symbols));
   }
 
-  /// The row's weights where they are a result: what stands in the row, times `inverse`.
+  /// Stores the weights of the row, if they are a result: the numbers in the row, times `inverse`.
   void storeWeights(Value inverse) {
     if (!op.getWeights())
       return;
@@ -56,10 +56,10 @@ struct Kernel::ScoreRow {
     });
   }
 
-  /// The sum of the values by the row's weights, times `inverse`.
+  /// Stores the sum of the values, weighted by the row and multiplied by `inverse`.
   void weigh(Value inverse) {
     storeWeights(inverse);
-    // Values that differ from query to query leave no product to make. A direct weight of 0 is no hidden key's.
+    // Values that differ from query to query are not a matrix product. A direct weight of 0 does not mean a hidden key.
     if (!planned.valueTerms.empty() || (op.getDirect() && planned.mask))
       return weighOneByOne(inverse);
     Contraction output;
@@ -100,7 +100,7 @@ struct Kernel::ScoreRow {
   }
 
   void emitSoftmax() {
-    // A NaN passes the maximum by and reaches the sum, and so the whole row.
+    // The maximum ignores a NaN, but the sum does not, so the whole row becomes NaN.
     Value largest = kernel.carry(keys, symbols, kernel.real(-INFINITY), [&](ValueRange so) -> SmallVector<Value> {
       return {visible(so[0], [&]() -> Value {
         Value one = kernel.scoreOf(op, planned, symbols);
@@ -108,7 +108,7 @@ struct Kernel::ScoreRow {
         return arith::MaxNumFOp::create(b, so[0], one);
       })};
     })[0];
-    // Scores of -inf alone are a row without keys.
+    // A row with only scores of -inf is a row without keys.
     Value none = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, largest, kernel.real(-INFINITY));
     largest = arith::SelectOp::create(b, none, kernel.real(0), largest);
     Value sum = kernel.sums(keys, symbols, kernel.real(0), 1, [&](ValueRange so) -> SmallVector<Value> {

@@ -1,4 +1,5 @@
-// Sums of products on the generic path: a vector along the result's last axis or along the last contracted one.
+// Emits sums of products on the generic path, with vectors along the last axis of the result or the last contracted
+// axis.
 #include "dialect/Subscript/Analysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -17,7 +18,7 @@ std::optional<int> Kernel::step(const Storage &tensor, ArrayRef<Expr> subscripts
   return tensor.number ? std::optional(0) : stepAlong(subscripts, axis);
 }
 
-/// Of each factor, whether it is asked which of its elements are 0.
+/// Returns, for each factor, whether the code must check which of its elements are 0.
 static SmallVector<bool> hidingFactors(const Contraction &contraction) {
   SmallVector<const Storage *> operands;
   SmallVector<bool> hide;
@@ -43,7 +44,7 @@ bool Kernel::vectorises(const Contraction &contraction, const Axis &axis, int64_
       continue;
     }
     auto by = step(*factor.storage, factor.subscripts, axis.name);
-    // Whether a masked factor is 0 is asked of one number at a time.
+    // The check whether a masked factor is 0 works on single numbers.
     if (!by || (*by && hides))
       return false;
     moves |= *by != 0;
@@ -51,11 +52,11 @@ bool Kernel::vectorises(const Contraction &contraction, const Axis &axis, int64_
   return moves;
 }
 
-/// A factor's element; along `vectorAxis` (if not empty) `kLanes` of them, or one where they are all the same.
+/// Returns an element of a factor; with a `vectorAxis`, `kLanes` elements along it, or one if they are all the same.
 Value Kernel::elementOf(const Factor &factor, const Symbols &symbols, const std::string &vectorAxis) {
   bool vector = !vectorAxis.empty();
   if (factor.computed) {
-    computed.clear(); // what is at hand is of another point, or of a branch
+    computed.clear(); // known elements are of another point, or of a branch
     Value element = this->element(factor.computed, factor.subscripts, symbols, vectorAxis);
     return element ? element : real(0, vector);
   }
@@ -63,13 +64,13 @@ Value Kernel::elementOf(const Factor &factor, const Symbols &symbols, const std:
   return load(*factor.storage, position(*factor.storage, factor.subscripts, symbols), wide);
 }
 
-/// sum + Π factors at the point that `symbols` say; along `vectorAxis` (if not empty) `kLanes` points at once.
+/// Returns sum + Π factors at the point that `symbols` give; with a `vectorAxis`, at `kLanes` points along it.
 Value Kernel::addProduct(Value sum, const Contraction &contraction, const Symbols &symbols,
                          const std::string &vectorAxis) {
   bool vector = !vectorAxis.empty();
   auto fast = arith::FastMathFlagsAttr::get(b.getContext(), arith::FastMathFlags::contract);
   auto read = [&](const Factor &factor) { return elementOf(factor, symbols, vectorAxis); };
-  // Scalars are multiplied as scalars first.
+  // Multiply the scalar factors as scalars first.
   Value scalars, vectors;
   auto multiply = [&](Value factor) {
     Value &product = isa<VectorType>(factor.getType()) ? vectors : scalars;
@@ -140,7 +141,7 @@ Value Kernel::dot(const Contraction &contraction, Symbols &symbols) {
   return arith::AddFOp::create(b, reduced, both[1]);
 }
 
-// Fewer elements side by side are no vector.
+// The fewest consecutive elements that are computed as a vector.
 constexpr int64_t kFewestLanes = 4;
 
 void Kernel::turnToOperands(Contraction &contraction) {
@@ -164,7 +165,8 @@ void Kernel::put(Value sum, const Contraction &contraction, const Symbols &symbo
         position(*contraction.target, contraction.targetSubscripts, symbols));
 }
 
-/// Vectors along an axis that the target's elements do not lie side by side along: each goes to a place of its own.
+/// Computes vectors along an axis on which the target's elements are not consecutive, and stores each element
+/// separately.
 void Kernel::contractAcross(const Contraction &contraction, Symbols &symbols) {
   const Axis &inner = contraction.parallel.back();
   auto run = [&](Value first, int64_t lanes) {
@@ -198,7 +200,7 @@ void Kernel::contract(const Contraction &contraction, Symbols &symbols) {
   if (contraction.parallel.empty() || !vectorises(contraction, contraction.parallel.back()) ||
       step(*contraction.target, contraction.targetSubscripts, contraction.parallel.back().name) != 1)
     return loops(contraction.parallel, symbols, [&] { put(dot(contraction, symbols), contraction, symbols); });
-  // Several vectors of the last axis at once share the scalars and hide the latency of the additions.
+  // Several vectors of the last axis together share the scalars and hide the latency of the additions.
   const Axis &inner = contraction.parallel.back();
   int64_t size = inner.extent.fixed;
   loops(ArrayRef<Axis>(contraction.parallel).drop_back(), symbols, [&] {

@@ -1,4 +1,5 @@
-// Arithmetic and index maps, element by element: one loop for all that a stage computes, no buffer in between.
+// Emits arithmetic and index maps element by element: one loop for all operations of a stage, without buffers between
+// them.
 #include "dialect/IR/ElementFunction.h"
 #include "dialect/Subscript/Analysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -158,7 +159,7 @@ Value Kernel::produce(Operation *op, const Point &point, const Symbols &symbols,
           return Value();
         result = result ? arith::MulFOp::create(b, result, factor).getResult() : factor;
       }
-      // What a mask took away stays 0, whatever it is multiplied with.
+      // A weight that a mask hides stays 0, whatever the other factor is.
       for (const auto &[operand, from] : move->reads)
         if (storage[operand].masked && move->reads.size() > 1) {
           Value none = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, element(operand, from, symbols, vectorAxis),
@@ -172,7 +173,7 @@ Value Kernel::produce(Operation *op, const Point &point, const Symbols &symbols,
     bool good = true;
     Value padding = real(move->padding, vector);
     Value result = guarded(predicate(move->inside, symbols), padding, [&] {
-      size_t before = computed.size(); // what is computed in a branch is not at hand behind it
+      size_t before = computed.size(); // elements that are computed in a branch cannot be used behind it
       Value inside = read();
       computed.resize(before);
       good = static_cast<bool>(inside);
@@ -246,7 +247,8 @@ Value Kernel::precise(Value tensor, const Point &point, const Symbols &symbols, 
 }
 
 Value Kernel::arithmetic(Operation *op, const Point &point, const Symbols &symbols, const std::string &vectorAxis) {
-  // What a position is multiplied by becomes an angle of many turns, whose rounding to f32 is all that is left of it.
+  // A multiple of a position can be an angle of many turns, of which a rounding to f32 would leave only the rounding
+  // error.
   if (isa<math::SinOp, math::CosOp>(op) && dependsOnPosition(op->getOperand(0))) {
     Value angle = precise(op->getOperand(0), point, symbols, vectorAxis);
     if (!angle)
@@ -264,7 +266,7 @@ Value Kernel::arithmetic(Operation *op, const Point &point, const Symbols &symbo
       return {};
     operands.push_back(value);
   }
-  if (isConversion(op)) // what goes to memory is rounded there
+  if (isConversion(op)) // a stored result is rounded by the store
     return isStored(op->getResult(0)) ? operands[0] : widen(narrow(operands[0], storage[op->getResult(0)].element));
   if (auto apply = dyn_cast<attn::ApplyOp>(op))
     return attn::findElementFunction(op->getContext(), apply.getFunction())->emit(b, op->getLoc(), operands);
@@ -273,7 +275,7 @@ Value Kernel::arithmetic(Operation *op, const Point &point, const Symbols &symbo
   state.addTypes(operands[0].getType());
   state.addAttributes(op->getAttrs());
   Value result = b.create(state)->getResult(0);
-  // A weight that a mask took away stays 0, whatever it is scaled by.
+  // A weight that a mask hides stays 0, whatever the scale is.
   if (isa<arith::MulFOp, arith::DivFOp>(op))
     for (auto [operand, value] : llvm::zip(op->getOperands(), operands))
       if (storage[operand].masked && (isa<arith::MulFOp>(op) || operand == op->getOperand(0))) {

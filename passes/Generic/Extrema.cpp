@@ -1,5 +1,5 @@
-// The largest or the least element along axes: vectors along the result's last axis, or along the last one that the
-// result lacks.
+// Emits the largest or the least element along axes, with vectors along the last axis of the result, or along the last
+// reduced axis.
 #include "dialect/IR/Reductions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -10,15 +10,15 @@ using namespace mlir;
 using namespace skewer;
 using namespace skewer::generic;
 
-/// Vectors that are compared side by side: a comparison that lets a NaN through takes several instructions, one after
-/// the other.
+/// The number of vectors that are compared in parallel, since a comparison that propagates NaN takes several dependent
+/// instructions.
 static constexpr int64_t kVectors = 4;
 
 static Value better(ImplicitLocOpBuilder &b, bool least, Value x, Value y) {
   return least ? arith::MinimumFOp::create(b, x, y).getResult() : arith::MaximumFOp::create(b, x, y).getResult();
 }
 
-/// Along all contracted axes, at one point of the others.
+/// Returns the extremum along all contracted axes, at one point of the others.
 Value Kernel::extremeOf(const Contraction &contraction, bool least, Symbols &symbols) {
   Value worst = real(least ? INFINITY : -INFINITY);
   auto read = [&](bool vector) {

@@ -1,4 +1,4 @@
-// A kernel from end to end: signature, stages, buffers, stage after stage.
+// Lowers a kernel from end to end: signature, stages, buffers, then stage after stage.
 #include "passes/Generic/Kernel.h"
 #include "dialect/IR/Reductions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -17,7 +17,8 @@ bool Kernel::fail(Operation *op, const Twine &why) {
   return false;
 }
 
-/// Integers stand for sizes only, which are known by name; numbers alone are operands of splats.
+/// Returns whether an operation is a scalar that needs no stage: integers are sizes, which are known by name, and
+/// numbers are operands of splats.
 static bool isScalar(Operation &op) {
   return op.getNumResults() == 1 && !isa<ShapedType>(op.getResult(0).getType()) &&
          isa<arith::ConstantOp, tensor::DimOp>(op);
@@ -67,7 +68,7 @@ bool Kernel::emit() {
   }
   for (const Stage &stage : stages)
     if (stage.finishes)
-      stored.insert(stage.finishes->getResult(0)); // a tile at a time
+      stored.insert(stage.finishes->getResult(0)); // one tile at a time
   findPrepared();
   if (!planBuffers())
     return false;

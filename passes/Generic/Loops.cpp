@@ -1,4 +1,4 @@
-// What the generic path's code is made of: loops, loads, stores and guards.
+// The building blocks of the generic path: loops, loads, stores and guards.
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -64,9 +64,9 @@ SmallVector<Value> Kernel::carry(ArrayRef<Axis> axes, Symbols &symbols, ValueRan
   return SmallVector<Value>(loop.getResults());
 }
 
-// Sums of chains that are added up one after the other. Sums of many numbers that are alike are alike too, and a chain of
-// them is rounded the same way each time: the mean of 655360 numbers near -10000 is off by 3.5e-7 in groups of 256 sums,
-// and by less than 1e-7 in these.
+// The number of chain sums that are added in one group. Sums of many similar numbers are similar too, and a chain of
+// them rounds in the same direction each time. The mean of 655360 numbers near -10000 has an error of 3.5e-7 with
+// groups of 256 sums, and of less than 1e-7 with groups of this size.
 static constexpr int64_t kGroup = 16;
 
 SmallVector<Value> Kernel::sumsOfChains(Value high, int64_t step, int64_t steps, int64_t chain, ValueRange zeros,
@@ -79,7 +79,7 @@ SmallVector<Value> Kernel::sumsOfChains(Value high, int64_t step, int64_t steps,
     scf::YieldOp::create(b, inside(loop.getInductionVar(), loop.getRegionIterArgs()));
     return SmallVector<Value>(loop.getResults());
   };
-  // Of so many steps that follow each other, a chain or a group of groups.
+  // Sums [from, to) in parts of `group` steps: a chain, or a group of groups.
   std::function<SmallVector<Value>(Value, Value, int64_t)> sum = [&](Value from, Value to, int64_t group) {
     if (group == 1)
       return run(from, to, step, zeros, body);
@@ -98,7 +98,7 @@ SmallVector<Value> Kernel::sumsOfChains(Value high, int64_t step, int64_t steps,
   return sum(index(0), high, group);
 }
 
-// Of an axis whose size is known when the kernel runs: more positions than one has.
+// An upper bound for the positions of an axis whose size is known only at run time.
 static constexpr int64_t kMostPositions = int64_t(1) << 24;
 
 SmallVector<Value> Kernel::sums(ArrayRef<Axis> axes, Symbols &symbols, ValueRange zeros, int64_t terms,

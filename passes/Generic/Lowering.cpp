@@ -1,4 +1,4 @@
-// attn-lower-generic: what did not fuse becomes loops on buffers.
+// attn-lower-generic: lowers operations that did not fuse to loops over buffers.
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"

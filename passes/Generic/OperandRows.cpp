@@ -1,4 +1,4 @@
-// Rows of an attention's operands, computed while they are packed.
+// Computes rows of an attention's operands while they are packed.
 #include "dialect/Subscript/Analysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -10,7 +10,8 @@ using namespace skewer;
 using namespace skewer::generic;
 using subscript::Expr;
 
-/// The elements that the lanes read, counted from that of lane 0. The axis has `vectorLanes` values in the domain.
+/// Returns the places that the lanes read, relative to that of lane 0; nothing if they are unknown. The axis has
+/// `vectorLanes` values in the domain.
 std::optional<SmallVector<int64_t>> Kernel::lanePattern(const Storage &tensor, const Point &point,
                                                         const std::string &axis) {
   SmallVector<int64_t> pattern(vectorLanes, 0);
@@ -39,7 +40,7 @@ Value Kernel::loadPattern(const Storage &tensor, Value place, ArrayRef<int64_t> 
   if (low == high)
     return spread(load(tensor, place));
   Value from = b.createOrFold<arith::AddIOp>(place, index(low));
-  if (high - low < lanes) { // side by side in some order, or repeated
+  if (high - low < lanes) { // neighbours in any order, also repeated
     auto type = VectorType::get({high - low + 1}, tensor.element);
     Value near = widen(vector::LoadOp::create(b, type, tensor.memory, from));
     SmallVector<int64_t> order;
@@ -56,8 +57,8 @@ Value Kernel::loadPattern(const Storage &tensor, Value place, ArrayRef<int64_t> 
   return vector::FromElementsOp::create(b, VectorType::get({lanes}, b.getF32Type()), elements);
 }
 
-/// Calls `body` for the part of a concatenation that holds the row that begins at element `first` of the whole, with
-/// where it begins in that part. `extent` gives the size of a dimension.
+/// Calls `body` with the part of a concatenation that contains the row beginning at element `first` of the whole, and
+/// with the element at which the row begins in that part. `extent` gives the size of a dimension.
 static void inPartOf(ImplicitLocOpBuilder &b, attn::ConcatOp concat, Value first,
                      llvm::function_ref<Value(Value tensor, size_t dimension)> extent,
                      llvm::function_ref<void(Value part, Value first)> body) {
@@ -93,7 +94,7 @@ static void inPartOf(ImplicitLocOpBuilder &b, attn::ConcatOp concat, Value first
   }
 }
 
-/// target[at + d] = scale × the element `first` + d of the tensor, for the row that begins there.
+/// Sets target[at + d] = scale × element `first` + d of the tensor, for the row that begins at element `first`.
 void Kernel::computeRow(Value tensor, Value first, Value target, Value at, double scale, int64_t lanes) {
   Value whole = isStored(tensor) ? tensor : widenedFrom(tensor);
   if (auto concat = whole.getDefiningOp<attn::ConcatOp>(); concat && !isStored(whole))
@@ -127,7 +128,7 @@ void Kernel::computeRow(Value tensor, Value first, Value target, Value at, doubl
     symbols[axis] = index(d);
     computed.clear();
     Value value = count > 1 ? element(tensor, point, symbols, axis) : element(tensor, point, symbols, "");
-    if (!value) { // said already
+    if (!value) { // a diagnostic was emitted
       emissionFailure = "an operand cannot be computed while it is packed";
       return;
     }

@@ -1,4 +1,4 @@
-// Einsums, softmaxes and concatenations as loops over buffers.
+// Emits einsums, softmaxes and concatenations as loops over buffers.
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "passes/Emit/LogSum.h"
@@ -61,7 +61,7 @@ bool Kernel::emitEinsum(attn::EinsumOp op) {
   }
   turnToOperands(contraction);
   std::vector<Axis> axes = std::move(contraction.parallel);
-  // The innermost axis stays whole: it is the one that vectors go along.
+  // The innermost axis is not divided into items, since vectors run along it.
   items(axes, axes.size() > 1 ? axes.size() - 1 : axes.size(), symbols, [&](ArrayRef<Axis> rest) {
     contraction.parallel = rest;
     contract(contraction, symbols);
@@ -74,7 +74,7 @@ bool Kernel::emitConcat(const Stage &stage, attn::ConcatOp op) {
   const std::string begin = "begin of the part"; // no parsed name has a space
   std::vector<Extent> before;
   for (Value operand : op.getInputs()) {
-    beginPhase(stage, "concatenate"); // the parts have items of their own
+    beginPhase(stage, "concatenate"); // each part has its own items
     const Storage &input = storage[operand], &result = storage[op.getResult()];
     std::vector<Axis> axes;
     std::vector<Expr> from, to;
@@ -97,10 +97,10 @@ bool Kernel::emitConcat(const Stage &stage, attn::ConcatOp op) {
   return true;
 }
 
-/// A softmax's or a logsumexp's rows: the axes outside, those along a row, and where an element stands.
+/// The rows of a softmax or a logsumexp: the outer axes, the axes along a row, and the subscripts of an element.
 struct Kernel::Rows {
   std::vector<Axis> outer, inner;
-  std::vector<Expr> subscripts, row; // of the input; of what has one number a row
+  std::vector<Expr> subscripts, row; // of the input; of results with one number for each row
   std::optional<Expr> mask;
   Symbols symbols;
 };
@@ -151,7 +151,7 @@ bool Kernel::emitLogSumExp(attn::LogSumExpOp op) {
         return rows->mask ? guarded(predicate(*rows->mask, symbols), otherwise, body) : body();
       };
       auto read = [&] { return load(input, position(input, rows->subscripts, symbols)); };
-      // A NaN passes the maximum by and reaches the sum.
+      // The maximum ignores a NaN, but the sum does not.
       Value largest = carry(rows->inner, symbols, real(-INFINITY), [&](ValueRange so) -> SmallVector<Value> {
         return {visible(so[0], [&]() -> Value { return arith::MaxNumFOp::create(b, so[0], read()); })};
       })[0];
@@ -186,7 +186,7 @@ bool Kernel::emitSoftmax(attn::SoftmaxOp op) {
         return mask ? guarded(predicate(*mask, symbols), otherwise, body) : body();
       };
       auto read = [&] { return load(input, position(input, subscripts, symbols)); };
-      // A NaN passes the maximum by and reaches the sum, and so the whole row.
+      // The maximum ignores a NaN, but the sum does not, so the whole row becomes NaN.
       Value largest = carry(inner, symbols, real(-INFINITY), [&](ValueRange so) -> SmallVector<Value> {
         return {visible(so[0], [&]() -> Value { return arith::MaxNumFOp::create(b, so[0], read()); })};
       })[0];
@@ -196,20 +196,21 @@ bool Kernel::emitSoftmax(attn::SoftmaxOp op) {
         return visible(real(0),
                        [&]() -> Value { return math::ExpOp::create(b, arith::SubFOp::create(b, read(), largest)); });
       };
-      bool keep = result.element.isF32(); // else the rounded power would be summed, or read back
+      bool keep = result.element.isF32(); // in a narrow result, the sum or the division would use the rounded power
       Value sum = sums(inner, symbols, real(0), 1, [&](ValueRange so) -> SmallVector<Value> {
         Value one = power();
         if (keep)
           store(one, result, position(result, subscripts, symbols));
         return {arith::AddFOp::create(b, so[0], one)};
       })[0];
-      // Only a row without a visible element, or with -inf alone, sums to 0, as the largest one has power 1.
+      // The power of the largest element is 1. So only a row without visible elements, or with only -inf, has the sum
+      // 0.
       Value empty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, sum, real(0));
       Value divisor = arith::SelectOp::create(b, empty, real(1), sum);
       loops(inner, symbols, [&] {
         Value place = position(result, subscripts, symbols);
         Value one = keep ? load(result, place) : power();
-        // A masked weight is 0 also where the row is NaN.
+        // A masked weight is 0 even if the row is NaN.
         Value weight = arith::DivFOp::create(b, one, divisor);
         if (mask)
           weight = arith::SelectOp::create(b, predicate(*mask, symbols), weight, real(0));

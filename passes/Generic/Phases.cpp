@@ -1,4 +1,4 @@
-// Phases of stages: their functions, the memory that they see, their work items.
+// The phases of stages: their functions, the memory that they access, and their work items.
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -8,7 +8,7 @@ using namespace mlir;
 using namespace skewer;
 using namespace skewer::generic;
 
-/// Work items of a phase, where the leading axes give as many: enough for every worker to find some at any time.
+/// The number of work items of a phase, if the leading axes give that many: enough to keep every worker busy.
 static constexpr int64_t kItems = 64;
 
 void Kernel::beginPhase(const Stage &stage, StringRef title) {
@@ -26,7 +26,7 @@ Value Kernel::address(const Place &place) {
   return b.createOrFold<arith::AddIOp>(index(plan.sharedBytes.fixed), factor);
 }
 
-/// A table of numbers in the module.
+/// Adds a table of numbers to the module; returns its name.
 static std::string globalOf(ModuleOp module, Location location, DenseFPElementsAttr values, const std::string &kernel) {
   std::string name = kernel + "_constant";
   for (int n = 0; module.lookupSymbol(name); ++n)
@@ -63,7 +63,7 @@ Value Kernel::memoryIn(const PhaseFunction &opened, Value tensor) {
 void Kernel::openMemory(const Stage &stage, const PhaseFunction &opened) {
   for (auto [number, name] : llvm::enumerate(plan.sizes))
     sizes[name] = opened.sizes[number];
-  llvm::DenseMap<Value, Value> memory; // of each owner
+  llvm::DenseMap<Value, Value> memory; // the memory of each owner
   for (Value read : readsOf(stage)) {
     Storage &tensor = storage[read];
     if (tensor.number)

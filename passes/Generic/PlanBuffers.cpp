@@ -1,4 +1,4 @@
-// Where the stages' results lie in the shared workspace: buffers that do not live together share memory.
+// Places the results of stages in the shared workspace. Buffers that are not live at the same time share memory.
 #include "dialect/IR/Reductions.h"
 #include "dialect/IR/TextPlace.h"
 #include "mlir/IR/BuiltinAttributes.h"
@@ -14,14 +14,14 @@ namespace {
 constexpr int64_t kMostBytes = int64_t(1) << 56;
 constexpr const char *kTooLarge = "an intermediate tensor is too large to address";
 
-/// A buffer's place in time and, once found, in space.
+/// The live range of a buffer, and its place once that is found.
 struct Interval {
   Place *place;
-  int64_t bytes;     // a multiple of 64; times the product of the run-time sizes where the place is scaled
+  int64_t bytes;     // a multiple of 64; for a scaled place, times the product of the run-time sizes
   size_t begin, end; // stages, inclusive
 };
 
-/// The lowest offsets at which no two buffers that live together meet; returns the bytes needed.
+/// Sets the lowest offsets at which buffers that are live at the same time do not overlap; returns the bytes needed.
 int64_t placeAll(std::vector<Interval> &intervals, bool scaled) {
   int64_t total = 0;
   std::vector<const Interval *> placed;
@@ -46,7 +46,7 @@ int64_t placeAll(std::vector<Interval> &intervals, bool scaled) {
 } // namespace
 
 bool Kernel::planBuffers() {
-  // A buffer is wanted until the last stage that reads it, itself or by what is computed on the way.
+  // A buffer is live until the last stage that reads it, directly or through operations that are computed when read.
   llvm::DenseMap<Value, size_t> lastUse;
   for (auto [number, stage] : llvm::enumerate(stages))
     for (Value read : readsOf(stage))
@@ -106,7 +106,7 @@ bool Kernel::planBuffers() {
             described.bytes.factors.push_back(extent.name);
         (counts.empty() ? described.bytes.fixed : described.bytes.scaled) = bytes;
       }
-      if (prepared.contains(memoryOf(made))) { // it outlives the call
+      if (prepared.contains(memoryOf(made))) { // prepared memory outlives the call
         tensor.place = takePrepared(bytes);
         continue;
       }

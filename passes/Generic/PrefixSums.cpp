@@ -1,8 +1,9 @@
-// Running sums in one pass over the operand: what was summed so far is carried from position to position.
+// Emits running sums in one pass over the operand: the sum so far is carried from position to position.
 //
-// Sums are carried in f64 and rounded once where they are stored: exponentials of their differences follow (decays, gates),
-// which show every digit that a running sum has lost. Along the last axis a vector holds consecutive positions and is
-// summed up in itself first; otherwise its lanes are independent.
+// Sums are carried in f64 and rounded once when they are stored. Exponentials of their differences often follow
+// (decays, gates), and these show every digit that a running sum has lost. Along the last axis, a vector holds
+// consecutive positions, and its prefix sums are computed first. Along other axes, the lanes of a vector are
+// independent.
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -14,7 +15,7 @@ using namespace skewer;
 using namespace skewer::generic;
 
 namespace {
-/// The lanes moved by one place, in the direction in which sums run, and a zero where none comes in.
+/// Returns the lanes shifted by one place in the direction of the sums, with a zero in the free lane.
 Value shifted(ImplicitLocOpBuilder &b, Value lanes, Value zeros, bool reversed) {
   auto count = cast<VectorType>(lanes.getType()).getNumElements();
   SmallVector<int64_t> order;
@@ -25,8 +26,8 @@ Value shifted(ImplicitLocOpBuilder &b, Value lanes, Value zeros, bool reversed) 
   return vector::ShuffleOp::create(b, lanes, zeros, order);
 }
 
-/// Each lane with all before it added, in the direction in which sums run: blocks of lanes grow to twice their size, as
-/// the second half of a pair takes on the sum of the first (Sklansky 1960). Two of three moves stay within 128 bits.
+/// Returns the prefix sums of the lanes in the direction of the sums. Blocks of lanes double in size, as the second
+/// half of a pair adds the sum of the first half (Sklansky 1960). Two of three shuffles stay within 128 bits.
 Value summedUp(ImplicitLocOpBuilder &b, Value lanes, Value zeros, bool reversed) {
   auto count = cast<VectorType>(lanes.getType()).getNumElements();
   for (int64_t width = 1; width < count; width *= 2) {
@@ -41,14 +42,14 @@ Value summedUp(ImplicitLocOpBuilder &b, Value lanes, Value zeros, bool reversed)
   return lanes;
 }
 
-/// One pass along an axis: `count` steps of `step` positions from `low` on, or from their end.
+/// One pass along an axis: `count` steps of `step` positions from `low` on, or backwards from their end.
 struct Pass {
   int64_t low, count, step;
   bool reversed;
 };
 using Step = std::function<SmallVector<Value>(Value at, ValueRange before)>;
 
-/// What `body` makes of each sum so far; the sums behind the last position.
+/// Runs `body` on the sums so far at each step; returns the sums behind the last position.
 SmallVector<Value> run(ImplicitLocOpBuilder &b, const Pass &pass, ValueRange start, const Step &body) {
   auto index = [&](int64_t number) { return arith::ConstantIndexOp::create(b, number).getResult(); };
   auto loop = scf::ForOp::create(b, index(0), index(pass.count), index(1), start);
@@ -62,7 +63,7 @@ SmallVector<Value> run(ImplicitLocOpBuilder &b, const Pass &pass, ValueRange sta
   return SmallVector<Value>(loop.getResults());
 }
 
-/// f32 and f64, or vectors of them.
+/// Converts f32 to f64, also for vectors.
 Value toDouble(ImplicitLocOpBuilder &b, Value x) {
   Type type = b.getF64Type();
   if (auto vector = dyn_cast<VectorType>(x.getType()))
@@ -77,8 +78,8 @@ Value toSingle(ImplicitLocOpBuilder &b, Value x) {
 }
 } // namespace
 
-/// Along an axis that vectors do not go along, at one point of the others or, along `vectorAxis`, at `vectors` vectors
-/// of them that begin at `first`.
+/// Emits the running sums along an axis other than the vector axis: at one point of the other axes, or at `vectors`
+/// vectors along `vectorAxis` that begin at `first`.
 void Kernel::runAcross(const Contraction &contraction, const PrefixSum &sum, int64_t size, Symbols &symbols,
                        const std::string &vectorAxis, Value first, int64_t vectors) {
   bool isVector = !vectorAxis.empty();
@@ -101,7 +102,7 @@ void Kernel::runAcross(const Contraction &contraction, const PrefixSum &sum, int
   });
 }
 
-/// Along the axis that vectors go along.
+/// Emits the running sums along the axis of the vectors.
 void Kernel::runWithin(const Contraction &contraction, const PrefixSum &sum, int64_t size, Symbols &symbols) {
   int64_t whole = size / kLanes * kLanes;
   Value zero = toDouble(b, real(0)), zeros = toDouble(b, real(0, true)), base = zeros;
@@ -162,7 +163,7 @@ void Kernel::emitPrefixSum(Contraction contraction, const PrefixSum &sum, Symbol
     const Axis inner = rest.back();
     loops(rest.drop_back(), symbols, [&] {
       int64_t done = 0;
-      for (int64_t vectors : {4, 1}) { // several share the carried position
+      for (int64_t vectors : {4, 1}) { // several vectors share the loop over positions
         int64_t width = vectors * kLanes, end = done + (inner.extent.fixed - done) / width * width;
         if (end > done)
           loop(index(done), index(end), width,

@@ -1,4 +1,4 @@
-// What a caller may have made once: stages of which operands that are the same at every call say everything.
+// Finds the stages that a caller can run once: all operands of such a stage are the same at every call.
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "passes/Generic/Kernel.h"
 
@@ -14,7 +14,7 @@ bool Kernel::isConst(Value tensor) {
 }
 
 void Kernel::findPrepared() {
-  // With run-time lengths a tensor's place depends on them.
+  // With run-time lengths, the place of a tensor depends on them.
   bool anyLength = llvm::any_of(plan.inputs, [](const TensorArgument &input) { return input.isLength; });
   mayPrepare = knowsPrepared() && plan.hasConst() && !anyLength;
   if (!mayPrepare)

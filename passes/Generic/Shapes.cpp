@@ -1,4 +1,4 @@
-// What is known before code is emitted: the shape of every tensor, and whether a mask made zeros of it.
+// Derives facts before code is emitted: the shape of every tensor, and whether its zeros can stand for masked weights.
 #include "dialect/IR/Reductions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -21,11 +21,11 @@ void Kernel::collectExtents(const attn::ResolvedEinsum &resolved, ValueRange ope
       if (!resolved.spec.operands[k][d].isAxis())
         continue;
       Extent &extent = extents.insert({resolved.spec.operands[k][d].axes[0], shape[d]}).first->second;
-      if (!shape[d].name.empty()) // a length stands for its bound
+      if (!shape[d].name.empty()) // a run-time length replaces its bound
         extent = shape[d];
     }
   }
-  // Axes by which nothing but index operands is read.
+  // Add axes that read only index operands.
   for (const subscript::Dimensions &operand : resolved.spec.operands)
     for (const subscript::Dimension &dimension : operand)
       for (const subscript::Expr &read : subscript::readNodes(dimension.index))
@@ -35,7 +35,7 @@ void Kernel::collectExtents(const attn::ResolvedEinsum &resolved, ValueRange ope
               extents.insert({read.operands()[d].name(), input.shape[d]});
 }
 
-/// The lengths of an operation's axes.
+/// Adds the lengths of an operation's axes.
 static void addAxisExtents(Operation *op, std::map<std::string, Extent> &extents) {
   if (auto stated = op->getAttrOfType<DictionaryAttr>(attn::kAxisExtents))
     for (NamedAttribute axis : stated)
@@ -76,7 +76,7 @@ std::optional<std::vector<Extent>> Kernel::extentsOf(const subscript::Dimensions
   std::vector<Extent> shape;
   for (const subscript::Dimension &dimension : dimensions) {
     Extent whole{"", 1};
-    subscript::Expr product = 1; // of lengths, and what is between them
+    subscript::Expr product = 1; // product of lengths and of the sizes between them
     for (const std::string &axis : dimension.axes) {
       const Extent &one = extents.at(axis);
       if (one.name.empty() && whole.name.empty())
@@ -97,7 +97,7 @@ std::optional<std::vector<Extent>> Kernel::extentsOf(const subscript::Dimensions
   return shape;
 }
 
-/// Of the operations whose texts say which axis of the result is which of the operands'.
+/// Returns the shape of an operation whose text relates the axes of the result to those of the operands; else nothing.
 std::optional<std::vector<Extent>> Kernel::shapeByText(Operation *op) {
   auto throughSpec = [&](const std::optional<attn::ResolvedEinsum> &resolved) -> std::optional<std::vector<Extent>> {
     if (!resolved || !resolved->spec.result)
@@ -115,12 +115,12 @@ std::optional<std::vector<Extent>> Kernel::shapeByText(Operation *op) {
   attn::ScoreSpace space = attn::scoreSpace(attention);
   Value values = attention.getValue();
   auto resolved = attn::resolve(attention.getValueSpec(), values, attn::sizesTo(op->getContext(), space.sizes), {});
-  // Values that all batch rows share do not tell how many there are; some term does.
+  // Values that all batch rows share do not give the size of the batch, but some term does.
   auto extents = extentsOf(attention);
   return resolved && resolved->spec.result && extents ? extentsOf(*resolved->spec.result, *extents) : std::nullopt;
 }
 
-/// The input's without the axes that are summed over.
+/// Returns the shape of the input without the axes that are summed.
 std::vector<Extent> Kernel::shapeOfRows(attn::LogSumExpOp op) {
   std::vector<Extent> shape = storage[op.getInput()].shape;
   auto axes = subscript::parseDimensions(std::string_view(op.getAxes()));
@@ -143,7 +143,7 @@ std::optional<std::vector<Extent>> Kernel::shapeOf(Operation *op) {
   return shape;
 }
 
-/// The shape but for lengths.
+/// Returns the shape without run-time lengths.
 std::optional<std::vector<Extent>> Kernel::shapeOfType(Operation *op) {
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
   std::vector<Extent> shape;
@@ -155,7 +155,7 @@ std::optional<std::vector<Extent>> Kernel::shapeOfType(Operation *op) {
     return shapeByText(op);
   if (auto logSumExp = dyn_cast<attn::LogSumExpOp>(op))
     return shapeOfRows(logSumExp);
-  if (isa<attn::PositionOp>(op)) { // along run-time sizes only to read index operands, and then it says them
+  if (isa<attn::PositionOp>(op)) { // has run-time sizes only to read index operands, and then it states its shape
     auto stated = op->getAttrOfType<ArrayAttr>("attn.shape");
     if (!stated || stated.size() != shape.size())
       return std::nullopt;
@@ -180,7 +180,7 @@ std::optional<std::vector<Extent>> Kernel::shapeOfType(Operation *op) {
   return keepRuntimeSizes(op, std::move(shape));
 }
 
-/// Run-time sizes stay where they were in the first operand that is in memory.
+/// Takes run-time sizes from the same dimensions of the first operand with a known shape.
 std::optional<std::vector<Extent>> Kernel::keepRuntimeSizes(Operation *op, std::vector<Extent> shape) {
   auto source = llvm::find_if(op->getOperands(), [&](Value operand) { return storage.count(operand) != 0; });
   if (source == op->operand_end())
@@ -199,7 +199,7 @@ std::optional<std::vector<Extent>> Kernel::keepRuntimeSizes(Operation *op, std::
   return shape;
 }
 
-/// Whether a condition on the result's axes takes elements away.
+/// Returns whether a guard on the axes of the result sets elements to 0.
 static bool isGuarded(attn::EinsumOp op) {
   attn::ResolvedEinsum resolved = resolve(op);
   return resolved.guard && llvm::none_of(subscript::symbolsOf(*resolved.guard), [&](const std::string &symbol) {
@@ -207,7 +207,7 @@ static bool isGuarded(attn::EinsumOp op) {
          });
 }
 
-/// Zeros of the result that stand for what a mask took away.
+/// Returns whether zeros of the result can stand for weights that a mask hides.
 static bool keepsMask(Operation *op, const llvm::DenseMap<Value, Storage> &storage) {
   auto masked = [&](Value operand) {
     auto found = storage.find(operand);

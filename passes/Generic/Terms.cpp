@@ -1,4 +1,4 @@
-// What an attention computes at one query and key, by its index expressions.
+// Describes and emits the score of an attention at one query and key, by its index expressions.
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "passes/Emit/EmitThrough.h"
 #include "passes/Generic/Kernel.h"
@@ -36,7 +36,7 @@ std::optional<Kernel::AttentionPlan> Kernel::planAttention(attn::AttentionOp op)
   for (const subscript::Dimension &dimension : *pairs)
     result.weights.push_back(subscript::flatIndex(dimension, space.sizes));
   result.lse = result.weights;
-  result.lse.pop_back(); // the keys
+  result.lse.pop_back(); // without the keys
   for (const std::vector<attn::Term> *side : {&view->score, &view->values})
     for (const attn::Term &term : *side) {
       ScoreTerm described;

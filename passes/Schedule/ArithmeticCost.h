@@ -1,10 +1,10 @@
-// What arithmetic element by element costs.
+// The cost of elementwise arithmetic, for the cost model.
 #pragma once
 #include "mlir/IR/Operation.h"
 
 namespace skewer {
 
-/// Cycles that an operation of arith or math takes for one vector of so many numbers.
+/// Returns the cycles that an operation of arith or math takes for one vector of `lanes` numbers.
 double cyclesOfArithmetic(mlir::Operation &, int64_t lanes);
 
 } // namespace skewer

@@ -1,11 +1,11 @@
-// Asking the registry for strategies.
+// Asks the registry for strategies.
 #include "passes/Schedule/ChosenStrategies.h"
 #include "passes/Schedule/Prediction.h"
 
 using namespace skewer;
 
-// Where the prediction says that strategies differ by less than this, it does not know which is faster: the one that
-// analysis meant stays.
+// If the predicted times of two strategies differ by less than this share, the prediction cannot tell which is faster,
+// and the strategy that analysis meant stays.
 static constexpr double kLeastGain = 0.03;
 
 static void addMasks(ChosenStrategies &chosen, const AttentionShape &shape, const TermStrategies &known) {

@@ -1,4 +1,4 @@
-// Which strategy computes which term of an attention.
+// Chooses the strategy for each term of an attention, and reads the choice from its schedule.
 #pragma once
 #include "passes/Analysis/TermStrategy.h"
 
@@ -8,20 +8,20 @@ struct ChosenStrategy {
   TermForm form;
   const TermStrategy *strategy;
 };
-/// Of each term that a schedule names (formsOf), in order, then of the parts of the mask (maskFormsOf). The forms point
-/// into the shape.
+/// The strategies of the terms that a schedule names (formsOf), in order, then of the parts of the mask (maskFormsOf).
+/// The forms point into the shape.
 using ChosenStrategies = std::vector<ChosenStrategy>;
 
-/// The first that fits each, but for a term for which another one competes (TermStrategy::competes) and the attention
-/// is predicted to take clearly less time with it.
-/// Nothing where none fits a term or a part of the mask; `reason` says which.
+/// Returns the first strategy that fits each term, unless another one competes (TermStrategy::competes) and the
+/// prediction for the attention is clearly less time with it.
+/// Returns nothing if no strategy fits a term or a part of the mask; `reason` names it.
 std::optional<ChosenStrategies> chooseStrategies(const AttentionShape &, const TermStrategies &, const Target &,
                                                  std::string &reason);
-/// What no strategy fits, in words; empty where each term and each part of the mask has one.
+/// Describes the first term or mask part that no strategy fits; empty if each has one.
 std::string unfitted(const AttentionShape &, const TermStrategies &);
-/// As the schedule says, which has been verified.
+/// Returns the strategies that a verified schedule names.
 ChosenStrategies strategiesOf(attn::CpuScheduleAttr, const AttentionShape &);
-/// The shape with each term such that the strategy that the schedule names for it computes it.
+/// Returns the shape with each term in the form that the strategy of the schedule computes.
 AttentionShape asScheduled(attn::CpuScheduleAttr, AttentionShape);
 
 } // namespace skewer

@@ -1,4 +1,4 @@
-// Asks the tables of LLVM's native back end.
+// Looks names up in the tables of LLVM's native back end.
 #include "passes/Schedule/CodeNames.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/MC/TargetRegistry.h"

@@ -1,4 +1,4 @@
-// The names that LLVM's code generator knows for the architecture of this machine.
+// The names of processors and features that LLVM's code generator knows for the architecture of this machine.
 #pragma once
 #include "llvm/ADT/StringRef.h"
 #include "llvm/MC/MCSubtargetInfo.h"
@@ -11,7 +11,8 @@ class CodeNames {
 public:
   CodeNames();
   ~CodeNames();
-  /// Everything is known where LLVM has no code generator for this machine: that is said elsewhere.
+  /// Return whether LLVM knows the name. They return true if LLVM has no code generator for this machine, since another
+  /// place reports that.
   bool isCpu(llvm::StringRef) const;
   bool isFeature(llvm::StringRef) const;
   /// "x86-64", "aarch64".

@@ -9,38 +9,40 @@
 
 using namespace skewer;
 
-// What belongs to a processor is a field of its machine file (passes/Schedule/Machines). Here is what belongs to our
-// loops, whatever they run on.
+// Numbers that depend on the processor are fields of its machine file (passes/Schedule/Machines). The constants here
+// depend only on the generated loops.
 
-// Cycles to rescale one row's maximum and sum when the softmax is online, besides its accumulators: a chain of a load,
-// a subtraction, exp2 of a scalar (some 30 cycles of latency), a multiplication and a store.
+// Cycles to rescale the maximum and sum of one row in an online softmax, without its accumulators: a chain of a load, a
+// subtraction, exp2 of a scalar (about 30 cycles of latency), a multiplication and a store.
 static constexpr double kRescale = 40;
 // Vectors loaded, multiplied and stored to rescale a vector of accumulators.
 static constexpr double kRescaleSteps = 3;
-// Instructions of one vector of exp2 with its maximum and sum: on the FMA pipes, and adds, comparisons and rounding
-// that have pipes of their own on some processors. Counted in the code that is made.
+// Instructions of one vector of exp2 with its maximum and sum: on the FMA pipes; and additions, comparisons and
+// rounding, which have separate pipes on some processors. They are counted in generated code.
 static constexpr double kExpMultiplies = 8, kExpAdds = 8;
-// Share of L1 that a panel of keys may take: queries, scores and the prefetcher's lines need the rest. Shares of L1 and
-// of L2 up to which a block stays there: caches are not fully associative, and other lines pass through.
+// The share of L1 that a panel of keys may use: queries, scores and the prefetcher's lines need the rest. The shares of
+// L1 and L2 up to which a block stays there, since caches are not fully associative and other lines pass through.
 static constexpr double kPanelShare = 0.6, kBlockShareOfL1 = 0.7, kBlockShareOfL2 = 0.7, kHeadShareOfL2 = 0.8;
-// Times that a row's scores pass between the core and where they are kept: written by the products, read for the
-// maximum and exp2, written, and read with the values. Those of a table's window: written once, read twice.
+// How often the scores of a row pass between the core and their buffer: written by the products, read for the maximum
+// and exp2, written, and read with the values. The logits of a table's window are written once and read twice.
 static constexpr double kScorePasses = 4, kWindowPasses = 3;
-// Between tiles of equal cycles the one of fewer loads wins by this share of those that it asks for in a cycle: it leaves
-// room to prefetches. On a Zen 4 core, whose FMAs take all of its cycles, tiles of 6x4, 8x3, 8x2 and 4x1 are equal but for
-// what a mask hides: 1024 tokens 20.7 to 20.9 ms, under a causal mask 11.3, 11.1, 10.9 and 10.6.
+// Each tile costs this share more for the loads that it issues per cycle. So between tiles of equal cycles the one with
+// fewer loads wins, which leaves room for prefetches. On a Zen 4 core, whose FMAs take all of its cycles, tiles of 6x4,
+// 8x3, 8x2 and 4x1 are equal except for the pairs that a mask hides: 1024 tokens take 20.7 to 20.9 ms, and with a
+// causal mask 11.3, 11.1, 10.9 and 10.6 ms.
 static constexpr double kTieShare = 0.05;
 static constexpr double kFloatBytes = 4;
-// A head's keys are packed once for each run of work items; fewer rows than this make the packing show.
+// The keys of a head are packed once for each run of work items. With fewer rows per item than this, the time of the
+// packing is noticeable.
 static constexpr int64_t kRowsPerItem = 512;
-// Work items that keep the threads of a large machine busy; and the share that what a part of the keys makes, written
-// and read again, may have of what it reads.
+// The number of work items that keep the threads of a large machine busy; and the most traffic for the partial result
+// of a part of the keys, written and read again, as a share of the keys and values that the part reads.
 static constexpr int64_t kItems = 128;
 static constexpr double kMergedShare = 0.01;
-// Keys of a block that are read once, page by page or of 16 bits: its values come soon behind them, so that two streams
-// take turns. Zen 4, pages of 64 keys 128 deep, 8 rows of 512 to 4096, least ms at 768, 384, 192 and 96 keys: bf16 4.95,
-// 4.99, 3.46, 3.49, f32 8.3, 8.2, 7.8, 7.8; where all keys follow each other bf16 3.6, 3.7, 3.4, 3.3, f32 6.8, 6.8, 7.6,
-// 7.6, on another day bf16 3.61, 3.74, 3.30, 3.44 (of 128 keys), f32 6.43, 6.76, 7.59, 7.64.
+// The keys of a block that are read once, if they lie in pages or have 16 bits. The values of the block follow soon, so
+// that two streams alternate. Zen 4, pages of 64 keys 128 deep, 8 rows of 512 to 4096, least ms at 768, 384, 192 and 96
+// keys: bf16 4.95, 4.99, 3.46, 3.49, f32 8.3, 8.2, 7.8, 7.8. If all keys are adjacent: bf16 3.6, 3.7, 3.4, 3.3, f32
+// 6.8, 6.8, 7.6, 7.6; on another day bf16 3.61, 3.74, 3.30, 3.44 (of 128 keys), f32 6.43, 6.76, 7.59, 7.64.
 static constexpr int64_t kTurnKeys = 256;
 
 namespace {
@@ -48,13 +50,14 @@ struct Tile {
   int64_t rows, vectors;
 };
 
-/// Cycles for one step of the depth of a tile.
+/// Returns the cycles for one step of the depth of a tile.
 double tileCycles(Tile tile, const Target &target) {
   return std::max(double(tile.rows * tile.vectors) / target.fmaPerCycle,
                   double(tile.rows + tile.vectors) / target.loadsPerCycle);
 }
 
-/// Cycles of `rows` × `columns` vectors over `steps` with tiles of this shape: the last tile of a row may be narrower.
+/// Returns the cycles of `rows` × `columns` vectors over `steps` with tiles of this shape. The last tile of a row may
+/// be narrower.
 double multiplyCycles(int64_t rows, int64_t columns, int64_t steps, Tile tile, const Target &target) {
   int64_t whole = columns / tile.vectors, rest = columns % tile.vectors;
   double cycles = whole * tileCycles(tile, target);
@@ -63,7 +66,8 @@ double multiplyCycles(int64_t rows, int64_t columns, int64_t steps, Tile tile, c
   return cycles * llvm::divideCeil(rows, tile.rows) * steps;
 }
 
-/// Cycles of the content of `rows` rows: whole vectors of keys by tiles, and what is behind them as dots, if it may be.
+/// Returns the cycles of the content of `rows` rows: whole vectors of keys with tiles, and the keys behind them as dot
+/// products, if possible.
 double contentCycles(int64_t rows, const AttentionSizes &sizes, Tile tile, const Target &target) {
   int64_t columns = llvm::divideCeil(sizes.keys, target.lanes);
   int64_t dots = sizes.mayDot ? keysMultipliedAsDots(sizes.keys, sizes.depth, target.lanes) : 0;
@@ -74,14 +78,15 @@ double contentCycles(int64_t rows, const AttentionSizes &sizes, Tile tile, const
          static_cast<double>(rows * dots) * steps / target.fmaPerCycle;
 }
 
-// 4x4 with the rows a vector apart.
+// The tile of strided addition: 4x4, with rows a vector apart.
 constexpr Tile kStridedTile{4, 4};
 
-// FMAs that an FMA and the addition before it take together where both go through the same pipes: hand-written kernels
-// of 1024 tokens took 34.6 ms by strided addition and 29.4 by band on a Cascade Lake core, which 2 would call equal.
+// The cost of an FMA and the addition before it, in FMAs, if both use the same pipes. Hand-written kernels of 1024
+// tokens took 34.6 ms with strided addition and 29.4 ms with a band on a Cascade Lake core; a value of 2 would predict
+// equal times.
 constexpr double kSharedPipes = 2.6;
 
-/// Cycles for one step of the depth of such a tile, which takes as many additions as FMAs.
+/// Returns the cycles for one step of the depth of such a tile, which has as many additions as FMAs.
 double stridedTileCycles(Tile tile, const Target &target) {
   double multiplies = double(tile.rows * tile.vectors) / target.fmaPerCycle;
   double additions = target.separateAdd() ? double(tile.rows * tile.vectors) / target.addPerCycle : 0;
@@ -89,14 +94,14 @@ double stridedTileCycles(Tile tile, const Target &target) {
   return std::max(issue, double(2 * tile.rows + 2 * tile.vectors - 1) / target.loadsPerCycle);
 }
 
-/// Whether blocks as they are asked for, if they are, can be made of such tiles.
+/// Returns whether the blocks of the request, if it pins them, consist of whole tiles of this shape.
 bool suits(Tile tile, const Target &target, const CpuRequest &asked) {
   auto divides = [](int64_t unit, int64_t number) { return !number || number % unit == 0; };
   return divides(tile.rows, asked.rowBlock) && divides(tile.vectors * target.lanes, asked.keyBlock) &&
          (asked.rowBlock || divides(tile.rows, asked.rowsPerItem));
 }
 
-/// What a mask leaves of the scores, in tiles of this shape, and of the products with values, in rows of tiles.
+/// The shares of the scores, in tiles, and of the products with values, in rows of tiles, that a mask leaves.
 struct LiveShares {
   double scores = 1, values = 1;
 };
@@ -109,7 +114,7 @@ LiveShares liveShares(Tile tile, const AttentionSizes &sizes, const Target &targ
   }
   if (!sizes.seen)
     return {};
-  // Every group of rows, or so many of them.
+  // Look at every group of rows, or at a sample.
   constexpr int64_t kSample = 256;
   int64_t columns = llvm::alignTo(sizes.keys, target.lanes), groups = 0, live = 0, tiled = 0;
   int64_t step = tile.rows * std::max<int64_t>(1, sizes.queries / (tile.rows * kSample));
@@ -138,10 +143,11 @@ Tile chooseTile(const AttentionSizes &sizes, const Target &target, const CpuRequ
   int64_t widthVectors = llvm::divideCeil(sizes.width, target.lanes);
   for (int64_t rows = 1; rows <= 12; ++rows)
     for (int64_t vectors = 1; vectors <= 6; ++vectors) {
-      // Accumulators, one column of vectors, one broadcast: a tile that spills lost a fifth (7x4 on 32 registers).
+      // Registers hold the accumulators, one column of vectors and one broadcast. A tile that spills lost a fifth (7x4
+      // on 32 registers).
       if (rows * vectors + vectors + 1 > target.registers)
         continue;
-      // Sums over lanes come in powers of two.
+      // Sums over lanes are computed for a power of two of rows.
       if (sizes.dotDepth && target.lanes % rows != 0 && asked.tileRows != rows)
         continue;
       if (!suits({rows, vectors}, target, asked) || (asked.tileRows && rows != asked.tileRows) ||
@@ -151,15 +157,15 @@ Tile chooseTile(const AttentionSizes &sizes, const Target &target, const CpuRequ
       LiveShares live = liveShares({rows, vectors}, sizes, target);
       double cycles = live.scores * contentCycles(llvm::alignTo(count, rows), sizes, Tile{rows, vectors}, target) +
                       live.values * multiplyCycles(count, widthVectors, sizes.keys, Tile{rows, vectors}, target);
-      // Too few independent accumulators leave the FMAs waiting for their own results.
+      // With too few independent accumulators, the FMAs wait for their own results.
       cycles *= std::max(1.0, target.fmaLatency * target.fmaPerCycle / double(rows * std::min(vectors, widthVectors)));
-      // Row groups pass over one panel of keys after the other: a panel that leaves no room in L1 comes from L2 for
-      // each of them.
+      // Row groups go through one panel of keys after another. A panel that is too large for L1 comes from L2 for each
+      // row group.
       double panelBytes = kFloatBytes * std::min(vectors, keyVectors) * target.lanes * sizes.depth;
       if (panelBytes > kPanelShare * target.l1Bytes)
-        cycles += live.scores * target.exposedTraffic * panelBytes / target.l2Rate * llvm::divideCeil(keyVectors, vectors) *
-                  llvm::divideCeil(count, rows);
-      // Between equals, fewer loads a cycle.
+        cycles += live.scores * target.exposedTraffic * panelBytes / target.l2Rate *
+                  llvm::divideCeil(keyVectors, vectors) * llvm::divideCeil(count, rows);
+      // Between equal tiles, prefer fewer loads per cycle.
       double loads = double(rows + vectors) / double(rows * vectors) * target.fmaPerCycle / target.loadsPerCycle;
       cycles *= 1 + kTieShare * loads;
       if (cycles < bestCycles) {
@@ -181,7 +187,8 @@ double skewer::productCycles(double flops, const TileSizes &tile, const Target &
   return flops / flopsOfStep * multiplyCycles(tile.tileRows, tile.tileVectors, 1, tile, target);
 }
 
-/// Cycles of a row to bring what earlier blocks of keys left to the scale of the next one, so often.
+/// Returns the cycles of a row to rescale the results of earlier key blocks to the maximum of the next one, `blocks`
+/// times.
 static double rescaleCycles(double blocks, const AttentionSizes &sizes, const Target &target) {
   return blocks > 1 ? blocks * (kRescale + kRescaleSteps * double(llvm::divideCeil(sizes.width, target.lanes))) : 0;
 }
@@ -194,7 +201,7 @@ double skewer::cyclesPerRow(const AttentionSizes &sizes, const Blocking &blockin
        ::multiplyCycles(tile.rows, llvm::divideCeil(sizes.width, target.lanes), sizes.keys, tile, target)) /
       tile.rows;
   if (sizes.stridedAdd) {
-    // From one group to the next as many panels of the table are new as a tile has rows: from L2.
+    // From one row group to the next, as many panels of the table as a tile has rows are loaded from L2.
     double fetched = target.exposedTraffic * kFloatBytes * tile.rows * target.lanes / target.l2Rate;
     compute += (stridedTileCycles(tile, target) - tileCycles(tile, target) + fetched) / tile.rows * sizes.depth *
                llvm::divideCeil(sizes.keys, target.lanes * tile.vectors);
@@ -209,8 +216,9 @@ double skewer::cyclesPerRow(const AttentionSizes &sizes, const Blocking &blockin
       compute += kWindowPasses * kFloatBytes * sizes.keys / target.l2Rate;
   }
   if (sizes.lineDepth && sizes.keys > keys) {
-    // A tile and a group beyond the block on each side: buckets grow wider with the distance, so that blocks share most
-    // of what they reach (512 keys in blocks of 192 reach 1.5 times the rows that they reach together).
+    // Count a tile and a row group beyond the block on each side. Buckets grow wider with the distance, so blocks share
+    // most of the rows that they reach (512 keys in blocks of 192 reach 1.5 times as many rows as all of them
+    // together).
     int64_t beyond = 2 * (tile.vectors * target.lanes + tile.rows) * llvm::divideCeil(sizes.keys, keys);
     compute += ::multiplyCycles(tile.rows, beyond / target.lanes, sizes.lineDepth, tile, target) / tile.rows;
   }
@@ -225,10 +233,10 @@ double skewer::cyclesPerRow(const AttentionSizes &sizes, const Blocking &blockin
       kFloatBytes * rows *
       (keys * (1.0 + sizes.extraPerKey) + sizes.extraPerRow + sizes.depth + sizes.dotDepth + sizes.width);
   double scoreBytes = kFloatBytes * keys * (1 + sizes.extraPerKey);
-  // Keys and values pass through once a row block; they come from L2 if a head and the block fit there together.
+  // Keys and values are read once per row block. They come from L2 if a head and the block fit there together.
   bool inL2 = bytesOfHead + blockBytes < kHeadShareOfL2 * target.l2Bytes;
   double traffic = bytesOfHead / (inL2 ? target.l2Rate : target.l3Rate) / rows;
-  // Scores are written, read, written and read: free in L1, else at L2's (or L3's) rate.
+  // Scores are written, read, written and read: without cost in L1, else at the rate of L2 or L3.
   double passes = blockBytes < kBlockShareOfL1 * target.l1Bytes   ? 0
                   : blockBytes < kBlockShareOfL2 * target.l2Bytes ? kScorePasses * scoreBytes / target.l2Rate
                                                                   : kScorePasses * scoreBytes / target.l3Rate;
@@ -237,12 +245,12 @@ double skewer::cyclesPerRow(const AttentionSizes &sizes, const Blocking &blockin
   return compute + target.exposedTraffic * (traffic + passes) + rescaleCycles(double(blocks), sizes, target);
 }
 
-/// Whether one block of rows has all queries of a head, and multiplies keys where they lie.
+/// Returns whether one row block has all queries of a head, and multiplies the keys in place.
 static bool isReadOnce(const AttentionSizes &sizes, int64_t rowBlock) {
   return sizes.dotDepth && !sizes.depth && rowBlock >= sizes.queries && !sizes.stridedAdd;
 }
 
-/// Keys of an item where keys are read once and few heads would leave workers without work; 0: all.
+/// Returns the keys of a work item if keys are read once and there are too few heads for all workers; 0: all keys.
 static int64_t chooseKeysPerItem(const AttentionSizes &sizes, const Blocking &blocking) {
   if (!isReadOnce(sizes, blocking.rowBlock) || sizes.storesWeights)
     return 0;
@@ -258,7 +266,7 @@ Blocking skewer::chooseBlocking(const AttentionSizes &sizes, const Target &targe
   int64_t panel = tile.vectors * target.lanes;
   Blocking best{tile.rows, tile.vectors, tile.rows, panel, 0, 0, INFINITY};
   int64_t allKeys = llvm::alignTo(sizes.keys, panel);
-  // Rows that follow each other: with strided addition those of one phase.
+  // The rows that are computed together: with strided addition, the rows of one phase.
   int64_t rowsInAll = sizes.stridedAdd ? llvm::divideCeil(sizes.queries, target.lanes) : sizes.queries;
   std::optional<TileMap> map;
   if (sizes.tiles)

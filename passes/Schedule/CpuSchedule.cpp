@@ -1,4 +1,4 @@
-// Choosing and verifying #attn.cpu_schedule.
+// Chooses and verifies #attn.cpu_schedule.
 #include "passes/Schedule/CpuSchedule.h"
 #include "passes/Schedule/ChosenStrategies.h"
 #include "passes/Schedule/Prediction.h"
@@ -12,7 +12,7 @@ static constexpr const char *kUnfittedHint = "; --unfused compiles the layer, or
 
 static std::string quoted(StringRef text) { return "'" + text.str() + "'"; }
 
-/// "'band' or 'strided_add'": the strategies that fit a term.
+/// Returns the strategies that fit a term, as text: "'band' or 'strided_add'".
 static std::string namesOfFitting(const TermForm &form, const AttentionShape &shape, const TermStrategies &known) {
   std::vector<std::string> names;
   for (const TermStrategy *strategy : known.fitting(form, shape))
@@ -20,7 +20,7 @@ static std::string namesOfFitting(const TermForm &form, const AttentionShape &sh
   return llvm::join(names, " or ");
 }
 
-/// Puts the strategies that are asked for single terms there; false after an error.
+/// Sets the strategies that the request pins for single terms; false after an error.
 static bool askForTerms(const std::map<int64_t, std::string> &asked, const AttentionShape &shape,
                         const TermStrategies &known, ChosenStrategies &chosen, attn::AttentionOp attention) {
   auto named = static_cast<int64_t>(formsOf(shape).size());
@@ -42,7 +42,7 @@ static bool askForTerms(const std::map<int64_t, std::string> &asked, const Atten
   return true;
 }
 
-/// A blocking with strategies as a schedule; null after an error.
+/// Returns the schedule with a blocking and strategies; null after an error.
 static attn::CpuScheduleAttr scheduleFor(attn::AttentionOp attention, const AttentionShape &shape,
                                          const ChosenStrategies &chosen, const Target &target,
                                          const Blocking &blocking) {
@@ -88,9 +88,9 @@ std::optional<ShortSchedule> skewer::chooseShortSchedule(attn::AttentionOp atten
   auto choice = chooseForShort(schedule, shape, target);
   if (!choice)
     return std::nullopt;
-  // Blocks hold the longest short layer, tiles suit one of a quarter of its length: the fewer vectors a layer has, the
-  // more of them are beside it in a wide tile. Tiles for the longest, 8x3, took 1.21 times as long as a layer compiled
-  // for 100 queries on a Zen 4 core, 4x4 1.08; at 300 queries 3.08 and 2.94 ms.
+  // Blocks are chosen for the longest short layer, tiles for a quarter of its length, because a wide tile computes more
+  // vectors behind the end of a layer that has few vectors. On a Zen 4 core, the tiles for the longest layer, 8x3, took
+  // 1.21 times as long as a layer compiled for 100 queries, and 4x4 tiles 1.08 times; at 300 queries 3.08 and 2.94 ms.
   auto sizesAt = [&](int64_t queries) { return sizesOf(atLength(shape, queries), choice->chosen); };
   CpuRequest asked;
   Blocking ofQuarter = chooseBlocking(sizesAt(llvm::divideCeil(choice->atMost, 4)), target);
@@ -102,7 +102,7 @@ std::optional<ShortSchedule> skewer::chooseShortSchedule(attn::AttentionOp atten
   return chosen ? std::optional<ShortSchedule>({chosen, choice->atMost}) : std::nullopt;
 }
 
-/// Why code for the target cannot obey a schedule; empty if it can.
+/// Returns the reason why code for the target cannot obey a schedule; empty if it can.
 static std::string whyNot(attn::CpuScheduleAttr schedule, const AttentionShape &shape, const Target &target) {
   if (schedule.getTarget() != target.name)
     return "schedule is for target " + quoted(schedule.getTarget()) + ", but code is made for " + quoted(target.name) +
@@ -120,7 +120,7 @@ static std::string whyNot(attn::CpuScheduleAttr schedule, const AttentionShape &
   return "";
 }
 
-/// What is wrong with the attributes that say how short layers are computed; empty if nothing is, or there are none.
+/// Returns the problem of the attributes for short layers; empty if they are right or absent.
 static std::string whyNotShort(attn::AttentionOp attention, const AttentionShape &shape, const Target &target) {
   Attribute schedule = attention->getAttr(kShortSchedule), length = attention->getAttr(kShortLength);
   if (!schedule && !length)

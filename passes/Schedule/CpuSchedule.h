@@ -1,4 +1,4 @@
-// Schedules for processors: the cost model's choice within what is asked for, and whether one that is there is obeyed.
+// CPU schedules: the cost model's choice within a request, and the verification of existing schedules.
 #pragma once
 #include "passes/Analysis/AttentionShape.h"
 #include "passes/Schedule/CostModel.h"
@@ -6,25 +6,25 @@
 
 namespace skewer {
 
-/// The cost model's schedule, with what the request pins. Null after an error at the attention: what is pinned does not
-/// fit it.
+/// Returns the cost model's schedule, with the fields that the request pins. Returns null after an error at the
+/// attention if a pinned field does not fit it.
 attn::CpuScheduleAttr chooseSchedule(attn::AttentionOp, const AttentionShape &, const Target &,
                                      const CpuRequest & = {});
 
-/// The one for short layers, of an attention of run-time length that has this schedule (ShortSchedule.h); where it is
-/// for as many as there are queries, it is better than this one.
+/// Returns the schedule for short layers of an attention of run-time length that has the given schedule
+/// (ShortSchedule.h). If the result holds for all queries, it is better than the given schedule.
 std::optional<ShortSchedule> chooseShortSchedule(attn::AttentionOp, const AttentionShape &, const Target &,
                                                  attn::CpuScheduleAttr);
 
-/// Of an attention that has a schedule, whoever wrote it: whether code for the target can obey it. An error says what
-/// is wrong (cpu_schedule_c7 to cpu_schedule_c10), a note what would fit.
+/// Verifies that code for the target can obey the schedule of an attention, written by a user or chosen. An error names
+/// the problem (cpu_schedule_c7 to cpu_schedule_c10), and a note says what would fit.
 llvm::LogicalResult verifySchedule(attn::AttentionOp, const Target &);
 
 /// Another strategy that fits a term of a scheduled attention.
 struct Alternative {
-  size_t term; // of those that the schedule names
+  size_t term; // place among the terms that the schedule names
   llvm::StringRef strategy;
-  double cycles;      // of the whole attention with it, by the cost model, in the blocks that suit it best
+  double cycles;      // predicted for the whole attention with this strategy, in the best blocks for it
   std::string whyNot; // TermStrategy::whyNotOn
 };
 std::vector<Alternative> alternativesOf(attn::AttentionOp, const AttentionShape &, const Target &);

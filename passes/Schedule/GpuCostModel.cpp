@@ -1,5 +1,5 @@
-// The GPU cost model: how the work of a step falls on a multiprocessor's pipes, how that of resident blocks overlaps,
-// and which tile is the fastest by it.
+// The GPU cost model: the time of a step on each pipe of a multiprocessor, the overlap of resident blocks, and the
+// choice of the fastest tile.
 #include "passes/Schedule/GpuCostModel.h"
 #include "passes/Analysis/GpuLayout.h"
 #include "passes/Schedule/GpuEngine.h"
@@ -13,32 +13,33 @@
 using namespace skewer;
 using namespace skewer::gpu;
 
-// Of the bench layers in f32, for four targets, three in four that were guessed to need more registers than this
-// spilled some. What takes fewer, and is predicted to cost no more than so many times as much, goes before them: the
-// prediction is no more exact than that.
+// For bench layers in f32 on four targets, three in four of the tiles estimated to need more registers than
+// kSafeRegisters spilled. A tile that needs fewer goes before them if its predicted cost is at most kNearlyEqual times
+// as high, which is the accuracy of the prediction.
 static constexpr int64_t kSafeRegisters = 206;
 static constexpr double kNearlyEqual = 1.05;
-// Copies of what a step reads that are tried.
+// The numbers of copies of a step's operands that are tried.
 static constexpr int64_t kStages[] = {1, 2, 3};
-// Parts of the keys that are tried, and the fewest keys of one: what a part leaves of each row is as long as two rows
-// of f32 values, written and read again.
+// The numbers of key parts that are tried, and the fewest keys of a part. The partial result of a part takes as many
+// bytes for each row as two rows of f32 values, written and read again.
 static constexpr int64_t kKeyParts[] = {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128};
 static constexpr int64_t kLeastKeysOfPart = 128;
-// From the end of the parts to the end of what joins them: a second kernel on the same stream. An estimate: an H200
-// took 7.4 us for 32 parts whose reads waited for each other. Parts are only made where the model says that they save
-// more than it is exact to.
+// The time from the end of the parts to the end of the kernel that joins them, a second kernel on the same stream. It
+// is an estimate: an H200 took 7.4 us for 32 parts whose reads waited for each other. Keys are divided only if the
+// predicted time falls below the share kWorthParts, since smaller gains are within the error of the model.
 static constexpr double kJoinSeconds = 3e-6, kWorthParts = 0.9;
 
 namespace {
 
-/// How the work of a step falls on a multiprocessor's pipes. They add up as the square root of the sum of squares:
-/// several warps overlap what goes to different pipes, though not wholly. A maximum would be full overlap, a sum none.
+/// The time of a step on the pipes of a multiprocessor. The times of the pipes add up as the square root of the sum of
+/// squares, since several warps overlap the work of different pipes, but not completely. A maximum would mean full
+/// overlap, a sum no overlap.
 class StepTime {
 public:
   StepTime(const GpuStepWork &work, const GpuTile &tile, const GpuMachine &machine)
       : work(work), tile(tile), machine(machine) {}
 
-  /// Of each pipe, in clocks, if all four schedulers have warps.
+  /// Returns the time of each pipe in clocks, if all four schedulers have warps.
   std::vector<PipeTime> pipesOf(const GpuPipes &done) const {
     return {{"tensor cores", done.matrixFlops / machine.engineFlops(tile.engine)},
             {"special functions", done.specials / machine.specials},
@@ -49,13 +50,13 @@ public:
             {"second-level cache", done.l2Traffic / machine.l2Traffic}};
   }
 
-  /// Clocks for one step of each of `blocks` resident blocks, and what bounds them. Warps of one block overlap like
-  /// those of two.
+  /// Returns the clocks for one step of each of `blocks` resident blocks, and the bound. Warps of one block overlap in
+  /// the same way as warps of two blocks.
   std::pair<double, const char *> together(int64_t blocks) const {
     std::vector<PipeTime> pipes = pipesOf(work.all());
     double warps = double(blocks * tile.warps());
     double all = double(blocks) * rootOfSquares(pipes, std::max(1.0, kSchedulers / warps));
-    // One warp by itself: its products and its scores follow each other. Copies are on their way meanwhile.
+    // In one warp alone, products and scores run one after the other. Copies overlap with both.
     double share = kSchedulers / double(tile.warps());
     double waits = tile.isSingleBuffered() ? work.operands : 0;
     double alone = rootOfSquares(ownPipes(work.products), share) + rootOfSquares(ownPipes(work.scores), share) +
@@ -66,7 +67,7 @@ public:
   }
 
 private:
-  static constexpr double kSchedulers = 4; // of a multiprocessor; each has a quarter of every pipe but memory's
+  static constexpr double kSchedulers = 4; // of a multiprocessor; each has a quarter of every pipe except memory
 
   static const PipeTime &longest(const std::vector<PipeTime> &pipes) {
     return *std::max_element(pipes.begin(), pipes.end(),
@@ -76,7 +77,8 @@ private:
     done.l2Traffic = 0;
     return pipesOf(done);
   }
-  /// `share`: how many times as long it takes where only some schedulers have warps.
+  /// Returns the combined time of the pipes. `share` is the factor by which it takes longer if only some schedulers
+  /// have warps.
   static double rootOfSquares(const std::vector<PipeTime> &pipes, double share) {
     double squares = 0;
     for (const PipeTime &pipe : pipes)
@@ -89,7 +91,7 @@ private:
   const GpuMachine &machine;
 };
 
-/// Of what is multiplied.
+/// Returns the bytes of an element of the products.
 int64_t elementBytes(const GpuShape &shape) { return shape.element.isF32() ? 4 : 2; }
 
 } // namespace
@@ -98,7 +100,8 @@ GpuFootprint skewer::gpu::footprintOf(const GpuShape &shape, const GpuTile &tile
   GpuFootprint result;
   GpuLayout layout = layoutOf(shape, tile);
   result.sharedBytes = layout.bytes;
-  // What ptxas takes of layers of one class each, 16 to 128 keys a step, 32 to 256 wide (sm_80, CUDA 13.0), to a fifth.
+  // The formulas reproduce the registers that ptxas uses for layers of one class each, 16 to 128 keys per step, 32 to
+  // 256 wide (sm_80, CUDA 13.0), within a fifth.
   const AttentionShape &attention = shape.attention;
   int64_t rowTiles = tile.rowTiles(), scores = rowTiles * (tile.keys / 8 * 4);
   int64_t output = rowTiles * (layout.values.width / 8 * 4), kept = 0, extra = 0, bands = 0;
@@ -106,7 +109,8 @@ GpuFootprint skewer::gpu::footprintOf(const GpuShape &shape, const GpuTile &tile
     kept += rowTiles * (tile.keepQueries ? part.tile.width * elementBytes(shape) / 32 * 4 : 4);
   for (const BandTerm &term : shape.bands)
     bands = std::max<int64_t>(bands, term.ofKey ? 90 : scores + 8 + 22);
-  // Weights, skewed weights as operands, and what a sum that is no number needs, beside the sums of the result.
+  // In addition to the sums of the result: weights, skewed weights as operands, and the registers for sums that are
+  // NaN.
   int64_t valueBands = shape.valueBands.empty() ? 0 : 5 * (scores + 8 + 22) / 2;
   auto isUse = [&](LookupUse use) {
     return llvm::any_of(shape.lookups,
@@ -119,7 +123,8 @@ GpuFootprint skewer::gpu::footprintOf(const GpuShape &shape, const GpuTile &tile
   if (attention.visible || !attention.masks.empty())
     extra += 45;
   if (shape.element.isF32()) {
-    // Each fragment with what tf32 leaves of it. What is kept of the queries may be computed anew, of scores not all.
+    // Each fragment is held with the rest that tf32 does not hold. The rests of held queries can be computed again,
+    // those of scores only in part.
     result.registers =
         40 + 6 * scores + output + (tile.keepQueries ? 2 * kept : kept) + std::max(bands / 2, valueBands) + extra;
     result.needed = result.registers - 27 * scores / 10;
@@ -127,14 +132,14 @@ GpuFootprint skewer::gpu::footprintOf(const GpuShape &shape, const GpuTile &tile
     result.registers = 26 + scores + output + kept + std::max({bands, valueBands, scores / 2}) + extra;
     result.needed = result.registers;
   }
-  if (!attention.masks.empty()) { // positions are computed for each score, and need not be all at once
+  if (!attention.masks.empty()) { // positions are computed for each score, but not all must be held at once
     result.registers += 5 * scores;
     result.needed += 5 * scores / 2;
   }
   return result;
 }
 
-/// Steps of a block, on average: tiles of keys that a mask leaves.
+/// Returns the average steps of a block: the tiles of keys that a mask leaves.
 static double stepsOf(const AttentionShape &attention, int64_t rows, int64_t keys) {
   if (attention.bounds.tiles)
     return attention.bounds.tiles->liveShare(rows, keys) * double(llvm::divideCeil(attention.keys, keys));
@@ -157,7 +162,7 @@ static GpuPrediction predict(const GpuShape &shape, const GpuTile &tile, const G
                                  result.footprint.sharedBytes);
   const AttentionShape &attention = shape.attention;
   result.steps = tile.keyParts == 1 ? steps : std::ceil(steps / double(tile.keyParts));
-  // A product with 64 rows, without a softmax, and what it takes to store and to sort its numbers.
+  // A step is a product with 64 rows, without a softmax, but with the time to store and sort its numbers.
   for (const LookupTerm &term : shape.lookups)
     result.stepsBefore +=
         double(llvm::alignTo(reachedRows(term, attention, tile.rows), tile.tableRows())) / double(tile.keys);
@@ -179,7 +184,7 @@ GpuPrediction skewer::gpu::predict(const GpuShape &shape, const GpuTile &tile, c
   return ::predict(shape, tile, machine, registers, stepsOf(shape.attention, tile.rows, tile.keys));
 }
 
-/// How many attentions of its own queries and keys a call computes: run-time sizes count as 1.
+/// Returns the number of attentions (leading indices) that a call computes; run-time sizes count as 1.
 static int64_t leadingOf(const AttentionShape &attention) {
   int64_t leading = 1;
   for (const std::string &axis : attention.space.leading)
@@ -193,7 +198,7 @@ static bool hasRuntimeSizes(const AttentionShape &attention) {
                       [&](const std::string &axis) { return attention.space.sizes.at(axis) == subscript::kRuntime; });
 }
 
-/// Clocks of a call on a device.
+/// Returns the clocks of a call on a device.
 static double cyclesOn(const GpuShape &shape, const GpuPrediction &prediction, const GpuMachine &machine,
                        const GpuDevice &device) {
   const GpuTile &tile = prediction.tile;
@@ -206,10 +211,10 @@ static double cyclesOn(const GpuShape &shape, const GpuPrediction &prediction, c
   double cycles = double(blocks / atOnce) * time.together(resident).first;
   if (int64_t rest = blocks % atOnce)
     cycles += time.together(int64_t(llvm::divideCeil(rest, device.processors))).first;
-  cycles *= prediction.steps + prediction.stepsBefore + 1; // a step's time for what comes before and after
+  cycles *= prediction.steps + prediction.stepsBefore + 1; // one more step for the code before and after the loop
   if (tile.keyParts == 1)
     return cycles;
-  // What parts leave is written and read once.
+  // The partial results of the parts are written and read once.
   double numbers = double(leading * tile.keyParts * shape.attention.queries * (shape.attention.width + 2));
   return cycles + kJoinSeconds * device.gigahertz * 1e9 +
          2 * 4 * numbers / (machine.l2Traffic * double(device.processors));
@@ -233,8 +238,8 @@ std::string skewer::gpu::whyNotInParts(const GpuShape &shape, const GpuTile &til
   return "";
 }
 
-/// In how many parts the keys are divided: as asked where that can be, else the fewest that are about as fast as any,
-/// of a call with every run-time size 1.
+/// Returns the number of parts into which the keys are divided: as requested, if possible; else the fastest number, but
+/// 1 unless parts are clearly faster, for a call with every run-time size 1.
 static int64_t keyPartsOf(const GpuShape &shape, GpuTile tile, const GpuMachine &machine, const GpuRequest &request,
                           double steps, llvm::ArrayRef<GpuDevice> devices) {
   if (request.keyParts)
@@ -255,10 +260,10 @@ static int64_t keyPartsOf(const GpuShape &shape, GpuTile tile, const GpuMachine 
   return best;
 }
 
-/// What is only done where nothing else fits, whatever the model says: its figures for these are not tried.
+/// Returns whether a candidate is used only if nothing else fits. The model's predictions for these are not tested.
 static bool isLastResort(const GpuPrediction &p) { return p.tile.isSingleBuffered() || p.parts > 1; }
 
-/// Where the best may spill: one that is nearly as good and takes the fewest registers comes first.
+/// If the best candidate may spill, moves the one that needs the fewest registers among nearly equal ones to the front.
 static void preferLean(std::vector<GpuPrediction> &candidates) {
   const GpuPrediction &best = candidates.front();
   if (best.footprint.needed <= kSafeRegisters)
@@ -271,7 +276,7 @@ static void preferLean(std::vector<GpuPrediction> &candidates) {
   std::rotate(candidates.begin(), lean, lean + 1);
 }
 
-/// Whether tiles of so many keys lie across the pages of a cache, though pages could be divided into tiles.
+/// Returns whether tiles of `keys` keys cross the pages of a cache although smaller tiles would divide the pages.
 static bool crossesPages(const GpuShape &shape, int64_t keys) {
   constexpr int64_t kLeastTile = 16;
   auto crosses = [&](const Walk &walk) { return walk.picked && walk.run % kLeastTile == 0 && walk.run % keys; };
@@ -283,7 +288,7 @@ static std::vector<int64_t> choices(int64_t asked, llvm::ArrayRef<int64_t> all) 
   return asked ? std::vector<int64_t>{asked} : all.vec();
 }
 
-/// The machine's engines, each with the rows that are tried.
+/// Returns the engines of the machine, each with the numbers of rows that are tried.
 static std::vector<std::pair<const GpuEngine *, int64_t>> rowsOf(const GpuMachine &machine, const GpuRequest &request) {
   std::vector<std::pair<const GpuEngine *, int64_t>> all;
   for (const GpuEngine *engine : gpuEngines())
@@ -295,10 +300,10 @@ static std::vector<std::pair<const GpuEngine *, int64_t>> rowsOf(const GpuMachin
 
 std::vector<GpuPrediction> skewer::gpu::candidatesOf(const GpuShape &shape, const GpuMachine &machine,
                                                      const GpuRequest &request) {
-  int64_t most = 0; // widths of the queries: more than 128 elements would take half of a thread's registers
+  int64_t most = 0; // width of all queries: more than 128 elements would take half of a thread's registers
   for (const GpuLayout::Queries &part : layoutOf(shape, {}).queries)
     most += part.tile.width;
-  // Few columns are not worth computing the weights again.
+  // With fewer columns, it does not pay off to compute the weights again.
   constexpr int64_t kLeastColumns = 32;
   std::vector<int64_t> columns;
   int64_t width = shape.attention.width;
@@ -309,10 +314,10 @@ std::vector<GpuPrediction> skewer::gpu::candidatesOf(const GpuShape &shape, cons
     if (part >= kLeastColumns && part <= kMostColumns && part < width)
       columns.push_back(part);
   }
-  // With a batch that is known at run time alone, a device is taken to be full.
+  // With a batch that is known only at run time, the model assumes a full device.
   std::vector<GpuDevice> devices = gpuDevicesOf(machine.target);
   bool isFull = devices.empty() || hasRuntimeSizes(shape.attention);
-  std::vector<GpuPrediction> found, tooLarge, undivided; // the last: not in the parts that are asked for
+  std::vector<GpuPrediction> found, tooLarge, undivided; // `undivided`: cannot have the requested key parts
   auto consider = [&](GpuTile tile, double steps) {
     if (request.keepQueries ? tile.keepQueries != *request.keepQueries : tile.keepQueries && most > 128)
       return;
@@ -337,7 +342,7 @@ std::vector<GpuPrediction> skewer::gpu::candidatesOf(const GpuShape &shape, cons
               if (rows % warpRows == 0)
                 consider({rows, keys, stages, keep, part, warpRows, engine->name()}, steps);
     }
-  if (found.empty() && tooLarge.empty()) // whoever asked says so
+  if (found.empty() && tooLarge.empty()) // the caller that requested the parts reports it
     found = std::move(undivided);
   if (found.empty()) {
     auto least = std::min_element(tooLarge.begin(), tooLarge.end(), [](const auto &a, const auto &b) {
@@ -345,7 +350,7 @@ std::vector<GpuPrediction> skewer::gpu::candidatesOf(const GpuShape &shape, cons
     });
     return {*least};
   }
-  // Between equals the smaller one, which assembles faster.
+  // Between equal candidates, the smaller one comes first, since it assembles faster.
   auto cost = [](const GpuPrediction &p) {
     bool spills = p.footprint.needed > kMostRegisters;
     double size = double(p.tile.rows * p.tile.keys * p.tile.stages);
@@ -356,12 +361,12 @@ std::vector<GpuPrediction> skewer::gpu::candidatesOf(const GpuShape &shape, cons
             [&](const GpuPrediction &a, const GpuPrediction &b) { return cost(a) < cost(b); });
   if (shape.element.isF32())
     preferLean(found);
-  // Whoever asks for the next one has seen registers spilled: it takes fewer.
+  // A caller asks for the next candidate if registers were spilled, so each candidate needs fewer than the one before.
   std::vector<GpuPrediction> result;
   for (const GpuPrediction &candidate : found)
     if (result.empty() || candidate.footprint.needed < result.back().footprint.needed)
       result.push_back(candidate);
-  // The guess is one: last comes the smallest there is, one warp with single-buffered operands.
+  // The registers are only estimated, so the smallest tile comes last: one warp with single-buffered operands.
   auto smallest = std::find_if(found.rbegin(), found.rend(), [&](const GpuPrediction &candidate) {
     GpuTile whole = candidate.tile;
     whole.keyParts = 1;

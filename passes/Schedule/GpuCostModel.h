@@ -1,19 +1,19 @@
-// Chooses the tile of a fused attention on a GPU from what a multiprocessor does in a clock and how many blocks it
-// holds.
+// The GPU cost model: chooses the tile of a fused attention from the rates of a multiprocessor and the number of blocks
+// that it holds.
 #pragma once
 #include "passes/Schedule/GpuMachine.h"
 #include "passes/Schedule/GpuWork.h"
 
 namespace skewer::gpu {
 
-/// What the kernel takes; registers are a guess until ptxas says: how many it takes where there are as many as it
-/// likes, and how many it needs.
+/// The resources of a kernel. Registers of a thread are an estimate until ptxas reports them: how many ptxas uses
+/// without a limit (`registers`), and how many the kernel needs without spills (`needed`).
 struct GpuFootprint {
   int64_t sharedBytes = 0, registers = 0, needed = 0;
 };
 GpuFootprint footprintOf(const GpuShape &, const GpuTile &);
 
-/// Clocks of a multiprocessor that one kind of a step's work takes by itself.
+/// The clocks of a multiprocessor for one kind of the work of a step alone.
 struct PipeTime {
   const char *pipe; // "tensor cores", "shared memory", …
   double cycles = 0;
@@ -23,34 +23,36 @@ struct GpuPrediction {
   GpuTile tile;
   GpuFootprint footprint;
   Occupancy occupancy;
-  double steps = 0;       // of a block, on average: tiles that a mask leaves
-  double stepsBefore = 0; // what logits to look up take before the first of them
-  double stepCycles = 0;  // of a multiprocessor for a block's step, of all resident blocks
+  double steps = 0;       // average steps of a block: tiles that the mask leaves
+  double stepsBefore = 0; // the time of looked-up logits before the first step, in steps
+  double stepCycles = 0;  // clocks of a multiprocessor for a step of one block, while all resident blocks run
   std::string bound;      // the pipe that takes longest, or "latency"
-  GpuPipes work;          // of a block's step, and what each pipe takes for it
+  GpuPipes work;          // the work of a step of a block; `pipes`: the time of each pipe for it
   std::vector<PipeTime> pipes;
   int64_t parts = 1; // blocks that have the same queries
-  /// Of a multiprocessor for each query; rows of a block that have no query cost as much. If it is full, or, of
-  /// candidates of a layer whose sizes are all known, on a device of the target, whose multiprocessors may be idle.
+  /// Clocks of a multiprocessor for each query; rows of a block without a query cost as much. The multiprocessor is
+  /// full. For candidates of a layer whose sizes are all known, it is one of a device of the target, whose
+  /// multiprocessors may be idle.
   double cyclesPerQuery = 0;
   double instructionsPerScore() const { return work.issued / double(tile.rows * tile.keys); }
 };
-/// `registers`: of a thread, as ptxas says; 0: guessed.
+/// Predicts the time of a tile. `registers` is the number of registers of a thread that ptxas reports; 0: estimated.
 GpuPrediction predict(const GpuShape &, const GpuTile &, const GpuMachine &, int64_t registers = 0);
 
-/// Why the keys of a block's queries cannot be divided among so many blocks; empty: they can.
+/// Returns the reason why the keys cannot be divided among `parts` blocks; empty if they can.
 std::string whyNotInParts(const GpuShape &, const GpuTile &, int64_t parts);
 
-/// Seconds of a call with every run-time size 1 on a device. Blocks that do not fill it leave multiprocessors idle.
+/// Returns the seconds of a call on a device, with every run-time size 1. If the blocks do not fill the device,
+/// multiprocessors are idle.
 double secondsOn(const GpuShape &, const GpuPrediction &, const GpuMachine &, const GpuDevice &);
 
-/// Tiles whose shared memory fits, the fastest by the model first, and after each the fastest of those that take fewer
-/// registers; what is thought to spill stands behind them, and the smallest tile last. Where none fits, the one with
-/// the least shared memory.
+/// Returns tiles whose shared memory fits: first the fastest by the model, and after each tile the fastest one that
+/// needs fewer registers. Tiles that are expected to spill follow, and the smallest tile comes last. If no tile fits,
+/// returns the tile with the least shared memory.
 std::vector<GpuPrediction> candidatesOf(const GpuShape &, const GpuMachine &, const GpuRequest &);
 
-/// The first candidate of each number of queries a warp that the request leaves open, where its registers are thought
-/// to suffice.
+/// Returns, for each number of queries of a warp that the request allows, the first candidate, if its registers are
+/// expected to suffice. Returns nothing if the request pins that number.
 std::vector<GpuPrediction> bestByWarpRows(const GpuShape &, const GpuMachine &, GpuRequest);
 
 } // namespace skewer::gpu

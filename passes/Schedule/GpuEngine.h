@@ -1,16 +1,16 @@
-// What multiplies matrices on a GPU, as scheduling sees it: which machines have it, which tiles it takes, and what its
-// products cost. The code for it is made by what passes/Gpu/Engines has under the same name.
+// The engines that multiply matrices on a GPU, as scheduling sees them: which machines have an engine, which tiles it
+// supports, and what its products cost. The engine of the same name in passes/Gpu/Engines emits the code.
 #pragma once
 #include "passes/Schedule/GpuMachine.h"
 #include "passes/Schedule/GpuWork.h"
 
 namespace skewer::gpu {
 
-/// A block's rows with rows of a tile in shared memory; all counts of elements.
+/// A product of the rows of a block with rows of a tile in shared memory. Sizes are in elements.
 struct EngineProduct {
-  double rows = 0, columns = 0; // of the product
-  double width = 0;             // elements that are summed for queries and keys; columns of values that weights meet
-  double rowTiles = 1;          // tiles of 16 rows that each fragment of the columns meets
+  double rows = 0, columns = 0; // size of the product
+  double width = 0;             // queries and keys: elements that are summed; weights: columns of the values
+  double rowTiles = 1;          // tiles of 16 rows that each fragment of the columns is multiplied with
   bool isHeld = true;           // the rows are in registers; else they are read from shared memory
   bool isF32 = false;
 };
@@ -19,25 +19,25 @@ class GpuEngine {
 public:
   virtual ~GpuEngine() = default;
 
-  /// As machines' files and schedules have it.
+  /// Returns the name of the engine in machine files and schedules.
   virtual llvm::StringRef name() const = 0;
-  /// Rows, keys and queries of a warp that are tried, in this order.
+  /// Return the numbers of rows, of keys and of queries of a warp that scheduling tries, in this order.
   virtual llvm::ArrayRef<int64_t> rows() const = 0;
   virtual llvm::ArrayRef<int64_t> keys() const = 0;
   virtual llvm::ArrayRef<int64_t> warpRows() const = 0;
-  /// Products of rows with rows: queries and keys.
+  /// Adds the work of products of rows with rows: queries and keys.
   virtual void countProducts(const EngineProduct &, GpuPipes &) const = 0;
-  /// Weights times rows of values, where `columns` counts the rows that are summed.
+  /// Adds the work of weights times rows of values, where `columns` counts the rows that are summed.
   virtual void countWeighted(const EngineProduct &, GpuPipes &) const = 0;
 
   bool fits(const GpuMachine &machine) const { return machine.engineFlops(name()) > 0; }
 };
 
-/// In the order in which they are tried; those that a machine has are told by `fits`.
+/// Returns all engines in the order in which scheduling tries them; `fits` says whether a machine has an engine.
 llvm::ArrayRef<const GpuEngine *> gpuEngines();
-/// Null: there is none of this name.
+/// Returns the engine of this name; null if there is none.
 const GpuEngine *findGpuEngine(llvm::StringRef name);
-/// "mma_sync, …": those of a machine.
+/// Returns the names of the engines of a machine: "mma_sync, …".
 std::string engineNames(const GpuMachine &);
 
 } // namespace skewer::gpu

@@ -15,7 +15,7 @@ double GpuMachine::engineFlops(llvm::StringRef engine) const {
   return 0;
 }
 
-/// The tests read all files, so that none can be wrong.
+/// Returns the descriptions that come with Skewer. The tests read all files, so none can have errors.
 static const std::vector<GpuDescription> &descriptions() {
   static const std::vector<GpuDescription> all = [] {
     std::vector<GpuDescription> read;
@@ -30,7 +30,7 @@ static const std::vector<GpuDescription> &descriptions() {
   return all;
 }
 
-/// "sm_100a": 100.
+/// Returns the number of a target: 100 for "sm_100a".
 static int64_t generationOf(llvm::StringRef target) {
   int64_t number = 0;
   target.drop_front(3).consumeInteger(10, number);
@@ -68,8 +68,8 @@ std::vector<GpuDevice> skewer::gpu::gpuDevicesOf(llvm::StringRef target) {
 }
 
 Occupancy skewer::gpu::occupancyOf(const GpuMachine &machine, int64_t threads, int64_t registers, int64_t sharedBytes) {
-  // Registers are given to warps in portions of 256; a block takes a KiB of shared memory besides its own, in portions
-  // of 128 bytes (CUDA occupancy calculator).
+  // Warps get registers in units of 256. A block uses one KiB of shared memory in addition to its own, in units of 128
+  // bytes (CUDA occupancy calculator).
   int64_t warps = threads / 32;
   std::pair<int64_t, const char *> limits[] = {
       {registers ? machine.registers / (int64_t(llvm::alignTo(registers * 32, 256)) * warps) : INT64_MAX, "registers"},

@@ -1,4 +1,4 @@
-// What is asked of a schedule for a GPU where code is made, whoever wrote it.
+// Verifies a GPU schedule before code generation, whether a user wrote it or the cost model chose it.
 #include "passes/Schedule/GpuSchedule.h"
 #include "passes/Schedule/GpuCostModel.h"
 #include "passes/Schedule/GpuEngine.h"

@@ -1,5 +1,6 @@
-// Counting a step's instructions and bytes. Counts of instructions are those of the kernel's main loop as ptxas makes
-// it (SASS for sm_80, CUDA 13.0; `skewer explain` prints them beside what is counted here); none is fitted to a time.
+// Counts the instructions and bytes of a step. The constants are instruction counts of the kernel's main loop as ptxas
+// compiles it (SASS for sm_80, CUDA 13.0; `skewer explain` prints them next to the counts here). None is fitted to a
+// time.
 #include "passes/Schedule/GpuWork.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -14,20 +15,20 @@ using namespace mlir;
 using namespace skewer;
 using namespace skewer::gpu;
 
-// Of a copy by cp.async: bytes of an instruction, and integer instructions of a thread for its addresses (plain
+// For a copy by cp.async: bytes of an instruction, and integer instructions of a thread for its addresses (plain
 // attention, 64 and 128 wide).
 static constexpr double kCopyBytes = 16, kIntegersOfCopy = 4.5;
-// Of each row in each of its four lanes: its maximum and sum over the lanes, the shrinking of what is there.
+// For each row, in each of its four lanes: its maximum and sum over the lanes, and the rescaling of earlier results.
 static constexpr double kFloatsOfRow = 7, kShufflesOfRow = 2, kLanesOfRow = 4;
-// Of a thread in a step, whatever its size: the barrier, groups of copies, the loop.
+// For each thread in a step of any size: the barrier, groups of copies, the loop.
 static constexpr double kIssuedOfStep = 8;
-// Of a score: the skew of a band (a shuffle too), of one on the side of keys; a logit that is looked up; a line's
-// number; a mask that is tested; an index expression that is evaluated, and each operand of its contraction.
+// For each score: the skew of a band (also a shuffle), the skew of a band of keys; a looked-up logit; a number of a
+// line; a tested mask; an evaluated index expression, and each operand of its contraction.
 static constexpr double kFloatsOfSkew = 1, kIntegersOfSkew = 3;
 static constexpr double kIntegersOfKeySkew = 6;
 static constexpr double kIntegersOfLookup = 5, kIntegersOfLine = 2;
 static constexpr double kIntegersOfMask = 10, kIntegersOfElement = 20, kIntegersOfContracted = 10;
-// Of functions in f32, whose polynomials and divisions hold all digits.
+// For functions in f32, whose polynomials and divisions have full accuracy.
 static constexpr double kFloatsOfExp = 6, kFloatsOfQuotient = 9, kFloatsOfFunction = 26;
 
 GpuPipes &GpuPipes::operator+=(const GpuPipes &other) {
@@ -73,7 +74,7 @@ public:
   }
 
 private:
-  /// Rows from global to shared memory.
+  /// Counts the copy of rows from global to shared memory.
   void copy(double count, double width) {
     double moved = count * width * bytes;
     work.scores.l2Traffic += moved;
@@ -81,20 +82,21 @@ private:
     work.scores.addIntegers(kIntegersOfCopy * moved / kCopyBytes);
   }
 
-  /// Of rows that keys pick each copy asks where its own lies, unless the tile is in one page.
+  /// Counts the copy of keys. If keys pick rows, each copy computes the place of its row, unless the tile is in one
+  /// page.
   void copyKeys(const Walk &walk, double width) {
     copy(keys, width);
     if (walk.picked && walk.run % tile.keys)
       work.scores.addIntegers(kIntegersOfElement * keys * width * bytes / kCopyBytes);
   }
 
-  /// The block's rows of the queries with `columns` rows of a tile, whose fragments each meet `rowTiles` tiles of 16
-  /// rows.
+  /// Counts the product of the block's queries with `columns` rows of a tile. Each fragment of these is multiplied with
+  /// `rowTiles` tiles of 16 rows.
   void multiplyQueries(double columns, double width, double rowTiles) {
     engine.countProducts({rows, columns, width, rowTiles, tile.keepQueries, isF32}, work.products);
   }
 
-  /// Weights with `columns` rows of values.
+  /// Counts the product of the weights with `columns` rows of values.
   void multiplyWeights(double columns, double width, double rowTiles) {
     engine.countWeighted({rows, columns, width, rowTiles, true, isF32}, work.products);
   }
@@ -107,7 +109,7 @@ private:
     work.scores.addIntegers(kIntegersOfSkew * scores);
   }
 
-  /// Each tile of 16 rows has a band of its own.
+  /// Counts a band. Each tile of 16 rows has its own band.
   void addBand(const GpuLayout::Band &part) {
     auto width = double(part.window.width);
     copy(rows + keys, width);
@@ -115,13 +117,14 @@ private:
     skew();
   }
 
-  /// 16 keys at a time meet the rows that all queries of the block reach; logits go through shared memory.
+  /// Counts a band of keys: 16 keys at a time are multiplied with the rows that all queries of the block reach, and the
+  /// logits pass through shared memory.
   void addKeyBand(const GpuLayout::Band &part) {
     auto width = double(part.window.width);
     copy(rows + keys, width);
     if (!part.sharedWith)
       copy(keys, width);
-    // Both sides are read for each tile of 16 × 16.
+    // Both operands are read for each tile of 16 × 16.
     engine.countProducts({keys, rows + 16, width, 0.5, true, isF32}, work.products);
     work.scores.addShared(4 * (keys * (rows + 16) + scores), 4);
     work.scores.addFloats(scores);
@@ -133,7 +136,7 @@ private:
     work.scores.addFloats(floats * scores);
   }
 
-  /// An operation on each score; in a narrow type as ShortMath.cpp makes it.
+  /// Counts an operation on each score; for a narrow type, in the form that ShortMath.cpp emits.
   void addOperation(Operation &op) {
     if (op.hasTrait<OpTrait::ConstantLike>() || op.hasTrait<OpTrait::IsTerminator>())
       return;
@@ -172,7 +175,7 @@ private:
       return;
     }
     work.scores.addIntegers(scores);   // maximum
-    work.scores.addFloats(2 * scores); // its subtraction, the sum
+    work.scores.addFloats(2 * scores); // subtraction of the maximum, sum
     work.scores.addSpecials(scores);
     if (!isF32)
       work.scores.addIntegers(scores / 2); // two weights to a register
@@ -184,7 +187,7 @@ private:
     work.scores.addFloats(rows * double(layout.values.width)); // the result's rescaling
   }
 
-  /// A plugin's function, so often.
+  /// Counts a plugin's function, `times` times.
   void apply(const ElementTerm &term, double times) {
     if (term.application)
       work.scores.addFloats(times * term.application->function->flops());
@@ -193,7 +196,7 @@ private:
   void addScoreTerms() {
     if (shape.attention.content.size() + shape.bands.size() > 1)
       work.scores.addFloats(scores);
-    for (const LookupTerm &term : shape.lookups) // what a tile has for each query costs next to nothing
+    for (const LookupTerm &term : shape.lookups) // a logit per tile for each query costs almost nothing
       if (lookupUse(term, shape.attention, tile.keys) == LookupUse::EachScore) {
         work.scores.addShared(4 * scores, 4);
         work.scores.addFloats(scores);
@@ -227,7 +230,7 @@ private:
       multiplyWeights(keys, width, together);
       copy(keys, width);
     }
-    // After a shuffle for each weight, of the rows that the tile's offsets reach.
+    // Each weight is shuffled, then multiplied with the rows that the offsets of the tile reach.
     for (size_t term = 0; term < shape.valueBands.size(); ++term) {
       multiplyWeights(keys + 16, width, 1);
       copy(rows + keys, width);
@@ -244,7 +247,7 @@ private:
   const GpuEngine &engine;
   GpuLayout layout;
   bool isF32;
-  double bytes, rows, keys, scores; // bytes: of what is multiplied
+  double bytes, rows, keys, scores; // `bytes`: bytes of an element of the products
   GpuStepWork work;
 };
 

@@ -1,11 +1,11 @@
-// What a block does in one step, counted: operations of each pipe of a multiprocessor, and bytes. The cost model
-// divides these by a machine's rates.
+// Counts the work of a block in one step: operations of each pipe of a multiprocessor, and bytes. The cost model
+// divides these by the rates of a machine.
 #pragma once
 #include "passes/Analysis/GpuShape.h"
 
 namespace skewer::gpu {
 
-/// Operations of threads. What is counted in a pipe is counted as an instruction too.
+/// Operations of threads. An operation in a pipe is also counted as an instruction.
 struct GpuPipes {
   double matrixFlops = 0;
   double specials = 0;                     // exponentials
@@ -17,17 +17,17 @@ struct GpuPipes {
   void addSpecials(double count) { specials += count, issued += count; }
   void addFloats(double count) { floats += count, issued += count; }
   void addIntegers(double count) { integers += count, issued += count; }
-  /// `bytes` of shared memory, so many an instruction.
+  /// Adds `bytes` of shared memory traffic, `ofInstruction` bytes per instruction.
   void addShared(double bytes, double ofInstruction) { sharedTraffic += bytes, issued += bytes / ofInstruction; }
   GpuPipes &operator+=(const GpuPipes &);
 };
 
-/// One step: `rows` queries meet `keys` keys. A warp's products wait for each other's scores and weights, so that its
-/// two kinds of work follow each other; several warps' overlap.
+/// The work of one step, `rows` queries by `keys` keys. In one warp, products and scores wait for each other, so its
+/// two kinds of work run one after the other. The work of several warps overlaps.
 struct GpuStepWork {
   GpuPipes products;   // fragments and products
   GpuPipes scores;     // everything else: copies, terms of each score, the softmax
-  double operands = 0; // that are brought into shared memory
+  double operands = 0; // number of operands that are copied to shared memory
   GpuPipes all() const;
 };
 GpuStepWork stepWorkOf(const GpuShape &, const GpuTile &);

@@ -1,4 +1,5 @@
-// What this machine says of itself. Nothing here is measured: the same machine is described the same every time.
+// Describes this machine from what the operating system and the CPU report. Nothing is measured, so a machine always
+// has the same description.
 #include "passes/Schedule/Machine.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -11,13 +12,14 @@
 
 using namespace skewer;
 
-/// A file's text without the newline; files of /sys have no size before they are read.
+/// Returns the text of a file without the newline. It reads a stream, since files of /sys have no size before they are
+/// read.
 static std::string lineOf(const llvm::Twine &path) {
   auto buffer = llvm::MemoryBuffer::getFileAsStream(path);
   return buffer ? (*buffer)->getBuffer().trim().str() : "";
 }
 
-/// "1024K" as /sys writes it; 0 where it is something else.
+/// Returns the bytes of a size in the form of /sys, "1024K"; 0 if the text has another form.
 static int64_t bytesOf(llvm::StringRef text) {
   int64_t unit = text.consume_back("K") ? 1 << 10 : text.consume_back("M") ? 1 << 20 : 1, number;
   return text.getAsInteger(10, number) || number < 0 || number > (1 << 30) ? 0 : number * unit;
@@ -50,8 +52,8 @@ HostCaches skewer::hostCaches() {
   return caches;
 }
 
-/// A file describes a family, whose members differ in their caches: what the machine says of its own wins, unless it is
-/// out of any range, as where a hypervisor says nothing.
+/// Sets the caches of this machine. A file describes a family whose members have different caches, so the reported
+/// sizes win, unless they are out of range, as under a hypervisor that reports none.
 static void useCaches(Machine &machine, const HostCaches &caches) {
   for (auto [name, bytes] : {std::pair("l1_size", caches.l1), std::pair("l2_size", caches.l2)})
     for (const MachineField &field : machineFields())
@@ -67,7 +69,7 @@ Machine skewer::hostMachine() {
   bool medium = has("avx2") && has("fma");
   llvm::StringRef level = wide ? "x86-64-v4" : medium ? "x86-64-v3" : "x86-64-v2";
   Machine machine = *llvm::find_if(knownMachines(), [&](const Machine &known) { return known.target.name == level; });
-  // A hypervisor may hide instructions that the CPU's name promises: only what is there is used.
+  // A hypervisor may hide instructions that a CPU of this name has: use only those that are available.
   for (const Machine &known : knownMachines())
     if (llvm::is_contained(known.cpus, cpu) && (known.target.lanes < 16 || wide))
       machine = known;

@@ -1,4 +1,4 @@
-// A scan of JSON's brackets and strings.
+// Scans the brackets and strings of JSON text.
 #include "passes/Schedule/JsonPlaces.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -7,14 +7,15 @@ using namespace skewer;
 
 static constexpr llvm::StringLiteral kSpace = " \t\r\n";
 
-/// The quote that ends the string which begins at `at`, or the end of the text.
+/// Returns the place of the quote that ends the string which begins at `at`, or the end of the text.
 static size_t endOfString(llvm::StringRef text, size_t at) {
   for (++at; at < text.size() && text[at] != '"'; ++at)
     at += text[at] == '\\';
   return std::min(at, text.size());
 }
 
-/// Calls `visit` with each bracket and each string's first quote, and with the depth around it; until it says false.
+/// Calls `visit` with each bracket and the first quote of each string, and with the depth around it, until it returns
+/// false.
 static void scan(llvm::StringRef text, llvm::function_ref<bool(size_t at, size_t depth)> visit) {
   size_t depth = 0;
   for (size_t at = 0; at < text.size(); ++at) {

@@ -1,4 +1,4 @@
-// Where the members of JSON objects stand in their text: llvm::json keeps values only.
+// Finds the places of JSON members in their text, for diagnostics; llvm::json keeps only values.
 #pragma once
 #include "llvm/ADT/StringRef.h"
 #include <string>
@@ -12,11 +12,13 @@ struct JsonMember {
   size_t key, value;
 };
 
-/// In the order of the text, which may be malformed: members of objects in lists have paths of their own depth.
+/// Returns the members in the order of the text, which may be malformed. Members of objects in lists have paths of
+/// their own depth.
 std::vector<JsonMember> jsonMembers(llvm::StringRef text);
-/// Where objects and lists lie deeper in each other than `most`, or npos. llvm::json's parser is recursive.
+/// Returns the first place at which objects and lists are nested deeper than `most`, or npos. The caller needs this
+/// because llvm::json's parser is recursive.
 size_t jsonDeeperThan(llvm::StringRef text, unsigned most);
-/// Line and column, from 1.
+/// Returns line and column, from 1.
 std::pair<unsigned, unsigned> lineAndColumn(llvm::StringRef text, size_t offset);
 
 } // namespace skewer

@@ -1,4 +1,4 @@
-// The numbers of a machine file: names, units and what is possible.
+// The numbers of a machine file: names, units and valid ranges.
 #include "passes/Schedule/Machine.h"
 #include "llvm/Support/ErrorHandling.h"
 #include <fmt/format.h>
@@ -6,8 +6,8 @@
 using namespace skewer;
 
 llvm::ArrayRef<MachineField> skewer::machineFields() {
-  // Lanes as #attn.cpu_schedule takes them. The other ranges leave room for machines to come, and none for slips of a
-  // unit: a rate in GB/s where bytes a cycle are meant, a clock in MHz, a cache in KiB.
+  // The range of lanes is that of #attn.cpu_schedule. The other ranges leave room for future machines, but reject wrong
+  // units: a rate in GB/s instead of bytes per cycle, a clock in MHz, a cache in KiB.
   static const MachineField fields[] = {
       {"lanes", "f32", 4, 16, &Target::lanes, nullptr, true},
       {"registers", "registers", 8, 64, &Target::registers, nullptr},

@@ -1,4 +1,4 @@
-// Reading the descriptions of GPUs. They come with Skewer, so that errors name a member's path, not its line.
+// Reads the descriptions of GPUs. They come with Skewer, so errors name the path of a member, not its line.
 #include "passes/Schedule/GpuMachine.h"
 #include "llvm/Support/JSON.h"
 #include <cmath>
@@ -75,7 +75,7 @@ private:
     return true;
   }
 
-  /// {"value": …, "unit": "…", "source": "…"}, a positive number; nothing after an error.
+  /// Reads a positive number, {"value": …, "unit": "…", "source": "…"}; returns nothing after an error.
   std::optional<double> quantity(const json::Object &in, llvm::StringRef name, llvm::StringRef unit,
                                  const std::string &path, bool isWhole) {
     std::string at = path + name.str();

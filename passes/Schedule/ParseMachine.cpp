@@ -1,4 +1,4 @@
-// Reading machine files. What is wrong is said at its line and column, with what was expected.
+// Reads machine files. An error names its line and column, and what was expected.
 #include "passes/Schedule/CodeNames.h"
 #include "passes/Schedule/JsonPlaces.h"
 #include "passes/Schedule/Machine.h"
@@ -13,13 +13,13 @@
 using namespace skewer;
 namespace json = llvm::json;
 
-// An object of objects; nothing in a machine file lies deeper.
+// The most levels of nesting in a machine file.
 static constexpr unsigned kDepth = 4;
-// Those that come with Skewer have 3 KB.
+// The most bytes of a machine file. The files that come with Skewer have 3 KB.
 static constexpr uint64_t kMostBytes = 1 << 20;
 
 namespace {
-/// "a string", "true", "-3": what was found.
+/// Describes a value that was found: "a string", "true", "-3".
 std::string shown(const json::Value &value) {
   switch (value.kind()) {
   case json::Value::String:
@@ -37,7 +37,7 @@ std::string shown(const json::Value &value) {
   return "";
 }
 
-/// " (did you mean 'l2_rate'?)", or nothing.
+/// Returns the hint " (did you mean 'l2_rate'?)", or an empty string.
 std::string nearest(llvm::StringRef name, llvm::ArrayRef<std::string> known) {
   unsigned least = 3;
   std::string text;
@@ -69,7 +69,7 @@ private:
     message = what.str();
     return false;
   }
-  /// At a member's value, or at its name.
+  /// Fails at the value of a member, or at its name if `atKey`.
   bool failAt(llvm::StringRef path, const llvm::Twine &what, bool atKey = false) {
     auto member = llvm::find_if(members, [&](const JsonMember &one) { return one.path == path; });
     return fail(member == members.end() ? 0 : atKey ? member->key : member->value, what);
@@ -91,7 +91,7 @@ private:
            checkCaches(machine) && (!forCode || checkCode(machine));
   }
 
-  /// llvm::json says "[3:14, byte=40]: Expected …".
+  /// Fails with a syntax error of llvm::json, which has the form "[3:14, byte=40]: Expected …".
   bool failSyntax(llvm::Error error) {
     std::string whole = llvm::toString(std::move(error));
     auto [place, what] = llvm::StringRef(whole).split("]: ");
@@ -105,7 +105,7 @@ private:
     return llvm::is_contained({"name", "about", "origin", "cpu", "features", "cpus"}, name);
   }
 
-  /// Unknown ones and those that stand twice.
+  /// Fails for unknown members and for members that occur twice.
   bool checkNames(const json::Object &object) {
     std::vector<std::string> known{"name", "about", "origin", "cpu", "features", "cpus"};
     for (const MachineField &field : machineFields())
@@ -118,7 +118,7 @@ private:
       if (!llvm::StringRef(member.path).contains('.') && !llvm::is_contained(known, member.path))
         return fail(member.key, "unknown field '" + member.path + "'" + nearest(member.path, known) +
                                     "; known: " + llvm::join(known, ", "));
-    for (const auto &entry : object) // a name that is written with escapes
+    for (const auto &entry : object) // names that are written with escapes
       if (!llvm::is_contained(known, entry.first.str()))
         return fail(0, "unknown field '" + entry.first.str() + "'");
     return true;
@@ -145,7 +145,7 @@ private:
         return failAt(one.name, llvm::Twine(one.name) + ": expected a text of one line");
       *one.value = string->str();
     }
-    // It becomes part of symbols, file names and attributes.
+    // The name becomes part of symbols, file names and attributes.
     const std::string &name = machine.target.name;
     if (name.empty() || name.size() > 64 ||
         !llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '-' || c == '_' || c == '.'; }))
@@ -222,7 +222,7 @@ private:
                                                machine.target.l1Bytes, machine.target.l2Bytes));
   }
 
-  /// LLVM ignores names that it does not know, after a warning of its own: code would be for any processor.
+  /// Fails for names that LLVM does not know. LLVM would warn, ignore them, and generate code for a generic processor.
   bool checkCode(const Machine &machine) {
     const CodeNames names;
     if (!names.isCpu(machine.target.cpu))

@@ -1,4 +1,4 @@
-// Counting what the loops of a scheduled attention do.
+// Counts the work of the loops of a scheduled attention.
 #include "passes/Schedule/Prediction.h"
 #include "passes/Analysis/DotKeys.h"
 #include "passes/Schedule/ArithmeticCost.h"
@@ -14,14 +14,14 @@
 using namespace skewer;
 using namespace skewer::subscript;
 
-// Counted in the loops that are made.
+// The constants are counted in generated loops.
 
-// Cycles a vector of a line of biases: its loads, adds and store, and the load in the tile.
+// Cycles for each vector of a line of biases: its loads, additions and store, and the load in the tile.
 static constexpr double kLineCycles = 3;
 static constexpr int64_t kMostElements = 1 << 24;
-// Cycles a vector of scores of an operation of the function that they go through: two instructions a cycle of
-// passes/Emit/VectorMath.cpp and of MLIR's erf; a division of whole vectors on a Zen 4 core; a call of the library for
-// a lane.
+// Cycles for each vector of scores of an operation in the function of the scores: two instructions per cycle for
+// passes/Emit/VectorMath.cpp and for MLIR's erf; a division of whole vectors on a Zen 4 core; a library call for each
+// lane.
 static constexpr double kExpCycles = 10, kTanhCycles = 18, kErfCycles = 20, kDivideCycles = 8, kSimpleCycles = 0.5,
                         kCallCycles = 20;
 
@@ -36,9 +36,10 @@ AttentionSizes skewer::sizesOf(const AttentionShape &shape, const ChosenStrategi
   sizes.tiles = shape.bounds.tiles;
   sizes.mayDot = mayMultiplyAsDots(shape) && !sizes.stridedAdd && !sizes.dotDepth && !sizes.keyRowSteps;
   sizes.storesWeights = shape.further.weights;
-  // Where the first query stands may be known at run time only.
+  // The position of the first query may be known only at run time.
   bool isFixed = shape.visibleShift.isConstant(0);
-  if (shape.visible && !shape.prefix && (isFixed || (shape.visible->low != INT64_MIN && shape.visible->high != INT64_MAX)))
+  if (shape.visible && !shape.prefix &&
+      (isFixed || (shape.visible->low != INT64_MIN && shape.visible->high != INT64_MAX)))
     sizes.seen = shape.visible;
   return sizes;
 }
@@ -52,7 +53,7 @@ double skewer::rowBlocksOf(const AttentionShape &shape, const TileSizes &tile) {
 }
 
 namespace {
-/// The keys that some row of [first, first + rows) may see.
+/// Returns the keys that some row of [first, first + rows) may see.
 Range liveKeys(const AttentionShape &shape, int64_t first, int64_t rows) {
   Range live{0, shape.keys - 1};
   if (shape.visible && shape.visible->low != INT64_MIN)
@@ -62,7 +63,7 @@ Range liveKeys(const AttentionShape &shape, int64_t first, int64_t rows) {
   return live;
 }
 
-/// Looks at the elements of a tile, for the parts of a mask that are no interval.
+/// Evaluates, element by element, the parts of a mask that are not an interval.
 class ElementMask {
 public:
   explicit ElementMask(const AttentionShape &shape) : shape(shape), symbols(shape.space.query), program({}) {
@@ -105,7 +106,7 @@ private:
 };
 } // namespace
 
-/// Whether the interval and what is known pair by pair are all of the mask.
+/// Returns whether the mask consists only of the interval and of parts that are known pair by pair.
 static bool isAllTiles(const AttentionShape &shape) {
   return shape.bounds.tiles && shape.bounds.parts.empty() &&
          llvm::all_of(shape.masks, [](const MaskPart &part) { return part.kind == BiasKind::Tiles; });
@@ -127,7 +128,7 @@ std::optional<TileCounts> skewer::countTiles(const AttentionShape &shape, int64_
                                                           : TileState::Full;
       ++(known == TileState::Dead ? counts.dead : known == TileState::Edge ? counts.edge : counts.full);
       auto tile = static_cast<int64_t>(place);
-      if (each && tile < map.groups * map.panels) // of masks that differ from head to head the first
+      if (each && tile < map.groups * map.panels) // only the first head, if masks differ from head to head
         each(tile / map.panels * tileRows, tile % map.panels * tileKeys, known);
     }
     counts.skipped = counts.dead;
@@ -145,7 +146,8 @@ std::optional<TileCounts> skewer::countTiles(const AttentionShape &shape, int64_
         ++counts.skipped;
         continue;
       }
-      // The interval moves with the query: the last row begins latest, the first one ends earliest.
+      // The interval moves with the query: the interval of the last row begins latest, that of the first row ends
+      // first.
       bool all = last <= liveKeys(shape, row, 1).high;
       all &= last < shape.prefix || liveKeys(shape, endRow - 1, 1).low <= std::max(column, shape.prefix);
       bool some = true;
@@ -166,13 +168,13 @@ std::optional<TileCounts> skewer::countTiles(const AttentionShape &shape, int64_
         some = any;
       }
       count(row, column, !some ? TileState::Dead : all ? TileState::Full : TileState::Edge);
-      counts.skipped += !some && shape.bounds.tiles; // listed, though the mask's parts are asked at the edges
+      counts.skipped += !some && shape.bounds.tiles; // the tables skip it, though other mask parts are tested at edges
     }
   }
   return mask.known ? std::optional<TileCounts>(counts) : std::nullopt;
 }
 
-/// The tiles that the mask's interval leaves, for each group of rows, which are so far apart, on the average.
+/// Returns the average tiles that the mask leaves for each row group. The rows of a group are `apart` rows apart.
 static TileSizes tilesOf(const AttentionShape &shape, const Blocking &blocking, int64_t lanes, int64_t apart) {
   TileSizes tile{lanes, blocking.tileRows, blocking.tileVectors, blocking.rowBlock, blocking.keyBlock};
   int64_t rows = blocking.tileRows * apart, panel = blocking.tileVectors * lanes;
@@ -215,7 +217,7 @@ double skewer::cyclesOfArithmetic(mlir::Operation &op, int64_t lanes) {
   return kCallCycles * double(lanes);
 }
 
-/// Of the function for one vector of scores.
+/// Returns the cycles of the scores' function for one vector of scores.
 static double functionCycles(const AttentionShape &shape, int64_t lanes) {
   double cycles = 0;
   if (shape.through)
@@ -229,7 +231,7 @@ PredictedWork skewer::predictWork(const AttentionShape &shape, const ChosenStrat
   AttentionSizes sizes = sizesOf(shape, chosen);
   int64_t apart = sizes.stridedAdd ? target.lanes : 1;
   TileSizes tile = tilesOf(shape, blocking, target.lanes, apart);
-  // In whole groups; with strided addition those of each phase.
+  // Count whole row groups; with strided addition, the groups of each phase.
   double rows = double(apart * llvm::alignTo(llvm::divideCeil(shape.queries, apart), blocking.tileRows));
   double share = tile.columns / double(llvm::alignTo(shape.keys, target.lanes));
   PredictedWork work;

@@ -1,4 +1,4 @@
-// attn-schedule: the cost model's choice becomes an attribute; one that is there stays.
+// attn-schedule: sets the cost model's choice as an attribute. A schedule that an attention already has stays.
 #include "dialect/IR/Attn.h"
 #include "passes/Passes.h"
 #include "passes/Pipelines.h"
@@ -36,7 +36,7 @@ struct ScheduleAttention : skewer::impl::AttnScheduleBase<ScheduleAttention> {
       request.strategies[term] = name.str();
     }
     WalkResult result = getOperation().walk([&](attn::AttentionOp attention) {
-      if (attention->use_empty()) { // terms have no effects that would keep it
+      if (attention->use_empty()) { // terms have no side effects that would keep the attention
         attention.erase();
         return WalkResult::advance();
       }
@@ -62,7 +62,7 @@ struct ScheduleAttention : skewer::impl::AttnScheduleBase<ScheduleAttention> {
     if (!chosen)
       return false;
     attention.setScheduleAttr(chosen);
-    // What is asked for holds at every length.
+    // Pinned fields hold at every length.
     auto forShort = request.pins() ? std::nullopt : chooseShortSchedule(attention, *shape, processor, chosen);
     if (forShort && forShort->atMost >= shape->queries)
       attention.setScheduleAttr(forShort->schedule);

@@ -1,4 +1,4 @@
-// attn-schedule-gpu: the GPU cost model's choice, or the caller's, becomes an attribute.
+// attn-schedule-gpu: sets the choice of the GPU cost model, or of the caller, as an attribute.
 #include "dialect/IR/Attn.h"
 #include "passes/Passes.h"
 #include "passes/Pipelines.h"
@@ -32,7 +32,7 @@ struct ScheduleAttentionForGpu : skewer::impl::AttnScheduleGpuBase<ScheduleAtten
     GpuRequest request{target, rows, keys, stages, std::nullopt, columns, warpRows, keyParts, rank};
     if (queries == "registers" || queries == "shared")
       request.keepQueries = queries == "registers";
-    // What is pinned must make sense before anything is computed from it.
+    // Verify the pinned fields before anything is computed from them.
     if (!attributeOf({rows ? rows : 64, keys ? keys : 64, stages ? stages : 2, true, columns, warpRows ? warpRows : 16},
                      {}, module))
       return signalPassFailure();
@@ -40,13 +40,13 @@ struct ScheduleAttentionForGpu : skewer::impl::AttnScheduleGpuBase<ScheduleAtten
     for (auto function : module.getOps<func::FuncOp>()) {
       if (!function.getBody().hasOneBlock())
         continue;
-      // What the lowering begins with too: a shape is that of the operands as they are stored.
-      if (!function->hasAttr(attn::kLengths)) { // else done before its layers were compared
+      // The lowering begins with the same rewrites: a shape describes the operands as they are stored.
+      if (!function->hasAttr(attn::kLengths)) { // else this was done before its layers were compared
         absorbRearrangements(function, tiledShape);
         narrowOperands(function);
       }
       auto result = function.walk([&](attn::AttentionOp attention) {
-        if (attention->use_empty()) { // terms have no effects that would keep it
+        if (attention->use_empty()) { // terms have no side effects that would keep the attention
           attention.erase();
           return WalkResult::advance();
         }
@@ -58,7 +58,8 @@ struct ScheduleAttentionForGpu : skewer::impl::AttnScheduleGpuBase<ScheduleAtten
     module->setAttr(kGpuCandidates, Builder(&getContext()).getI64IntegerAttr(int64_t(candidates)));
   }
 
-  /// What cannot be one kernel, or fits into no block, has no schedule: it goes by rows, and the lowering says why.
+  /// Sets the schedule of an attention. An attention that cannot be one kernel, or does not fit a block, gets no
+  /// schedule: it is computed row by row, and the lowering reports the reason.
   bool schedule(attn::AttentionOp attention, const GpuMachine &machine, const GpuRequest &request, size_t &count) {
     std::string reason;
     auto shape = gpuShapeOf(attention, reason);
@@ -96,8 +97,8 @@ struct ScheduleAttentionForGpu : skewer::impl::AttnScheduleGpuBase<ScheduleAtten
     return true;
   }
 
-  /// A schedule that is there stays, if it is for this GPU and fits the layer; `shape` was found with it. Else an
-  /// error.
+  /// Returns whether an existing schedule stays: if it is for this GPU and fits the layer. Emits an error if it does
+  /// not. `shape` was derived with that schedule.
   bool isObeyed(attn::AttentionOp attention, const std::optional<GpuShape> &shape, const std::string &reason,
                 const GpuMachine &machine, const GpuRequest &request) {
     if (failed(verifyGpuSchedule(attention, shape ? &*shape : nullptr, reason, machine)))
@@ -111,7 +112,7 @@ struct ScheduleAttentionForGpu : skewer::impl::AttnScheduleGpuBase<ScheduleAtten
     return true;
   }
 
-  /// Null after an error.
+  /// Returns the schedule attribute; null after an error.
   attn::GpuScheduleAttr attributeOf(const GpuTile &tile, ArrayRef<StringAttr> strategies, Operation *at) {
     auto emitError = [&] { return at->emitError(); };
     return attn::GpuScheduleAttr::getChecked(function_ref<InFlightDiagnostic()>(emitError), &getContext(),

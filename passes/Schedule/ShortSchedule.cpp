@@ -1,4 +1,4 @@
-// Choosing the schedule of short layers, and where it ends.
+// Chooses the schedule of short layers, and the longest length for which it is used.
 #include "passes/Schedule/ShortSchedule.h"
 #include "passes/Schedule/Prediction.h"
 #include "llvm/Support/MathExtras.h"
@@ -7,10 +7,11 @@
 using namespace mlir;
 using namespace skewer;
 
-// Lengths at which the two are compared, up to the bound.
+// The number of lengths, up to the bound, at which the two schedules are compared.
 static constexpr int64_t kCompared = 64;
-// The competitor keeps a length where it is predicted to take less than this share of the time. Heads of 64, Zen 4, for
-// additions to the keys against the band: 1.17 at 100 queries, 1.12 at 150, 0.96 at 200, 0.83 at 256, 0.88 at 300.
+// The competing strategy keeps a length if its predicted time is less than this share. For heads of 64 on Zen 4, the
+// time of additions to the keys relative to the band is 1.17 at 100 queries, 1.12 at 150, 0.96 at 200, 0.83 at 256,
+// 0.88 at 300.
 static constexpr double kClearGain = 0.97;
 
 std::optional<ShortSchedule> skewer::shortScheduleOf(attn::AttentionOp attention) {
@@ -26,7 +27,7 @@ void skewer::setShortSchedule(attn::AttentionOp attention, const ShortSchedule &
   attention->setAttr(kShortLength, Builder(attention.getContext()).getI64IntegerAttr(given.atMost));
 }
 
-/// The outermost axis ends with the positions that there are.
+/// Shortens the outermost axis to the given number of positions.
 static void shorten(std::vector<MapAxis> &axes, int64_t positions) {
   if (!axes.empty())
     axes.front().extent = llvm::divideCeil(positions, axes.front().inner);
@@ -48,8 +49,8 @@ AttentionShape skewer::atLength(AttentionShape shape, int64_t queries) {
   return shape;
 }
 
-/// The schedule's strategies, with the one that analysis meant wherever another one has won against it; nothing where
-/// none has.
+/// Returns the strategies of the schedule, with each competing strategy replaced by the one that analysis meant;
+/// nothing if there is none to replace.
 static std::optional<ChosenStrategies> withoutCompetitors(attn::CpuScheduleAttr schedule, const AttentionShape &shape) {
   const TermStrategies &known = termStrategiesOf(schedule.getContext());
   ChosenStrategies chosen = strategiesOf(schedule, shape);
@@ -62,7 +63,7 @@ static std::optional<ChosenStrategies> withoutCompetitors(attn::CpuScheduleAttr 
   return any ? std::optional(chosen) : std::nullopt;
 }
 
-/// With forms of another shape that has the same terms.
+/// Returns the strategies with the forms of another shape that has the same terms.
 static ChosenStrategies withForms(ChosenStrategies chosen, const AttentionShape &shape) {
   std::vector<TermForm> forms = formsOf(shape);
   llvm::append_range(forms, maskFormsOf(shape));
@@ -84,13 +85,13 @@ std::optional<ShortChoice> skewer::chooseForShort(attn::CpuScheduleAttr schedule
                     0,
                     0};
   ChosenStrategies won = strategiesOf(schedule, shape);
-  // What the one that analysis meant gains, as a logarithm: how often a length occurs is not known.
+  // The gain of the strategies that analysis meant, as a logarithm, since the frequencies of the lengths are unknown.
   auto gainOfMeant = [&](int64_t queries) {
     AttentionShape at = atLength(shape, queries);
     return std::log(predictWork(at, withForms(won, at), blocking, target).cycles /
                     (kClearGain * predictedCycles(at, withForms(*meant, at), target)));
   };
-  // Between multiples of the vector: most lengths are none.
+  // Compare between multiples of the vector length, since most lengths are not multiples.
   int64_t step = std::max<int64_t>(target.lanes, llvm::divideCeil(shape.queries, kCompared));
   int64_t atMost = 0;
   double gain = 0, most = 0;

@@ -1,4 +1,4 @@
-// The processors that come with Skewer, and those of machine files.
+// Finds targets: the processors that come with Skewer, and those of machine files.
 #include "passes/Schedule/Target.h"
 #include "passes/Schedule/Machine.h"
 #include "llvm/Support/ErrorHandling.h"
@@ -7,12 +7,12 @@
 
 using namespace skewer;
 
-/// Where lists have it: the defaults first, what hardly anybody wants last.
+/// Returns the place of a target in lists: the defaults come first, rarely used targets last.
 static int rankOf(llvm::StringRef name) {
   return name == "x86-64-v3" ? 0 : name == "x86-64-v4" ? 1 : name == "x86-64-v2" ? 3 : 2;
 }
 
-/// Makes of each text the description; the tests read them all, so that none can be wrong.
+/// Parses the machine files that come with Skewer. The tests read all of them, so none can have errors.
 static std::vector<Machine> makeMachines() {
   std::vector<Machine> machines;
   for (const MachineText &file : machineTexts()) {
@@ -72,7 +72,7 @@ Target skewer::hostTarget() { return hostMachine().target; }
 bool skewer::hasFeature(const Target &target, llvm::StringRef feature) {
   llvm::SmallVector<llvm::StringRef> said, ofCpu;
   llvm::StringRef(target.features).split(said, ',', -1, false);
-  for (llvm::StringRef one : llvm::reverse(said)) // the last word counts
+  for (llvm::StringRef one : llvm::reverse(said)) // the last mention of a feature counts
     if (one.drop_front() == feature)
       return one.starts_with("+");
   if (llvm::X86::parseArchX86(target.cpu) == llvm::X86::CK_None)

@@ -1,4 +1,4 @@
-// A description of the processor that code is made for: what the cost model knows.
+// The description of the processor for which code is generated. The cost model reads it.
 #pragma once
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
@@ -8,42 +8,43 @@
 
 namespace skewer {
 
-/// The numbers are those of a machine file (docs/machines.md): `machineFields` has their names there, units and ranges.
+/// The numbers of a machine file (docs/machines.md). `machineFields` lists their names in the file, units and ranges.
 struct Target {
   std::string name;          // "zen4", "cascadelake", "x86-64-v3", …
   std::string cpu, features; // for LLVM's code generator
   int64_t lanes = 16;        // f32 lanes of a vector
   int64_t registers = 32;    // vector registers
   double fmaPerCycle = 2;    // vector FMAs
-  double addPerCycle = 0;    // vector additions on pipes of their own; 0 where they take those of the FMAs
+  double addPerCycle = 0;    // vector additions on separate pipes; 0 if additions use the pipes of the FMAs
   double fmaLatency = 4;     // cycles until an FMA can take the result of another
   double loadsPerCycle = 2;  // vectors from L1; a broadcast counts as one
   int64_t l1Bytes = 32 << 10, l2Bytes = 1 << 20;
-  double l2Rate = 45, l3Rate = 20; // bytes a cycle that one core gets from L2 and from what is behind it
+  double l2Rate = 45, l3Rate = 20; // bytes per cycle that one core gets from L2, and from beyond L2
   double exposedTraffic = 0.5;     // share of the time of traffic between caches that arithmetic does not hide
-  double gatherCycles = 1.9;       // of one element of a gather, with the arithmetic of its index
+  double gatherCycles = 1.9;       // cycles of one element of a gather, with the arithmetic of its index
   double gigahertz = 3;            // for predictions only
   double memoryRate = 5;           // GB/s from memory for each core when all work; for predictions only
-  std::string file;                // the machine file that it was read from; empty for those that come with Skewer
+  std::string file;                // the machine file that it was read from; empty for targets that come with Skewer
 
-  /// FADD has pipes of its own beside the FMAs.
+  /// Returns whether additions have pipes of their own next to those of the FMAs.
   bool separateAdd() const { return addPerCycle > 0; }
-  /// What `findTarget` finds it by.
+  /// Returns the name by which `findTarget` finds the target.
   const std::string &spelling() const { return file.empty() ? name : file; }
 };
 
-/// Whether LLVM may use a feature of x86-64 (its name for it: "avx512bf16") in code for the target.
+/// Returns whether LLVM may use a feature of x86-64, by LLVM's name ("avx512bf16"), in code for the target.
 bool hasFeature(const Target &, llvm::StringRef feature);
 
-/// The descriptions that come with Skewer; the first is the default where the host is not recognised.
+/// Returns the targets that come with Skewer. The first is the default if the host is not recognised.
 llvm::ArrayRef<Target> knownTargets();
-/// By name; "host" is the machine this runs on, and what ends in .json a machine file. Nothing if unknown.
+/// Returns the target of this name; nothing if unknown. "host" is the machine on which this runs, and a name that ends
+/// in .json is a machine file.
 std::optional<Target> findTarget(llvm::StringRef name);
-/// The same; the error says what is wrong with the file, or that the name is unknown.
+/// Returns the same target. The error names the problem in the file, or says that the name is unknown.
 llvm::Expected<Target> readTarget(llvm::StringRef name);
-/// Whether a target's name is that of a machine file.
+/// Returns whether the name of a target is the path of a machine file.
 inline bool isMachineFile(llvm::StringRef name) { return name.ends_with(".json"); }
-/// The description of the machine this runs on, from what it says of itself: CPU name, feature flags and caches.
+/// Returns the description of the machine on which this runs, from its CPU name, feature flags and caches.
 Target hostTarget();
 
 } // namespace skewer

@@ -1,4 +1,4 @@
-// Machine files as text: every field on a line of its own, in the order of `machineFields`.
+// Writes machine files as text: each field on its own line, in the order of `machineFields`.
 #include "passes/Schedule/Machine.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"

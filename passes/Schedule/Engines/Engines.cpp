@@ -1,4 +1,4 @@
-// The list.
+// The list of engines that scheduling knows.
 #include "passes/Schedule/GpuEngine.h"
 
 namespace skewer::gpu {

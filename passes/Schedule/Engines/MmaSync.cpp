@@ -1,5 +1,5 @@
-// mma.sync m16n8k16 (f32: three products of m16n8k8 of tf32, at half the rate) and the fragments that ldmatrix brings.
-// Counts of instructions are those of SASS, as in GpuWork.cpp.
+// The cost of mma.sync m16n8k16 (f32: three products of m16n8k8 of tf32, at half the rate) and of the fragments that
+// ldmatrix loads. Counts of instructions are those of SASS, as in GpuWork.cpp.
 #include "passes/Schedule/GpuEngine.h"
 #include <algorithm>
 
@@ -7,11 +7,11 @@ namespace skewer::gpu {
 
 namespace {
 
-// Bytes that a thread takes in one instruction: of ldmatrix; of ld.shared, which f32 values need.
+// The bytes that a thread loads in one instruction: ldmatrix; ld.shared, which f32 values need.
 constexpr double kFragmentBytes = 16, kNumberBytes = 4;
 // Integer instructions of a thread for the address of a fragment (plain attention, 64 and 128 wide).
 constexpr double kIntegersOfFragment = 0.65;
-// Of an operand's register of f32, which is divided into what tf32 takes and what it leaves (plain attention, f32).
+// Instructions to split a register of an f32 operand into its tf32 part and the rest (plain attention, f32).
 constexpr double kFloatsOfRest = 1, kIntegersOfRest = 2.5;
 
 class MmaSync : public GpuEngine {
@@ -26,12 +26,12 @@ public:
     loadColumns(product, kFragmentBytes, pipes);
     if (!product.isHeld)
       load(product.rows * product.width, product, kFragmentBytes, pipes);
-    // Sums of f32 begin anew at every 16th element of a row (passes/Gpu/Engines/MmaSync.h, kStepsOfChain).
+    // Sums of f32 start again at every 16th element of a row (passes/Gpu/Engines/MmaSync.h, kStepsOfChain).
     if (product.isF32)
       pipes.addFloats(product.rows * product.columns * std::max(0.0, product.width / 16 - 1));
   }
 
-  /// Nothing is added to the sums of f32: a multiply-add takes the place of the result's rescaling.
+  /// Counts no additions for sums of f32: a multiply-add replaces the rescaling of the result.
   void countWeighted(const EngineProduct &product, GpuPipes &pipes) const override {
     multiply(product, pipes);
     loadColumns(product, product.isF32 ? kNumberBytes : kFragmentBytes, pipes);
@@ -52,7 +52,7 @@ private:
     load(product.rows / 16 / product.rowTiles * product.columns * product.width, product, ofInstruction, pipes);
   }
 
-  /// Elements of a tile in shared memory on their way into fragments.
+  /// Counts the load of elements of a tile from shared memory into fragments.
   static void load(double elements, const EngineProduct &product, double ofInstruction, GpuPipes &pipes) {
     double bytes = elements * (product.isF32 ? 4 : 2);
     pipes.addShared(bytes, ofInstruction);
@@ -60,7 +60,7 @@ private:
     divide(bytes / 4, product, pipes);
   }
 
-  /// Registers with operands: of f32 each is divided in two.
+  /// Counts the split of operand registers: each f32 register is split in two.
   static void divide(double registers, const EngineProduct &product, GpuPipes &pipes) {
     if (!product.isF32)
       return;
