@@ -100,8 +100,8 @@ struct AttentionShape {
   int64_t sums = 1;
   /// Whether the weights are the value of that function, without a softmax after it.
   bool direct = false;
-  /// Whether the weights are the softmax of the sum of the terms. A term of the query alone does not change such
-  /// weights.
+  /// Returns whether the weights are the softmax of the sum of the terms. A term of the query alone does not change
+  /// such weights.
   bool isPlainSoftmax() const { return !direct && !through; }
   /// The interval of key - query + `visibleShift` in which keys are visible, if the mask is an interval; open ends are
   /// INT64_MIN/MAX. The shift is known at run time.
@@ -125,8 +125,7 @@ llvm::SmallVector<mlir::Value> operandsOf(attn::AttentionOp);
 /// terms: for lowerings that can walk keys and values only with strides.
 std::optional<AttentionShape> shapeOfAttention(attn::AttentionOp, std::string &reason, bool picks = true);
 
-/// Sets `visible` to the smallest interval of key - query that contains all visible pairs, if the masks bound each axis
-/// of a map.
+/// Sets `visible` to an interval of key - query that contains all visible pairs, if the masks bound each axis of a map.
 void boundByMap(AttentionShape &);
 
 /// Adds the bound that a conjunct sets on the keys of all queries, such as "j < lengths[b]", to `bounds`. If the

@@ -20,7 +20,8 @@ inline std::string numbered(const std::string &stem, size_t number) {
 /// Returns the names of the axes of a position: {"i"} for one, {"iy", "ix"}, {"iz", "iy", "ix"}, else i0, i1, ….
 std::vector<std::string> axisNames(const std::string &stem, size_t count);
 
-/// Returns names for the dimensions of a tensor of which nothing else is known: the last `rank` of "b", "h", "i", "j".
+/// Returns names for the dimensions of a tensor of which nothing else is known. Up to rank 4, these are the last `rank`
+/// of "b", "h", "i", "j".
 std::vector<std::string> dimensionNames(size_t rank);
 
 /// Returns the names of `count` leading axes of an attention; with `runtime`, the first one has a run-time size.

@@ -8,7 +8,7 @@ namespace skewer {
 enum class BiasKind {
   Difference, // depends on key position - query position along each axis pair: a value for each tuple of differences
   Key,        // depends on the key alone: one line for all queries
-  Table,      // depends on query and key, and is small: a value for each pair, prepared once a call
+  Table,      // depends on query and key, and is small: a value for each pair, prepared once per call
   Row,        // an operand whose keys lie side by side in memory: loaded where it is needed
   Lanes,      // computed for each query and a vector of keys: any function of positions picks the rows
   Tiles,      // masks only: known at compile time, pair by pair (LiveTiles.h)

@@ -18,7 +18,7 @@ struct LengthMap {
   int64_t mostRows = 1, mostWidth = 1, mostQueryRows = 1, mostQueryWidth = 1;
   attn::ScoreSpace space; // the space of the score, with the maps' axes as query and key axes
 
-  /// Rewrites the expression over the maps' axes.
+  /// Returns the expression, rewritten over the maps' axes.
   subscript::Expr moved(const subscript::Expr &) const;
   /// Returns whether the expressions stay the same when key and query move together along each axis of the maps; false
   /// if the queries are not a map.

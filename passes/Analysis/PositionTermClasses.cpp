@@ -55,7 +55,7 @@ std::string rowText(const TermAnalysis &analysis) {
 }
 
 /// q_i·R[f(i, j)], k_j·R[f(i, j)], with any function of the positions: rational steps between maps, learned logits of
-/// one axis of a map, rows beside a class token.
+/// one axis of a map, tables with extra rows for a class token.
 class RowOfPositions : public TermClass {
 public:
   llvm::StringRef name() const override { return "row picked by positions"; }

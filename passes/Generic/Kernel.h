@@ -233,7 +233,7 @@ protected:
 
   //===- Contractions (Contraction.cpp) ---===//
   void contract(const Contraction &, Symbols &);
-  /// Returns the Σ over the `contracted` axes at one point of the others, as one f32.
+  /// Returns the sum over the `contracted` axes at one point of the other axes, as one f32.
   mlir::Value dot(const Contraction &, Symbols &);
   mlir::Value elementOf(const Factor &, const Symbols &, const std::string &vectorAxis);
   mlir::Value addProduct(mlir::Value sum, const Contraction &, const Symbols &, const std::string &vectorAxis);

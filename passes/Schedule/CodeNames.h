@@ -11,8 +11,8 @@ class CodeNames {
 public:
   CodeNames();
   ~CodeNames();
-  /// Return whether LLVM knows the name. They return true if LLVM has no code generator for this machine, since another
-  /// place reports that.
+  /// Return whether LLVM knows the name; true if LLVM has no code generator for this machine, which is reported
+  /// elsewhere.
   bool isCpu(llvm::StringRef) const;
   bool isFeature(llvm::StringRef) const;
   /// "x86-64", "aarch64".
