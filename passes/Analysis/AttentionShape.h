@@ -1,4 +1,5 @@
-// Describes a scheduled attention for the lowerings: how each operand is walked, in flat positions and strides.
+// Describes an attention for schedules and lowerings: how each operand is walked, in flat positions and strides. The
+// list of stages (passes/Stages), the GPU shape (GpuShape.h) and `skewer explain` call shapeOfAttention.
 #pragma once
 #include "passes/Analysis/BiasKind.h"
 #include "passes/Analysis/ElementTerm.h"

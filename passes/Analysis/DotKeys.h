@@ -1,6 +1,6 @@
 // The keys behind the last whole vector: a window of 49 keys has three vectors of 16 keys and one key behind them. In a
 // vector of their own, these keys cost as much as 16 keys. As dot products, with the lanes along the depth, they cost a
-// part of that.
+// part of that. The cost model and the CPU kernel ask the same functions.
 #pragma once
 #include "passes/Analysis/AttentionShape.h"
 

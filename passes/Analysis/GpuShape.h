@@ -1,5 +1,6 @@
 // How a GPU kernel computes a fused attention: which terms are matrix products, and which are evaluated for each query
-// and key. The classes of the index expressions decide this, as on the CPU.
+// and key. The classes of the index expressions decide this, as on the CPU. The GPU schedule (passes/Schedule), the GPU
+// lowering (passes/Gpu) and `skewer explain` call gpuShapeOf.
 #pragma once
 #include "dialect/IR/KernelPlan.h"
 #include "passes/Analysis/AttentionShape.h"

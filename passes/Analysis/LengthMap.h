@@ -1,6 +1,7 @@
 // Keys that form a map of run-time width: `size H <= 64, W <= 64` and positions (iy ix). Such positions are one axis of
 // the score. Index expressions split it into j floordiv W and j mod W (passes/Lengths/FlatPositions.h). A term that
-// depends on one of the two, or on differences of both, is as cheap as on a map of known size.
+// depends on one of the two, or on differences of both, is as cheap as on a map of known size. shapeOfAttention finds
+// it after the terms and the mask.
 #pragma once
 #include "dialect/IR/Attn.h"
 #include <optional>

@@ -1,6 +1,6 @@
 // The pairs of queries and keys that a mask leaves visible, if the mask is known at compile time: global tokens, random
 // blocks, windows on maps, chunks. Kernels do not compute tiles without a visible pair, and do not test the pairs of
-// tiles that are visible completely.
+// tiles that are visible completely. Analysis finds them (takeTiles); cost models and lowerings read them.
 #pragma once
 #include "dialect/Subscript/Expr.h"
 #include <cstdint>

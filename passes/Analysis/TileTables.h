@@ -1,5 +1,6 @@
 // Tables of live tiles for a kernel with given tiles and blocks: for each row block, the runs of keys that some row
-// sees, and for each row group of the block, which pairs of each tile in a run it sees.
+// sees, and for each row group of the block, which pairs of each tile in a run it sees. CPU kernels contain the tables
+// as constants; the cost model uses the average share of live tiles (shareOf).
 #pragma once
 #include "passes/Analysis/LiveTiles.h"
 

@@ -1,4 +1,4 @@
-// Emits the function that an attention's scores go through, on single numbers or on vectors.
+// Emits the function that an attention's scores go through, on single numbers or on vectors. All lowerings use it.
 #pragma once
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 

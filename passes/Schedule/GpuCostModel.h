@@ -1,5 +1,5 @@
 // The GPU cost model: chooses the tile of a fused attention from the rates of a multiprocessor and the number of blocks
-// that it holds.
+// that it holds. attn-schedule-gpu and `skewer explain` call it.
 #pragma once
 #include "passes/Schedule/GpuMachine.h"
 #include "passes/Schedule/GpuWork.h"

@@ -1,4 +1,4 @@
-// Finds the places of JSON members in their text, for diagnostics; llvm::json keeps only values.
+// Finds the places of JSON members in their text, for the diagnostics of machine files; llvm::json keeps only values.
 #pragma once
 #include "llvm/ADT/StringRef.h"
 #include <string>
