@@ -65,7 +65,7 @@ static std::shared_ptr<const AttentionView> read(AttentionOp op) {
       known[axis] = size;
   if (auto value = resolve(op.getValueSpec(), op.getValue(), sizesTo(op.getContext(), known), std::nullopt, nullptr,
                            kernelIndices(op)))
-    view->value = std::move(*value);
+    view->value = std::move(value);
   for (TermOp term : termsOf(op)) // terms hold the address of the space, which is complete and stays
     (term.isValueSide() ? view->values : view->score).push_back(read(term, view->space));
   return view;

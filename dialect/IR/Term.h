@@ -40,8 +40,9 @@ struct AttentionView {
   ScoreSpace space;
   subscript::Domain domain; // of the space's axes, and of the elements of the kernel's index operands
   std::optional<subscript::Expr> mask;
-  /// The reading of the values. Its result has the dimensions of the attention's result.
-  ResolvedEinsum value;
+  /// The subscripts of the values, and the dimensions of the attention's result. Nothing if the sizes of its axes cannot
+  /// be told from its operands.
+  std::optional<ResolvedEinsum> value;
   std::vector<Term> score, values; // in the operations' order
 
   /// Returns the names of all axes of the space, of the values and of the terms. A new axis needs a different name.

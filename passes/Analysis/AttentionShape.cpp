@@ -108,8 +108,8 @@ std::vector<MapAxis> AttentionAnalyzer::mapAxes(const std::vector<std::string> &
 /// Reads where the values and the result lie.
 bool AttentionAnalyzer::readValues(AttentionShape &shape) {
   unsigned valueArgument = argumentOf(attention.getValue());
-  const ResolvedEinsum *value = &view->value;
-  if (!value->spec.result || space.value.size() != 1)
+  const std::optional<ResolvedEinsum> &value = view->value;
+  if (!value || !value->spec.result || space.value.size() != 1)
     return reason = "the values have more than one axis that is neither leading nor a key", false;
   AxisSizes sizes = value->sizes;
   for (const auto &[axis, size] : space.sizes)

@@ -88,10 +88,10 @@ struct DenseOperands : skewer::impl::AttnDenseOperandsBase<DenseOperands> {
   static void densify(AttentionOp attention, OpBuilder &builder) {
     auto before = viewOf(attention);
     const ScoreSpace &space = before->space;
-    const ResolvedEinsum &resolved = before->value;
     Value value = attention.getValue();
-    if (space.value.size() != 1)
+    if (!before->value || space.value.size() != 1)
       return;
+    const ResolvedEinsum &resolved = *before->value;
     AxisSizes sizes = resolved.sizes;
     sizes.insert(space.sizes.begin(), space.sizes.end());
     Dimensions dimensions;

@@ -51,9 +51,9 @@ public:
     if (mask.isConstant(0))
       return false;
     auto view = viewOf(attention);
-    const ResolvedEinsum &values = view->value;
-    if (!values.spec.result)
+    if (!view->value || !view->value->spec.result)
       return false;
+    const ResolvedEinsum &values = *view->value;
     std::vector<std::pair<const Term *, Einsum>> terms;
     for (const std::vector<Term> *side : {&view->score, &view->values})
       for (const Term &term : *side)

@@ -222,9 +222,10 @@ private:
       for (const Term &term : *side)
         if (!writeTerm(term))
           return giveUp();
-    const ResolvedEinsum &values = before->value;
-    if (!values.spec.result || !writeOperand(values, 0, attention.getValue(), space.value, with(values.sizes),
-                                             std::nullopt, valueSpec, value))
+    if (!before->value || !before->value->spec.result)
+      return giveUp();
+    const ResolvedEinsum &values = *before->value;
+    if (!writeOperand(values, 0, attention.getValue(), space.value, with(values.sizes), std::nullopt, valueSpec, value))
       return giveUp();
     valueSpec.result = values.spec.result;
     ofResult = *valueSpec.result;

@@ -56,7 +56,8 @@ std::optional<std::map<std::string, Extent>> Kernel::extentsOf(attn::AttentionOp
   auto view = attn::viewOf(op);
   const attn::ScoreSpace &space = view->space;
   std::map<std::string, Extent> extents;
-  collectExtents(view->value, op.getValue(), extents);
+  if (view->value)
+    collectExtents(*view->value, op.getValue(), extents);
   for (const std::vector<attn::Term> *side : {&view->score, &view->values})
     for (const attn::Term &term : *side)
       collectExtents(term.einsum, attn::TermOp(term.op).getInputs(), extents);

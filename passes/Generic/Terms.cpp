@@ -13,7 +13,9 @@ std::optional<Kernel::AttentionPlan> Kernel::planAttention(attn::AttentionOp op)
   auto view = attn::viewOf(op);
   result.space = view->space;
   const attn::ScoreSpace &space = result.space;
-  const attn::ResolvedEinsum &value = view->value;
+  if (!view->value || !view->value->spec.result)
+    return fail(op, "the value spec does not resolve"), std::nullopt;
+  const attn::ResolvedEinsum &value = *view->value;
   auto extents = extentsOf(op);
   if (!extents)
     return fail(op, "a run-time size of the score is no operand's dimension"), std::nullopt;

@@ -162,8 +162,10 @@ void skewer::flattenPositions(AttentionOp attention) {
   auto spaceOf = parseDimensions(std::string_view(attention.getSpace()));
   if (!valueSpec || !valueSpec->result || !spaceOf || !flat.rename(*valueSpec->result) || !flat.rename(*spaceOf))
     return;
+  if (!view->value)
+    return;
   MLIRContext *context = attention.getContext();
-  const ResolvedEinsum &values = view->value;
+  const ResolvedEinsum &values = *view->value;
   valueSpec->operands = {values.spec.operands[0]};
   flattenOperand(flat, attention.getValueMutable(), valueSpec->operands[0], values.subscripts[0]);
   auto text = [&](const std::string &s) { return StringAttr::get(context, s); };

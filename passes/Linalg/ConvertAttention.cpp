@@ -95,14 +95,14 @@ struct Parts {
 bool Parts::prepare() {
   view = attn::viewOf(op);
   auto dimensions = subscript::parseDimensions(std::string_view(op.getSpace()));
-  if (!dimensions)
+  if (!dimensions || !view->value || !view->value->spec.result)
     return linalg.failure = "the attention's axes do not resolve", false;
   rows.dimensions = *dimensions;
   rows.over = dimensions->size() - 1;
   rows.sizes = view->space.sizes;
-  rows.sizes.insert(view->value.sizes.begin(), view->value.sizes.end());
+  rows.sizes.insert(view->value->sizes.begin(), view->value->sizes.end());
   rows.mask = view->mask;
-  skewer::addExtents(b, view->value.spec.operands[0], op.getValue(), rows.extents);
+  skewer::addExtents(b, view->value->spec.operands[0], op.getValue(), rows.extents);
   for (const std::vector<attn::Term> *side : {&view->score, &view->values})
     for (const attn::Term &term : *side)
       addExtents(b, term, rows.extents);
@@ -201,9 +201,9 @@ Value Parts::addValues(Value weights) {
     }
     return arith::AddFOp::create(body, before, product);
   };
-  LoopNest nest(*view->value.spec.result, keys, rows.sizes, rows.extents);
+  LoopNest nest(*view->value->spec.result, keys, rows.sizes, rows.extents);
   Value sum =
-      linalg.make(nest, type, 0.0, {power, {op.getValue(), view->value.subscripts[0]}}, rows.mask.has_value(),
+      linalg.make(nest, type, 0.0, {power, {op.getValue(), view->value->subscripts[0]}}, rows.mask.has_value(),
                   [&](ImplicitLocOpBuilder &body, ValueRange elements, Value before, IndexEmitter &index) -> Value {
                     return weigh(body, nest, index, before, elements[0], castReal(body, elements[1], type));
                   });
@@ -212,7 +212,7 @@ Value Parts::addValues(Value weights) {
     sizes.insert(term.einsum.sizes.begin(), term.einsum.sizes.end());
     std::vector<std::string> summed = keys;
     summed.insert(summed.end(), term.einsum.contracted.begin(), term.einsum.contracted.end());
-    LoopNest own(*view->value.spec.result, summed, sizes, rows.extents);
+    LoopNest own(*view->value->spec.result, summed, sizes, rows.extents);
     Contribution contribution{term, own, type};
     std::vector<Reading> readings{power};
     llvm::append_range(readings, readingsOf(term));
@@ -252,7 +252,7 @@ Converted skewer::convertAttention(attn::AttentionOp op, ImplicitLocOpBuilder &b
   if (!parts.prepare())
     return {};
   parts.addScores();
-  const subscript::Dimensions &dimensions = *parts.view->value.spec.result;
+  const subscript::Dimensions &dimensions = *parts.view->value->spec.result;
   LoopNest nest(dimensions, {}, parts.rows.sizes, parts.rows.extents);
   std::vector<Expr> point = subscriptsOf(dimensions, parts.rows.sizes);
   if (op.getDirect()) {

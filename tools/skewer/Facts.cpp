@@ -376,9 +376,12 @@ static llvm::json::Array toJson(const std::vector<TensorFacts> &tensors) {
 void addPlace(llvm::json::Object &object, const TextPlace &place) {
   llvm::json::Array calls;
   for (const SchemeCallPlace &call : place.calls)
-    calls.push_back(llvm::json::Object{
-        {"scheme", call.scheme}, {"file", call.file}, {"line", static_cast<int64_t>(call.line)}});
-  object["file"] = place.file;
+    llvm::json::Object one{{"scheme", call.scheme}, {"line", static_cast<int64_t>(call.line)}};
+    if (!call.file.empty())
+      one["file"] = call.file;
+    calls.push_back(std::move(one));
+  if (!place.file.empty())
+    object["file"] = place.file;
   object["line"] = static_cast<int64_t>(place.line);
   object["calls"] = std::move(calls);
 }
@@ -422,12 +425,16 @@ llvm::json::Object toJson(const KernelFacts &facts) {
 
 std::string manifestDetails(const Kernel &kernel, ModuleOp scheduled) {
   KernelFacts facts = factsOf(kernel, scheduled);
-  auto withoutFolder = [](std::string &file) { file.erase(0, file.rfind('/') + 1); };
+  // The same text gives the same bytes, whatever its file is called and wherever it is: the spec has no name, and other
+  // files have no folder.
   for (AttentionFacts &attention : facts.attentions)
-    for (TermFacts &term : attention.terms) { // independent of the folder, so that the same spec gives the same bytes
-      withoutFolder(term.place.file);
-      for (SchemeCallPlace &call : term.place.calls)
-        withoutFolder(call.file);
+    for (TermFacts &term : attention.terms) {
+      TextPlace &place = term.place;
+      std::string spec = place.calls.empty() ? place.file : place.calls.back().file;
+      auto forget = [&](std::string &file) { file = file == spec ? "" : file.substr(file.rfind('/') + 1); };
+      forget(place.file);
+      for (SchemeCallPlace &call : place.calls)
+        forget(call.file);
     }
   return llvm::formatv("{0}", llvm::json::Value(toJson(facts))).str();
 }

@@ -55,7 +55,7 @@ std::string nameOfOperand(mlir::Value, mlir::func::FuncOp);
 /// Compares level 1 of a kernel with its level 3. Run-time sizes have the values of `sizes`, else 1.
 KernelFacts factsOf(const Kernel &, mlir::ModuleOp scheduled, const std::map<std::string, int64_t> &sizes = {});
 llvm::json::Object toJson(const KernelFacts &);
-/// Adds the keys "file", "line" and "calls" for a place.
+/// Adds the keys "line" and "calls" for a place, and "file" if its file has a name.
 void addPlace(llvm::json::Object &, const attn::TextPlace &);
 /// Returns the facts as the details of the manifest.
 std::string manifestDetails(const Kernel &, mlir::ModuleOp scheduled);
