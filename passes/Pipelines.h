@@ -1,4 +1,4 @@
-// Pipelines: the passes in the order in which they run, level by level (see dialect/RATIONALE.md).
+// Pipelines: the passes in the order in which they run, level by level (see docs/rationale/README.md).
 #pragma once
 #include "mlir/Pass/PassManager.h"
 #include "passes/Schedule/CostModel.h"

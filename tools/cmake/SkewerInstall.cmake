@@ -9,7 +9,6 @@ install(FILES ${CMAKE_SOURCE_DIR}/LICENSE ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_
 # Folders stand as in the tree: the links between pages hold.
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/docs ${CMAKE_SOURCE_DIR}/examples DESTINATION ${skewer_doc} COMPONENT skewer)
 install(FILES ${CMAKE_SOURCE_DIR}/dialect/LANGUAGE.md ${CMAKE_SOURCE_DIR}/dialect/SPEC.md
-              ${CMAKE_SOURCE_DIR}/dialect/RATIONALE.md
         DESTINATION ${skewer_doc}/dialect COMPONENT skewer)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/dialect/Schemes DESTINATION ${skewer_doc}/dialect COMPONENT skewer)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/tools/editors DESTINATION ${skewer_doc}/tools COMPONENT skewer)
