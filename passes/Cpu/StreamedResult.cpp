@@ -10,7 +10,7 @@ using namespace skewer;
 // The bytes of a result from which on it is stored past the caches: more than the last cache that one core sees has on
 // most machines (32 MiB on a Zen 4 or 5 die, 2 MiB for each core in the shared cache of Intel's server processors). If
 // that cache is larger, the next reader would have found some of the result there. See "Windows" in
-// tests/bench/RESULTS.md.
+// tests/bench/RESULTS-archive.md.
 static constexpr int64_t kStreamedBytes = 64 << 20;
 
 /// Returns whether every row has whole vectors, and begins at a multiple of a vector if the result does.

@@ -8,7 +8,7 @@ using namespace skewer;
 
 // The most bytes of a head's operands for which it is prefetched: two such heads fit into L2 together with panels and
 // scores. Larger operands are read long enough for the processor's own prefetching. Measured on a Zen 4 core (1 MiB of
-// L2): see tests/bench/RESULTS.md.
+// L2): see tests/bench/RESULTS-archive.md.
 static constexpr int64_t kUpcomingBytes = 256 << 10;
 
 /// Finds the operands of the next head whose rows are consecutive. Behind the last head the addresses are invalid,

@@ -14,6 +14,7 @@ install(DIRECTORY ${CMAKE_SOURCE_DIR}/dialect/Schemes DESTINATION ${skewer_doc}/
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/tools/editors DESTINATION ${skewer_doc}/tools COMPONENT skewer)
 # What the guides name besides.
 install(FILES ${CMAKE_SOURCE_DIR}/tests/bench/README.md ${CMAKE_SOURCE_DIR}/tests/bench/RESULTS.md
+              ${CMAKE_SOURCE_DIR}/tests/bench/RESULTS-archive.md
         DESTINATION ${skewer_doc}/tests/bench COMPONENT skewer)
 install(FILES ${CMAKE_SOURCE_DIR}/tests/fuzz/README.md DESTINATION ${skewer_doc}/tests/fuzz COMPONENT skewer)
 install(FILES ${CMAKE_SOURCE_DIR}/tools/libskewer/skewer.h DESTINATION ${skewer_doc}/tools/libskewer COMPONENT skewer)
