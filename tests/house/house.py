@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """Checks of the source tree itself: `house.py ROOT CHECK`. Prints each finding as file:line: message; exits 1 if any."""
+import fnmatch
+import io
 import os
 import re
 import subprocess
 import sys
+import tokenize
 
 MAXIMUM_LINES = 1000
 
@@ -100,6 +103,63 @@ def links(root):
                 where = os.path.normpath(os.path.join(os.path.dirname(path), target))
                 if where != "." and where not in known:
                     yield f"{path}:{number}: link to '{target}', which is not in the tree"
+
+
+NAMED_PATH = re.compile(r"(?<![\w/.$}>~:-])(?:passes|dialect|codegen|tools|tests|docs|examples)/[\w./*-]*[\w*]")
+# A file by its name alone, or with folders above it.
+NAMED_FILE = re.compile(r"(?<![\w/.$}>~:*-])(?:\w[\w-]*/)*[A-Z]\w*\.(?:h|cpp|td|md)\b")
+# Files that are made, of other projects, or made up for an example.
+OTHER_FILES = ("NAME.h", "ContribOperators.md")
+
+
+def comments(path, text):
+    """Number and text of each line of a page, and of each comment of a source."""
+    if path.endswith(".md"):
+        yield from enumerate(text.splitlines(), 1)
+    elif path.endswith(".py"):
+        try:
+            tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
+        except (tokenize.TokenError, SyntaxError):
+            return
+        begins = True  # a statement: a string that is one is a docstring
+        for token in tokens:
+            if token.type == tokenize.COMMENT or token.type == tokenize.STRING and begins:
+                for offset, line in enumerate(token.string.splitlines()):
+                    yield token.start[0] + offset, line
+            if token.type not in (tokenize.COMMENT, tokenize.NL):
+                begins = token.type in (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
+    else:
+        for number, line in enumerate(text.splitlines(), 1):
+            # A string may hold "//", as an address does.
+            if match := re.match(r'(?:[^"/]|"(?:[^"\\]|\\.)*"|/(?!/))*//(.*)', line):
+                yield number, match.group(1)
+
+
+def paths(root):
+    """What a comment or a page names is in the tree: paths from the root or from a folder above the page, and files by
+    the end of their path."""
+    tracked = tracked_files(root)
+    known = set(tracked)
+    for path in tracked:
+        while path := os.path.dirname(path):
+            known.add(path)
+    ends = set()
+    for path in tracked:
+        parts = path.split("/")
+        ends.update("/".join(parts[k:]) for k in range(len(parts)))
+    for path, text in texts(root, r"\.(h|cpp|td|py|md)$"):
+        above, folders = path, [""]
+        while above := os.path.dirname(above):
+            folders.append(above)
+        for number, line in comments(path, text):
+            for named in NAMED_PATH.findall(line):
+                found = any(fnmatch.filter(known, os.path.normpath(os.path.join(folder, named))) if "*" in named else
+                            os.path.normpath(os.path.join(folder, named)) in known for folder in folders)
+                if not found and named not in OTHER_FILES:
+                    yield f"{path}:{number}: '{named}' is not in the tree"
+            for named in NAMED_FILE.findall(NAMED_PATH.sub("", line)):
+                if named not in ends and named not in OTHER_FILES:
+                    yield f"{path}:{number}: no file of the tree is called '{named}'"
 
 
 def scheme_names(root):
@@ -239,6 +299,7 @@ CHECKS = {
     "unfinished": unfinished,
     "pass-tests": pass_tests,
     "links": links,
+    "paths": paths,
     "scheme-names": scheme_names,
     "axis-names": axis_names,
     "layers": layers,

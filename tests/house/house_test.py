@@ -46,6 +46,19 @@ class HouseTest(unittest.TestCase):
         files["docs/page.md"] = "\n[a](gone.md)\n"
         self.assertEqual(self.findings("links", files), ["docs/page.md:2: link to 'gone.md', which is not in the tree"])
 
+    def test_paths(self):
+        page = "`passes/Cpu/A.cpp`, passes/*/A.cpp, B.h, Cpu/A.cpp, `build/docs/x` https://x.org/docs/y NAME.h\n"
+        files = {"docs/page.md": page, "passes/Cpu/A.cpp": '// see B.h; "docs/no"\nf("docs/no"); // B.h\n', "passes/Emit/B.h": "",
+                 "tests/a.py": '"""passes/Emit"""\nx = "docs/no"\nfiles = {\n    "docs/no": ""}\n', "tests/x/b.py": "# a: x/b.py\n"}
+        self.assertEqual(self.findings("paths", files), ["passes/Cpu/A.cpp:1: 'docs/no' is not in the tree"])
+        files["passes/Cpu/A.cpp"] = "f();  // Emit/C.h and passes/Gpu\n"
+        files["tests/a.py"] = 'def f():\n    """As passes/Gpu/*.cpp."""\n    # D.td\n'
+        self.assertEqual([finding.split(": ", 1) for finding in self.findings("paths", files) if "docs" not in finding.split(":")[0]],
+                         [["passes/Cpu/A.cpp:1", "'passes/Gpu' is not in the tree"],
+                          ["passes/Cpu/A.cpp:1", "no file of the tree is called 'Emit/C.h'"],
+                          ["tests/a.py:2", "'passes/Gpu/*.cpp' is not in the tree"],
+                          ["tests/a.py:3", "no file of the tree is called 'D.td'"]])
+
     def test_scheme_names(self):
         files = {"dialect/Schemes/zigzag.attn": "scheme zigzag(q : [b]) = q\n", "passes/A.cpp": 'if (name == "zigzag")\n'}
         self.assertEqual(len(self.findings("scheme-names", files)), 1)
