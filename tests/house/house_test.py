@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
 """The checks of house.py find what they look for, in trees made for it."""
 import os
+import sys
 import tempfile
 import unittest
 
 import house
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "bench"))
+import readme_table
 
 
 class HouseTest(unittest.TestCase):
@@ -112,6 +116,22 @@ class HouseTest(unittest.TestCase):
                          ["dialect/SPEC.md:3: no verifier cites pad_c1", "dialect/IR/Verify.cpp:1: pad_c12 is not in dialect/SPEC.md"])
         del files["tests/dialect/pad.mlir"]
         self.assertIn("dialect/SPEC.md:3: no test in tests/dialect names pad_c1", self.findings("constraints", files))
+
+
+class ReadmeTableTest(unittest.TestCase):
+    RESULTS = ("# Results\n\n## Beside peers\n\nOne core,\n2026-11-21; some later.\n\n"
+               "| workload | best peer | Skewer | of peak | times faster |\n|---|---|---|---|---|\n"
+               "| a | 2 ms (X) | 1 ms | 9 % | 2.0 |\n| b, later | 3 ms (X) | 1 ms | 9 % | 3.0 |\n\n## More\n\n| c |\n")
+
+    def test_table(self):
+        table = readme_table.ratios(self.RESULTS)
+        self.assertEqual(table, "One core, 2026-11-21 ([all results](tests/bench/RESULTS.md)):\n\n"
+                                "| workload | best peer | Skewer | times faster |\n|---|---|---|---|\n"
+                                "| a | 2 ms (X) | 1 ms | 2.0 |\n")
+        page = "# A\n" + readme_table.BEGIN + "old\n" + readme_table.END + "end\n"
+        once = readme_table.with_ratios(page, table)
+        self.assertEqual(once, page.replace("old\n", table))
+        self.assertEqual(readme_table.with_ratios(once, table), once)
 
 
 if __name__ == "__main__":

@@ -76,6 +76,7 @@ def stage(folder):
             text = stream.read()
         with open(to, "w", encoding="utf-8") as stream:
             stream.write(staged(page, text, known))
+    shutil.copytree(os.path.join(ROOT, "docs", "pictures"), os.path.join(folder, "pages", "docs", "pictures"))
     shutil.copy(os.path.join(ROOT, "tools", "site", "mkdocs.yml"), os.path.join(folder, "mkdocs.yml"))
     shutil.copy(os.path.join(ROOT, "tools", "site", "skewer.css"), os.path.join(folder, "pages", "skewer.css"))
 
