@@ -7,16 +7,23 @@ include "mlir/IR/AttrTypeBase.td"
 
 def Attn_CpuScheduleAttr : AttrDef<Attn_Dialect, "CpuSchedule", [ScheduleInterface]> {
   let mnemonic = "cpu_schedule";
-  let summary = "how one attention is run on one CPU";
+  let summary = "how a CPU runs one attention";
   let description = [{
-    `lanes`: f32 lanes of a vector. `tile_rows` × `tile_vectors`: accumulators of the score tile. `row_block`: rows whose scores
-    are held at once, a multiple of `tile_rows`. `key_block`: keys of them, a multiple of `tile_vectors` × `lanes` (online softmax
-    where it is less than all). `rows_per_item`: rows of a work item, a multiple of `row_block`. `keys_per_item`: its keys where
-    they are divided, a multiple of `key_block`; items of a row are joined. `strategies`: one for each term of the score, then of
-    the values. With `strided_add` rows of a tile stand `lanes` positions apart and an item is one of `lanes` phases.
+    - `lanes`: f32 lanes of a vector.
+    - `tile_rows` × `tile_vectors`: accumulators of the score tile.
+    - `row_block`: rows whose scores are held at once, a multiple of `tile_rows`.
+    - `key_block`: keys whose scores are held at once, a multiple of `tile_vectors` × `lanes`. If it is less than all
+      keys, the softmax is an online softmax.
+    - `rows_per_item`: rows of a work item, a multiple of `row_block`.
+    - `keys_per_item`: keys of a work item if the work items divide the keys, a multiple of `key_block`. The items of
+      a row are then joined.
+    - `strategies`: one strategy for each term of the score, then one for each term of the values.
 
-    Created by `attn-schedule` from a cost model, or by hand; `attn-schedule` and `attn-lower-to-cpu` obey one that is there
-    or refuse it. Constraints cpu_schedule_c1 to cpu_schedule_c10.
+    With the strategy `strided_add`, the rows of a tile are `lanes` positions apart, and a work item is one of `lanes`
+    phases.
+
+    `attn-schedule` creates this attribute from a cost model; it can also be written by hand. `attn-schedule` and
+    `attn-lower-to-cpu` follow an existing schedule or reject it. Constraints cpu_schedule_c1 to cpu_schedule_c10.
   }];
   let parameters = (ins StringRefParameter<"description of the target">:$target, "int64_t":$lanes, "int64_t":$tile_rows,
                         "int64_t":$tile_vectors, "int64_t":$row_block, "int64_t":$key_block, "int64_t":$rows_per_item,
@@ -39,21 +46,27 @@ def Attn_CpuScheduleAttr : AttrDef<Attn_Dialect, "CpuSchedule", [ScheduleInterfa
 
 def Attn_GpuScheduleAttr : AttrDef<Attn_Dialect, "GpuSchedule", [ScheduleInterface]> {
   let mnemonic = "gpu_schedule";
-  let summary = "how one attention is run on one kind of GPU";
+  let summary = "how a kind of GPU runs one attention";
   let description = [{
-    `engine`: what multiplies matrices; `mma_sync` is the only one so far. `rows` × `keys`: queries of a block and keys
-    of one of its steps, multiples of 16. `stages`: copies in shared memory of what a step reads, all but one of which are
-    being filled while one is read; of 1, operands are single-buffered: they have one place, one after another.
-    `keep_queries`: whether a warp's queries stay in registers. `columns`: of the values that a block has, a multiple of
-    16; other blocks with the same queries have the rest; absent (0): all. `warp_rows`: queries of a warp, 16 (also
-    where it is absent) or 32; each fragment of keys and values is multiplied with all of them.
-    `strategies`: one for each term of the score, in order, then of the values.
-    Created by `attn-schedule-gpu` from a cost model or as the caller asks, or by hand; `attn-schedule-gpu` obeys one that is
-    there or refuses it; read by `attn-lower-to-gpu`. Constraints gpu_schedule_c1 to gpu_schedule_c11.
+    - `engine`: the engine that multiplies matrices. `mma_sync` is the only one so far.
+    - `rows` × `keys`: the queries of a block and the keys of one of its steps, both multiples of 16.
+    - `stages`: copies in shared memory of the data that a step reads. While one copy is read, all others are being
+      filled. With 1 stage, operands are single-buffered: they share one place, one after another.
+    - `keep_queries`: whether the queries of a warp stay in registers.
+    - `columns`: columns of the values that a block has, a multiple of 16. Other blocks with the same queries have the
+      rest. If it is absent (0), a block has all columns.
+    - `warp_rows`: queries of a warp, 16 or 32; 16 if it is absent. Each fragment of keys and values is multiplied
+      with all of them.
+    - `strategies`: one strategy for each term of the score, in order, then one for each term of the values.
+
+    `attn-schedule-gpu` creates this attribute from a cost model or from the caller's options; it can also be written
+    by hand. `attn-schedule-gpu` follows an existing schedule or rejects it. `attn-lower-to-gpu` reads it. Constraints
+    gpu_schedule_c1 to gpu_schedule_c11.
   }];
-  let parameters = (ins StringRefParameter<"as ptxas names it">:$target, StringRefParameter<"of products">:$engine,
+  let parameters = (ins StringRefParameter<"the GPU, as ptxas names it">:$target,
+                        StringRefParameter<"engine of the products">:$engine,
                         "int64_t":$rows, "int64_t":$keys, "int64_t":$stages, "bool":$keep_queries,
-                        DefaultValuedParameter<"int64_t", "0", "of the values">:$columns,
+                        DefaultValuedParameter<"int64_t", "0", "columns of the values; 0: all">:$columns,
                         DefaultValuedParameter<"int64_t", "16", "queries of a warp">:$warp_rows,
                         ArrayRefParameter<"::mlir::StringAttr">:$strategies);
   let genVerifyDecl = 1;

@@ -8,9 +8,10 @@ def Attn_Dialect : Dialect {
   let cppNamespace = "::skewer::attn";
   let summary = "attention layers whose operands are read through index expressions of the query and key position";
   let description = [{
-    Level 1 (einsum form) is written by the language front end: `attn.einsum`, the index maps, `attn.softmax`, and
-    `arith`/`math` on tensors. Level 2 (fused form) is `attn.attention`, formed by `attn-form-attention`. Level 3 is the
-    same operation with a schedule attribute. Constraints are numbered in `dialect/SPEC.md`; verifiers cite the numbers.
+    A layer passes through three levels. At level 1 (einsum form), the language front end writes `attn.einsum`, the
+    index maps, `attn.softmax`, and `arith`/`math` on tensors. At level 2 (fused form), `attn-form-attention` forms
+    `attn.attention`. Level 3 is the same operation with a schedule attribute. `dialect/SPEC.md` numbers the
+    constraints, and verifiers cite these numbers.
   }];
   let useDefaultAttributePrinterParser = 1;
   let hasRegionArgAttrVerify = 1;

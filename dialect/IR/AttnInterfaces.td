@@ -6,13 +6,14 @@ include "mlir/IR/OpBase.td"
 def IndexMapOpInterface : OpInterface<"IndexMapOpInterface"> {
   let cppNamespace = "::skewer::attn";
   let description = [{
-    An operation that only moves elements: each element of its result is one element of its operand, or padding.
-    Passes compose these maps and never look at which operation said them.
+    An operation that only moves elements: each element of its result is an element of its operand, or padding. Passes
+    compose these maps and never look at the operations that define them.
   }];
   let methods = [
-    InterfaceMethod<"The operand whose elements are moved.", "::mlir::Value", "getMappedOperand", (ins), "", "return $_op.getInput();">,
-    InterfaceMethod<[{The map from result indices (symbols `d0`, `d1`, …) to operand indices, with the predicate that says
-      where an element comes from the operand rather than from the padding.}],
+    InterfaceMethod<"Returns the operand whose elements are moved.",
+      "::mlir::Value", "getMappedOperand", (ins), "", "return $_op.getInput();">,
+    InterfaceMethod<[{Returns the map from result indices (symbols `d0`, `d1`, …) to operand indices. Its predicate says
+      where an element comes from the operand and not from the padding.}],
       "::skewer::attn::IndexMap", "getIndexMap">
   ];
 }
@@ -20,31 +21,33 @@ def IndexMapOpInterface : OpInterface<"IndexMapOpInterface"> {
 def TermInterface : OpInterface<"TermInterface"> {
   let cppNamespace = "::skewer::attn";
   let description = [{
-    A summand of the score (or of the value side) of `attn.attention`: scale × contraction of subscripted operands, under
-    a guard. The class of a term is derived from these answers each time it is needed, and never stored.
+    A summand of the score, or of the values, of `attn.attention`: a scale times the contraction of subscripted
+    operands, under a guard. The class of a term is derived from these methods whenever it is needed. It is never
+    stored.
   }];
   let methods = [
-    InterfaceMethod<"The operands' subscripts, in terms of the score's axes and the contracted axes.",
+    InterfaceMethod<"Returns the subscripts of the operands, over the axes of the score and the contracted axes.",
       "::llvm::StringRef", "getTermSubscripts">,
-    InterfaceMethod<"The tensors read.", "::mlir::ValueRange", "getTermOperands">,
-    InterfaceMethod<"The factor in front.", "double", "getTermScale">,
-    InterfaceMethod<"Where the term is present; elsewhere it is 0.", "::std::optional<::llvm::StringRef>", "getTermGuard">,
-    InterfaceMethod<"Whether the term belongs to the values rather than to the score.", "bool", "isValueSide">
+    InterfaceMethod<"Returns the tensors that the term reads.", "::mlir::ValueRange", "getTermOperands">,
+    InterfaceMethod<"Returns the scale of the term.", "double", "getTermScale">,
+    InterfaceMethod<"Returns the guard, if the term has one: where it does not hold, the term is 0.",
+      "::std::optional<::llvm::StringRef>", "getTermGuard">,
+    InterfaceMethod<"Returns whether the term belongs to the values and not to the score.", "bool", "isValueSide">
   ];
 }
 
 def ScheduleInterface : AttrInterface<"ScheduleInterface"> {
   let cppNamespace = "::skewer::attn";
   let description = [{
-    How one attention is run on one kind of machine. What can be said of it alone is verified with the attribute, what
-    can be said of it and the layer with the attention; the pass that schedules for a machine verifies the rest, and then
-    obeys it.
+    How one kind of machine runs one attention. The attribute's verifier checks the schedule alone. The attention's
+    verifier checks the schedule together with the layer. The pass that schedules for a machine checks the rest and
+    then follows the schedule.
   }];
   let methods = [
-    InterfaceMethod<"What the schedule is for, as `--target` names it.", "::llvm::StringRef", "getTarget">,
-    InterfaceMethod<"How each term is computed: those of the score, in order, then those of the values.",
+    InterfaceMethod<"Returns the target of the schedule, as `--target` names it.", "::llvm::StringRef", "getTarget">,
+    InterfaceMethod<"Returns the strategy of each term: first those of the score, in order, then those of the values.",
       "::llvm::ArrayRef<::mlir::StringAttr>", "getStrategies">,
-    InterfaceMethod<"Whether an attention of so many queries and keys can have it.",
+    InterfaceMethod<"Succeeds if an attention with these numbers of queries and keys can have the schedule.",
       "::llvm::LogicalResult", "verifyFor", (ins "::mlir::Operation *":$attention, "int64_t":$queries, "int64_t":$keys)>
   ];
 }

@@ -28,15 +28,17 @@ def Attn_IndexTensor : RankedTensorOf<[I32]>;
 // name. Constraints attn_c6 to attn_c9.
 
 def IndexOp : Attn_Op<"index", [Pure, AllTypesMatch<["input", "result"]>]> {
-  let summary = "a tensor of i32 as a run-time index operand: its name in texts, and what its elements are";
+  let summary = "names a tensor of i32 as a run-time index operand, and says which values its elements have";
   let description = [{
-    The result holds the operand's elements; texts read it by the name that is given here, `bucket[i, j]`, as they read an
-    argument of a kernel by its `attn.name`. So indices may be computed where they are wanted, by whatever operations. `in` promises that
-    every element is from the first to the second number, as `attn.range` does of an argument; without it, any i32.
-    Constraints index_c1 and index_c2.
+    The result holds the elements of the operand. Index expressions, guards and masks read it by the name given here,
+    `bucket[i, j]`, as they read an argument of a kernel by its `attn.name`. So any operations can compute indices at
+    the place where they are needed. `in` promises that every element lies between the first and the second number,
+    both inclusive, as `attn.range` does for an argument. Without `in`, an element can be any i32. Constraints
+    index_c1 and index_c2.
 
-    Written by hand, or by a pipeline above this one. `attn-outline` makes an argument of the kernel of it, with name and
-    range; `attn-to-linalg` its operand. A function that holds one is no kernel.
+    This operation is written by hand, or by a pipeline that runs before this one. `attn-outline` makes it an argument
+    of the kernel, with its name and range. `attn-to-linalg` replaces it with its operand. A function that holds an
+    `attn.index` is not a kernel.
 
     ```mlir
     %bucket = attn.index "bucket" in [0, 31] (%computed) : tensor<?x40xi32>
@@ -50,19 +52,20 @@ def IndexOp : Attn_Op<"index", [Pure, AllTypesMatch<["input", "result"]>]> {
 }
 
 def EinsumOp : Attn_Op<"einsum", [Pure, AttrSizedOperandSegments]> {
-  let summary = "a contraction whose operands are read through index expressions";
+  let summary = "a contraction that reads its operands through index expressions";
   let description = [{
-    `result[r…] = Σ over contracted axes of Π operand[subscripts]`, accumulated in at least f32. Subscripts are written
-    as in the literature, with one addition: a dimension may be an index expression in parentheses. Where `guard` is
-    given, elements at which it is 0 are 0. Sizes of axes come from the operands' shapes; those that no operand has are
-    in `sizes`.
+    The operation computes `result[r…] = Σ over contracted axes of Π operand[subscripts]`, accumulated in at least
+    f32. Subscripts are written as in the literature, with one addition: a dimension can be an index expression in
+    parentheses. If there is a `guard`, elements at which it is 0 are 0. The sizes of axes come from the operands'
+    shapes. `sizes` holds the sizes of axes that no operand has.
 
-    Every index expression is proven to stay inside its operand wherever the guard holds (constraints einsum_c1 to
-    einsum_c5 of dialect/SPEC.md): the table below has 27 rows because `j - i + 13` takes 27 values. Subscripts and guard
-    may read run-time index operands, which `indices` names; their values are within the range that the kernel's argument
-    declares (`attn.range`).
+    The verifier proves that every index expression stays inside its operand wherever the guard holds (constraints
+    einsum_c1 to einsum_c5 of dialect/SPEC.md): the table below has 27 rows because `j - i + 13` takes 27 values.
+    Subscripts and the guard can read run-time index operands, which `indices` names. Their values are within the
+    range that the kernel's argument declares (`attn.range`).
 
-    Created by the language front end and by `attn-compose-skew`; removed by `attn-form-attention` or `attn-lower-generic`.
+    The language front end and `attn-compose-skew` create it; `attn-form-attention` or `attn-lower-generic` removes
+    it.
 
     ```mlir
     %r = attn.einsum "b h i d, (j - i + 13) d -> b h i j" sizes {j = 14 : i64} (%q, %table)
@@ -86,14 +89,14 @@ def EinsumOp : Attn_Op<"einsum", [Pure, AttrSizedOperandSegments]> {
 }
 
 def SoftmaxOp : Attn_Op<"softmax", [Pure, AllTypesMatch<["input", "result"]>]> {
-  let summary = "softmax over one dimension, on the part that a mask leaves";
+  let summary = "softmax over one dimension, on the elements that a mask leaves";
   let description = [{
-    `axes` names the input's dimensions ("b h i j", "b h (iy ix) (jy jx)"), `over` the axes of one of them. Where `mask`
-    (a predicate of the axes) is 0 the element takes no part: its weight is 0 even where the input holds NaN. An element
-    that is -inf weighs 0, too: a row without any element left, or of nothing but -inf, is all 0, never NaN. Constraints
-    softmax_c1 to softmax_c3.
+    `axes` names the input's dimensions ("b h i j", "b h (iy ix) (jy jx)"). `over` lists the axes of one of them.
+    `mask` is a predicate of the axes. An element at which it is 0 takes no part: its weight is 0 even if the input
+    holds NaN there. The weight of an element that is -inf is 0 too. A row that has no element left, or only -inf, is
+    all 0, never NaN. Constraints softmax_c1 to softmax_c3.
 
-    Created by the language front end; removed by `attn-form-attention` or `attn-lower-generic`.
+    The language front end creates it; `attn-form-attention` or `attn-lower-generic` removes it.
 
     ```mlir
     %p = attn.softmax "b h i j" over "j" where "j <= i" (%score) : tensor<?x4x14x14xf32>
@@ -115,14 +118,15 @@ def SoftmaxOp : Attn_Op<"softmax", [Pure, AllTypesMatch<["input", "result"]>]> {
 }
 
 def LogSumExpOp : Attn_Op<"logsumexp", [Pure, Attn_InferType]> {
-  let summary = "the logarithm of the sum of the exponentials of one dimension, on the part that a mask leaves";
+  let summary = "the logarithm of the sum of exponentials along one dimension, on the elements that a mask leaves";
   let description = [{
-    What a softmax over the same elements divides by: the natural logarithm of `Σ exp(input)` along `over`, over the
-    elements at which `mask` is not 0. The result lacks that dimension and is of f32. Where no element is left, or all
-    of them are -inf, it is -inf, never NaN. Constraints logsumexp_c1 to logsumexp_c4.
+    The result is the natural logarithm of `Σ exp(input)` along `over`, over the elements at which `mask` is not 0:
+    the logarithm of the number that a softmax over the same elements divides by. The result lacks that dimension and
+    has elements of f32. If no element is left, or all of them are -inf, it is -inf, never NaN. Constraints
+    logsumexp_c1 to logsumexp_c4.
 
-    Created by the language front end; `attn-form-attention` makes it the second result of the attention whose scores it
-    reads, `attn-lower-generic` and `attn-lower-to-cpu` a loop.
+    The language front end creates it. `attn-form-attention` makes it the second result of the attention whose scores
+    it reads; `attn-lower-generic` and `attn-lower-to-cpu` make it a loop.
 
     ```mlir
     %lse = attn.logsumexp "b h i j" over "j" where "j <= i" (%score) : tensor<?x4x14x14xf32> -> tensor<?x4x14xf32>
@@ -144,10 +148,12 @@ def LogSumExpOp : Attn_Op<"logsumexp", [Pure, Attn_InferType]> {
 def PositionOp : Attn_Op<"position", [Pure]> {
   let summary = "an index expression as a tensor of numbers";
   let description = [{
-    `result[axes…] = expression`, a function of positions and run-time index operands alone: `abs(i - j)` of ALiBi, for
-    instance. The integer is rounded to the result's type. Constraints position_c1 and position_c2.
+    The operation computes `result[axes…] = expression`. The expression depends only on positions and run-time index
+    operands: for example, ALiBi's `abs(i - j)`. The integer is rounded to the result's type. Constraints position_c1
+    and position_c2.
 
-    Created by the language front end; `attn-form-attention` makes it the factor of a term, `attn-lower-generic` a loop.
+    The language front end creates it. `attn-form-attention` makes it the factor of a term; `attn-lower-generic` makes
+    it a loop.
 
     ```mlir
     %distance = attn.position "i j" = "abs(i - j)" : tensor<14x14xf32>
@@ -165,13 +171,13 @@ def PositionOp : Attn_Op<"position", [Pure]> {
 }
 
 def PadOp : Attn_IndexMapOp<"pad", [Attn_InferType]> {
-  let summary = "a border of a constant around a tensor";
+  let summary = "adds a border of a constant around a tensor";
   let description = [{
-    `low` and `high` elements of `value` are put before and after each dimension; a dimension of run-time size takes
-    none. Constraints pad_c1 to pad_c4.
+    The operation puts `low` elements before and `high` elements after each dimension, all equal to `value`. It does
+    not pad a dimension of run-time size. Constraints pad_c1 to pad_c4.
 
-    Like all index maps, created by the language front end, folded by `attn-raise-skew` and `attn-compose-skew`, and
-    otherwise removed by `attn-lower-generic`.
+    The language front end creates this operation, like all index maps. `attn-raise-skew` and `attn-compose-skew` fold
+    index maps; `attn-lower-generic` removes those that are left.
 
     ```mlir
     %r = attn.pad %x low [0, 0, 0] high [0, 0, 1] : tensor<4x14x27xf32> to tensor<4x14x28xf32>
@@ -185,8 +191,9 @@ def PadOp : Attn_IndexMapOp<"pad", [Attn_InferType]> {
 def ReshapeOp : Attn_IndexMapOp<"reshape"> {
   let summary = "the same elements, row-major, in another shape";
   let description = [{
-    At most one dimension of the operand and one of the result may be of run-time size, and then it is the first of both
-    and the rest multiply to the same. Constraints reshape_c1 and reshape_c2.
+    The operand and the result can each have one dimension of run-time size at most. If they have one, it is the first
+    dimension of both, and the other dimensions of both multiply to the same number. Constraints reshape_c1 and
+    reshape_c2.
 
     ```mlir
     %r = attn.reshape %x : tensor<4x14x28xf32> to tensor<4x392xf32>
@@ -199,8 +206,8 @@ def ReshapeOp : Attn_IndexMapOp<"reshape"> {
 def SliceOp : Attn_IndexMapOp<"slice"> {
   let summary = "a box of a tensor, with strides";
   let description = [{
-    `result[i…] = input[offset + stride*i…]`; a result of the same rank, with a dimension of run-time size taken whole.
-    Constraints slice_c1 to slice_c4.
+    The operation computes `result[i…] = input[offset + stride*i…]`. The result has the operand's rank. A dimension of
+    run-time size is taken whole. Constraints slice_c1 to slice_c4.
 
     ```mlir
     %r = attn.slice %x offsets [0, 13] strides [1, 1] : tensor<15x27xf32> to tensor<14x14xf32>
@@ -213,9 +220,9 @@ def SliceOp : Attn_IndexMapOp<"slice"> {
 def SkewOp : Attn_IndexMapOp<"skew", [Attn_InferType]> {
   let summary = "relative to absolute: the last two dimensions [l, 2l-1] become [l, l]";
   let description = [{
-    `result[…, i, j] = input[…, i, j - i + l - 1]`: what the literature writes as pad, reshape and slice
-    (Huang et al. 2018, arXiv:1809.04281, section 3.4.1). Row i of the operand holds the logits of query i for the
-    offsets -(l-1) to l-1; the result holds them by key. Constraints skew_c1 to skew_c3.
+    The operation computes `result[…, i, j] = input[…, i, j - i + l - 1]`, which the literature writes as pad, reshape
+    and slice (Huang et al. 2018, arXiv:1809.04281, section 3.4.1). Row i of the operand holds the logits of query i
+    for the offsets -(l-1) to l-1. Row i of the result holds them by key. Constraints skew_c1 to skew_c3.
 
     ```mlir
     %r = attn.skew %x : tensor<4x14x27xf32> to tensor<4x14x14xf32>
@@ -226,10 +233,10 @@ def SkewOp : Attn_IndexMapOp<"skew", [Attn_InferType]> {
   let assemblyFormat = "$input attr-dict `:` type($input) `to` type($result)";
 }
 def GatherOp : Attn_IndexMapOp<"gather", [Attn_InferType]> {
-  let summary = "rows of a dimension picked by a constant matrix of indices";
+  let summary = "picks rows of a dimension by a constant matrix of indices";
   let description = [{
-    `result[a…, i…, c…] = input[a…, indices[i…], c…]`: the dimension `dimension` is replaced by the shape of `indices`.
-    Every index is inside. Constraints gather_c1 to gather_c4.
+    The operation computes `result[a…, i…, c…] = input[a…, indices[i…], c…]`: the shape of `indices` replaces the
+    dimension `dimension`. Every index is inside that dimension. Constraints gather_c1 to gather_c4.
 
     ```mlir
     %r = attn.gather %x dimension 0 indices dense<[[1, 2], [0, 1]]> : tensor<2x2xi64>
@@ -241,11 +248,12 @@ def GatherOp : Attn_IndexMapOp<"gather", [Attn_InferType]> {
   let assemblyFormat = "$input `dimension` $dimension `indices` $indices attr-dict `:` type($input) `to` type($result)";
 }
 def RearrangeOp : Attn_IndexMapOp<"rearrange"> {
-  let summary = "dimensions split, merged, permuted, dropped or repeated by name";
+  let summary = "splits, merges, permutes, drops or repeats dimensions by name";
   let description = [{
-    Notation of einops: `"b h (x y) d -> b h x y d"`. Axes that only the result has repeat the elements (a broadcast)
-    and are in `sizes`. An axis may be picked at an index: `"b n (k h d) -> b h n d" at {k = 1}` is not allowed; slice it.
-    Only axes of size 1 can be dropped. Constraints rearrange_c1 to rearrange_c5.
+    The spec has the notation of einops: `"b h (x y) d -> b h x y d"`. Axes that only the result has repeat the
+    elements (a broadcast), and `sizes` holds their sizes. The spec cannot pick an axis at an index:
+    `"b n (k h d) -> b h n d" at {k = 1}` is not allowed; use a slice. Only axes of size 1 can be dropped. Constraints
+    rearrange_c1 to rearrange_c5.
 
     ```mlir
     %r = attn.rearrange "b h x y j -> b h (x y) (k j)" sizes {k = 14 : i64} %x : tensor<?x4x14x14x14xf32> to tensor<?x4x196x196xf32>
@@ -260,11 +268,11 @@ def RearrangeOp : Attn_IndexMapOp<"rearrange"> {
 def ConcatOp : Attn_Op<"concat", [Pure, Attn_InferType]> {
   let summary = "tensors one after another along a dimension";
   let description = [{
-    Along `dimension` the result holds the elements of the first input, then those of the second, and so on; in every
-    other dimension all of them are alike. A position space that is put together from parts (a class token and a map,
-    a memory and a sequence) is made so. Constraints concat_c1 to concat_c4.
+    Along `dimension`, the result holds the elements of the first input, then those of the second, and so on. The
+    inputs have the same size in every other dimension. This operation builds a position space from parts: a class
+    token and a map, a memory and a sequence. Constraints concat_c1 to concat_c4.
 
-    Created by the language front end; removed by `attn-lower-generic`.
+    The language front end creates it; `attn-lower-generic` removes it.
 
     ```mlir
     %r = attn.concat %token, %map dimension 1 : (tensor<?x1x64xf32>, tensor<?x196x64xf32>) -> tensor<?x197x64xf32>
@@ -278,12 +286,12 @@ def ConcatOp : Attn_Op<"concat", [Pure, Attn_InferType]> {
 def ApplyOp : Attn_Op<"apply", [Pure, Elementwise, Vectorizable, SameOperandsAndResultType]> {
   let summary = "a plugin's function, element by element";
   let description = [{
-    `result[x] = function(input[x], …)`. The function is one that a plugin has brought (dialect/IR/ElementFunction.h):
-    it says how many arguments there are, what they mean in float64, and which operations compute it. Constraints
-    apply_c1 and apply_c2.
+    The operation computes `result[x] = function(input[x], …)`. A plugin provides the function
+    (dialect/IR/ElementFunction.h). The plugin says how many arguments the function has, what it means in float64, and
+    which operations compute it. Constraints apply_c1 and apply_c2.
 
-    Created by the language front end, for a call of the function; `attn-form-attention` makes it part of a term, so
-    that arguments are read where they are needed, and otherwise it is removed by `attn-lower-generic`.
+    The language front end creates it for a call of the function. `attn-form-attention` makes it part of a term, so
+    that arguments are read where they are needed. `attn-lower-generic` removes the operations that are left.
 
     ```mlir
     %r = attn.apply "periodic"(%frequency, %offset) : tensor<4x14x14xf32>
@@ -295,36 +303,38 @@ def ApplyOp : Attn_Op<"apply", [Pure, Elementwise, Vectorizable, SameOperandsAnd
 }
 def AttentionOp : Attn_Op<"attention", [Pure, SingleBlock, NoTerminator, AttrSizedResultSegments,
                                         DeclareOpInterfaceMethods<RegionKindInterface>]> {
-  let summary = "the fused layer: weights made of a sum of terms, by a softmax or without one, times values";
+  let summary = "the fused layer: weights from a sum of terms, by a softmax or without one, times values";
   let description = [{
-    `space` names the axes of the score: leading axes, then the query dimension, then the key dimension, each possibly a
-    product of axes: "b h (iy ix) (jy jx)". The score is the sum of the `attn.term`s of the region. `mask`, a predicate
-    of the axes, says which keys a query sees. `value_spec` reads the values, "b h (jy jx) e -> b h (iy ix) e": its
-    result is the operation's. Sizes of axes come from the types of the values and of the result; those that neither
-    has alone are in `sizes`. Nothing of the size of the score is held, unless `weights` are asked for. Constraints
-    attention_c1 to attention_c16.
+    `space` names the axes of the score: leading axes, then the query dimension, then the key dimension. Each of them
+    can be a product of axes: "b h (iy ix) (jy jx)". The score is the sum of the `attn.term`s of the region. `mask`, a
+    predicate of the axes, says which keys a query sees. `value_spec` says how the values are read, "b h (jy jx) e ->
+    b h (iy ix) e"; its result is the result of the operation. The sizes of axes come from the types of the values and
+    of the result. `sizes` holds the sizes of axes that neither of them has as a dimension of its own. Nothing as
+    large as the score is held, unless `weights` are requested. Constraints attention_c1 to attention_c16.
 
-    `through`, where it is there, is a function of the score before the softmax: element by element, on numbers of f32,
-    such as the cap `c × tanh(score / c)` of Gemma 2 (2024, arXiv:2408.00118, section 2). Its block has an argument for
-    each sum of terms: a term belongs to the first, or to the one that its `sum` names. So a decay that multiplies the
-    content is a second sum, and the function says how the two meet.
+    `through` is an optional function of the score, applied before the softmax. It works element by element, on
+    numbers of f32. An example is the cap `c × tanh(score / c)` of Gemma 2 (2024, arXiv:2408.00118, section 2). Its
+    block has one argument for each sum of terms. A term belongs to the first sum, or to the one that its `sum` names.
+    So a decay that multiplies the content is a second sum, and the function says how to combine the two.
 
-    `direct` weights are that number itself (the score, without a function), and no softmax follows: sigmoid attention
-    (Ramapuram et al. 2024, arXiv:2409.04431), linear attention in its quadratic form. Keys that the mask hides weigh 0.
+    `direct` weights are the score itself, or the function's result, and no softmax follows: for example, sigmoid
+    attention (Ramapuram et al. 2024, arXiv:2409.04431), and linear attention in its quadratic form. Keys that the
+    mask hides have weight 0.
 
-    `values`, where it is there, holds terms that are added to the values of each query and key: the result is
-    `Σ over keys of weight × (value + the sum of these terms)`. So relative values (Shaw et al. 2018, arXiv:1803.02155,
-    equation 3) are a term with a table read at `j - i`, and the weights are never held.
+    `values` optionally holds terms that are added to the values of each query and key. The result is
+    `Σ over keys of weight × (value + the sum of these terms)`. So relative values (Shaw et al. 2018,
+    arXiv:1803.02155, equation 3) are a term with a table read at `j - i`, and the weights are never held.
 
-    `lse`, where it is asked for, is the natural logarithm of the sum of the scores' exponentials: f32, with the space's
-    dimensions but the last. It is of the terms as they stand: a term that depends on the query alone changes no weight,
-    but it changes the lse. A row without a visible key gives -inf. `total`, which direct weights may have instead, is the
-    sum of a row's weights.
+    `lse` is an optional result: the natural logarithm of the sum of the scores' exponentials. It has elements of f32
+    and the dimensions of the space except the last. It is computed from the terms as they stand: a term that depends
+    on the query alone changes no weight, but it changes the lse. A row without a visible key gives -inf. Direct
+    weights can have `total` instead, which is the sum of a row's weights.
 
-    `weights`, where they are asked for, are what the values were multiplied by, f32, with the space's dimensions; 0
-    where the mask hides a key, and in a row without a visible key.
+    `weights` is an optional result: the weights that multiply the values. It has elements of f32 and the dimensions
+    of the space. It is 0 where the mask hides a key, and in a row without a visible key.
 
-    Created by `attn-form-attention`; `attn-schedule` adds the schedule; removed by `attn-lower-to-cpu`.
+    `attn-form-attention` creates the operation. `attn-schedule` or `attn-schedule-gpu` adds the schedule.
+    `attn-lower-to-cpu` or `attn-lower-to-gpu` removes it.
 
     ```mlir
     %o = attn.attention "b h i j" value "b h j e -> b h i e" (%v) score {
@@ -371,22 +381,24 @@ def AttentionOp : Attn_Op<"attention", [Pure, SingleBlock, NoTerminator, AttrSiz
 }
 
 def TermOp : Attn_Op<"term", [HasParent<"AttentionOp">, AttrSizedOperandSegments, DeclareOpInterfaceMethods<TermInterface>]> {
-  let summary = "one summand of a score, or of what a key adds to the result";
+  let summary = "one summand of a score, or of the values that a key adds to the result";
   let description = [{
-    `scale × Σ over contracted axes of Π operand[subscripts]`, 0 where `guard` is 0. Axes that are not of the score's
-    space are contracted; one that no operand has alone, such as a part of the queries' and keys' vectors, has its size in
-    `sizes`. `value` is a further factor, a function of the score's axes; a term without operands is its scale times
-    that. Subscripts are proven to stay inside where the attention's mask and the guard both hold. Constraints term_c1
-    to term_c7.
+    A term is `scale × Σ over contracted axes of Π operand[subscripts]`; it is 0 where `guard` is 0. Axes that do not
+    belong to the score's space are contracted. `sizes` holds the size of a contracted axis that no operand has as a
+    dimension of its own, such as a part of the queries' and keys' vectors. `value` is another factor, a function of
+    the score's axes. A term without operands is its scale times that factor. The verifier proves that subscripts stay
+    inside where the attention's mask and the guard both hold. Constraints term_c1 to term_c7.
 
-    `in sum k` makes it a summand of the k-th argument of the attention's `through`; without it, of the first (0).
+    `in sum k` makes the term a summand of the k-th argument of the attention's `through`. Without it, the term is a
+    summand of the first argument (0).
 
-    `apply "name" of [arguments]` is another factor: a plugin's function of elements of the term's operands (`#0`, `#1`, …)
-    and of positions. An operand that is an argument is no factor.
+    `apply "name" of [arguments]` is another factor: a plugin's function of elements of the term's operands (`#0`,
+    `#1`, …) and of positions. An operand that is an argument is not a factor.
 
-    Among the `values` of an attention the axes of the values' own (`e`) are the term's too, and not contracted.
+    In a term of an attention's `values`, the axes of the values' own (`e`) belong to the term too and are not
+    contracted.
 
-    Created by `attn-form-attention`; lives and dies with its `attn.attention`.
+    `attn-form-attention` creates the operation, which exists only inside its `attn.attention`.
 
     ```mlir
     attn.term "b h i d, (j - i + 13) d" (%q, %table) scale 1.250000e-01 where "i - j <= 13"
@@ -412,9 +424,9 @@ def TermOp : Attn_Op<"term", [HasParent<"AttentionOp">, AttrSizedOperandSegments
 }
 
 def YieldOp : Attn_Op<"yield", [Pure, Terminator, HasParent<"AttentionOp">]> {
-  let summary = "what the function of an attention's scores gives";
+  let summary = "the result of the function of an attention's scores";
   let description = [{
-    Ends the block of an attention's `through`: `attn.yield %weight : f32`. Constraint attention_c12.
+    This operation ends the block of an attention's `through`: `attn.yield %weight : f32`. Constraint attention_c12.
   }];
   let hasVerifier = 0; // the attention's says where it stands
   let arguments = (ins F32:$number);

@@ -6,8 +6,10 @@ include "mlir/IR/AttrTypeBase.td"
 
 def Attn_SizeAttr : AttrDef<Attn_Dialect, "Size"> {
   let mnemonic = "size";
-  let summary = "a number of bytes or of work items that may depend on run-time sizes";
-  let description = "`fixed` + `scaled` × the product of the run-time sizes `factors`. Constraint plan_c1.";
+  let summary = "a number of bytes or of work items that can depend on run-time sizes";
+  let description = [{
+    The number is `fixed` + `scaled` × the product of the run-time sizes `factors`. Constraint plan_c1.
+  }];
   let parameters = (ins "int64_t":$fixed, "int64_t":$scaled, OptionalArrayRefParameter<"::mlir::StringAttr">:$factors);
   let genVerifyDecl = 1;
   let assemblyFormat = "`<` struct($fixed, $scaled) `,` `factors` `=` `[` (`]`) : ($factors^ `]`)? `>`";
@@ -17,10 +19,17 @@ def Attn_ArgumentAttr : AttrDef<Attn_Dialect, "Argument"> {
   let mnemonic = "argument";
   let summary = "one tensor that a kernel reads or writes, row-major and contiguous";
   let description = [{
-    `shape`: an integer for each fixed extent and the name of each run-time size (of lengths an expression, "2*N - 1"). `type`: of the elements.
-    `range`: of an index operand's elements, inclusive. `deviation`, `mean`, `between`: of values that are seeded. `origin`: which word of the argument struct holds
-    it, where it is no tensor: 0, 1 and 2 are q0, k0, head0. `length`: it is the run-time size of its name. `const`: it is the same at every
-    call. Constraints plan_c2 to plan_c4.
+    - `type`: the type of the elements.
+    - `shape`: an integer for each fixed extent, and the name of each run-time size. An extent that depends on lengths
+      is an expression, "2*N - 1".
+    - `range`: the range of an index operand's elements, both ends inclusive.
+    - `deviation`, `mean`, `between`: the distribution of seeded values.
+    - `origin`: for an argument that is not a tensor, the word of the argument struct that holds it: 0, 1 and 2 are
+      q0, k0 and head0.
+    - `length`: the argument is the run-time size of the same name.
+    - `const`: the argument is the same at every call.
+
+    Constraints plan_c2 to plan_c4.
   }];
   let parameters = (ins StringRefParameter<"unique in the kernel">:$name, "::mlir::Type":$type,
                         OptionalArrayRefParameter<"::mlir::Attribute">:$shape, OptionalParameter<"::mlir::DenseI64ArrayAttr">:$range,
@@ -37,13 +46,14 @@ def Attn_ArgumentAttr : AttrDef<Attn_Dialect, "Argument"> {
 
 def Attn_PhaseAttr : AttrDef<Attn_Dialect, "Phase"> {
   let mnemonic = "phase";
-  let summary = "work items that are independent of each other, done by one function";
+  let summary = "work items that are independent of each other, run by one function";
   let description = [{
-    `function`: the symbol of the `func.func` that does a range of `items`. `prepares`: it reads `const` arguments and prepared memory
-    alone and writes to prepared memory, so that a caller may have it done once. Constraint plan_c5.
+    `function` is the symbol of the `func.func` that runs a range of `items`. A phase with `prepares` reads only
+    `const` arguments and prepared memory, and writes to prepared memory, so that a caller can have it run once.
+    Constraint plan_c5.
   }];
   let parameters = (ins StringRefParameter<"a symbol of the module">:$function,
-                        StringRefParameter<"what it does">:$title, "::skewer::attn::SizeAttr":$items,
+                        StringRefParameter<"what the phase does">:$title, "::skewer::attn::SizeAttr":$items,
                         DefaultValuedParameter<"bool", "false">:$prepares);
   let genVerifyDecl = 1;
   let assemblyFormat = "`<` struct(params) `>`";
@@ -53,24 +63,31 @@ def Attn_StageAttr : AttrDef<Attn_Dialect, "Stage"> {
   let mnemonic = "stage";
   let summary = "one or more phases that make one tensor";
   let description = [{
-    `line`: of the text, 0 where it is not known. `bytes`: of the tensor's buffer in the shared workspace, 0 where it is
-    an output of the kernel. Constraint plan_c6.
+    `line` is the line of the text, or 0 if it is not known. `bytes` is the size of the tensor's buffer in the shared
+    workspace, or 0 if the tensor is an output of the kernel. Constraint plan_c6.
   }];
-  let parameters = (ins StringRefParameter<"what it is">:$title, "int64_t":$line, "::skewer::attn::SizeAttr":$bytes);
+  let parameters = (ins StringRefParameter<"what the stage is">:$title, "int64_t":$line,
+                        "::skewer::attn::SizeAttr":$bytes);
   let genVerifyDecl = 1;
   let assemblyFormat = "`<` struct(params) `>`";
 }
 
 def Attn_PlanAttr : AttrDef<Attn_Dialect, "Plan"> {
   let mnemonic = "plan";
-  let summary = "what a lowered kernel is: its arguments, its phases and the workspace they need";
+  let summary = "a lowered kernel: its arguments, its phases and the workspace they need";
   let description = [{
-    The contract between lowering, which writes it onto the module as `attn.plan`, and code generation and the driver,
-    which read it (dialect/IR/KernelPlan.h). `sizes`: run-time sizes, in order of declaration. `shared_bytes`: of the
-    workspace that all workers share. `local_bytes`: of each worker's own. `prepared_bytes`: of what phases with `prepares` leave, which is
-    valid as long as `const` arguments hold what they held. Constraints plan_c7 to plan_c10.
+    The plan is the contract between the lowering and its readers. The lowering writes it onto the module as
+    `attn.plan`; code generation and the driver read it (dialect/IR/KernelPlan.h).
+
+    - `sizes`: the run-time sizes, in order of declaration.
+    - `shared_bytes`: bytes of the workspace that all workers share.
+    - `local_bytes`: bytes of each worker's own workspace.
+    - `prepared_bytes`: bytes that phases with `prepares` leave. They are valid as long as the `const` arguments keep
+      their contents.
+
+    Constraints plan_c7 to plan_c10.
   }];
-  let parameters = (ins StringRefParameter<"of the kernel">:$name,
+  let parameters = (ins StringRefParameter<"name of the kernel">:$name,
                         OptionalArrayRefParameter<"::skewer::attn::ArgumentAttr">:$inputs,
                         OptionalArrayRefParameter<"::skewer::attn::ArgumentAttr">:$outputs,
                         OptionalArrayRefParameter<"::mlir::StringAttr">:$sizes,
@@ -88,15 +105,21 @@ def Attn_PlanAttr : AttrDef<Attn_Dialect, "Plan"> {
 
 def Attn_LaunchAttr : AttrDef<Attn_Dialect, "Launch"> {
   let mnemonic = "launch";
-  let summary = "one kernel of a GPU program, and how it is launched";
+  let summary = "one kernel of a GPU program, and its launch";
   let description = [{
-    `kernel`: the symbol of a function of the GPU module. `threads` of a block; `shared_bytes`: of its dynamic shared memory;
-    `blocks`: of the grid, which has one dimension. `rows` × `keys`: an attention's tile, 0 × 0 where it has none. `note`: why
-    an attention is not fused. Constraints program_c1 to program_c4.
+    - `kernel`: the symbol of a function of the GPU module.
+    - `threads`: threads of a block.
+    - `shared_bytes`: bytes of a block's dynamic shared memory.
+    - `blocks`: blocks of the grid, which has one dimension.
+    - `rows` × `keys`: the tile of an attention; 0 × 0 if the kernel has none.
+    - `note`: the reason why an attention is not fused.
+
+    Constraints program_c1 to program_c4.
   }];
-  let parameters = (ins StringRefParameter<"a symbol of the module">:$kernel, StringRefParameter<"what it does">:$title,
+  let parameters = (ins StringRefParameter<"a symbol of the module">:$kernel,
+                        StringRefParameter<"what the kernel does">:$title,
                         "int64_t":$threads, "int64_t":$shared_bytes, "::skewer::attn::SizeAttr":$blocks, "int64_t":$rows,
-                        "int64_t":$keys, StringRefParameter<"for explain">:$note);
+                        "int64_t":$keys, StringRefParameter<"text for explain">:$note);
   let genVerifyDecl = 1;
   let assemblyFormat = "`<` struct(params) `>`";
 }
@@ -105,11 +128,12 @@ def Attn_ProgramAttr : AttrDef<Attn_Dialect, "Program"> {
   let mnemonic = "program";
   let summary = "the kernels of a GPU module in the order in which they run";
   let description = [{
-    The contract between `attn-lower-to-gpu`, which writes it onto the GPU module as `attn.program`, and code generation, launchers
-    and the interpreter, which read it (passes/Gpu/GpuLaunch.h). `workspace`: bytes of the device's memory. Arguments and run-time
-    sizes are those of the module's `attn.plan`. Constraints program_c5 to program_c8.
+    The program is the contract between `attn-lower-to-gpu` and its readers. The pass writes it onto the GPU module as
+    `attn.program`; code generation, launchers and the interpreter read it (passes/Gpu/GpuLaunch.h). `workspace` is
+    the number of bytes of device memory. The arguments and the run-time sizes are those of the module's `attn.plan`.
+    Constraints program_c5 to program_c8.
   }];
-  let parameters = (ins StringRefParameter<"of the kernel">:$name, "::skewer::attn::SizeAttr":$workspace,
+  let parameters = (ins StringRefParameter<"name of the kernel">:$name, "::skewer::attn::SizeAttr":$workspace,
                         OptionalArrayRefParameter<"::skewer::attn::LaunchAttr">:$launches);
   let genVerifyDecl = 1;
   let assemblyFormat = "`<` $name `,` struct($workspace) `,` `launches` `=` `[` (`]`) : ($launches^ `]`)? `>`";

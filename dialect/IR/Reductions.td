@@ -5,14 +5,14 @@ include "dialect/IR/AttnBase.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 def ExtremumOp : Attn_Op<"extremum", [Pure]> {
-  let summary = "the largest or the least element along some axes";
+  let summary = "the largest or the smallest element along some axes";
   let description = [{
-    `result[r…]` is the largest of `input[…]` over the axes that the result lacks or, with `least`, the least. A NaN among
-    them is the result. Of no elements (a run-time size of 0) the largest is -inf and the least inf. The spec is an
-    einsum's of one operand without index expressions; sizes of axes that are parts of products are in `sizes`.
-    Constraints extremum_c1 to extremum_c4.
+    `result[r…]` is the largest element of `input[…]` over the axes that the result lacks; with `least`, it is the
+    smallest. If one of the elements is NaN, the result is NaN. If there are no elements (a run-time size of 0), the
+    largest is -inf and the smallest is inf. The spec is the spec of an einsum with one operand and without index
+    expressions. `sizes` holds the sizes of axes that are parts of products. Constraints extremum_c1 to extremum_c4.
 
-    Created by the language front end for `max(x, axis = j)`; removed by `attn-lower-generic`.
+    The language front end creates it for `max(x, axis = j)`; `attn-lower-generic` removes it.
 
     ```mlir
     %largest = attn.extremum "b h i j -> b h i" (%x) : tensor<?x4x14x14xf32> -> tensor<?x4x14xf32>
