@@ -8,10 +8,11 @@ include "passes/Fusion/FusionPasses.td"
 def AttnSchedule : Pass<"attn-schedule", "::mlir::func::FuncOp"> {
   let summary = "the cost model chooses tiles, blocks and a strategy for each term";
   let description = [{
-    Adds an `#attn.cpu_schedule` to every `attn.attention` whose operands the CPU lowering can walk. The choice comes
-    from the description of the processor (lanes, registers, caches, FMAs a cycle, pipes of additions) and the layer's sizes, never from a
-    measurement of the machine at hand. Options pin parts of it. A schedule that is there, written by hand or earlier, is
-    obeyed: it stays if it is for this target and fits the layer, else it is an error.
+    The pass adds an `#attn.cpu_schedule` to every `attn.attention` whose operands the CPU lowering can walk. The cost
+    model chooses from the description of the processor (lanes, registers, caches, FMAs a cycle, pipes of additions)
+    and the layer's sizes, never from a measurement on the host. Options pin parts of the choice. The pass follows an
+    existing schedule, whether written by hand or by an earlier pass: the schedule stays if it is for this target and
+    fits the layer; otherwise the pass reports an error.
 
     ```mlir
     %o = attn.attention "i j" value "j e -> i e" (%v) score {…} : tensor<64x64xf32> -> tensor<64x64xf32>
@@ -21,23 +22,25 @@ def AttnSchedule : Pass<"attn-schedule", "::mlir::func::FuncOp"> {
     ```
   }];
   let dependentDialects = ["::skewer::attn::AttnDialect"];
-  let options = [Option<"target", "target", "std::string", "\"host\"", "a processor by its name, or a machine file">,
-                 Option<"tileRows", "tile-rows", "int64_t", "0", "rows of the score tile; 0: chosen">,
-                 Option<"tileVectors", "tile-vectors", "int64_t", "0", "vectors of keys of the score tile; 0: chosen">,
+  let options = [Option<"target", "target", "std::string", "\"host\"", "the name of a processor, or a machine file">,
+                 Option<"tileRows", "tile-rows", "int64_t", "0", "rows in the score tile; 0: chosen">,
+                 Option<"tileVectors", "tile-vectors", "int64_t", "0", "vectors of keys in the score tile; 0: chosen">,
                  Option<"rowBlock", "row-block", "int64_t", "0", "queries whose scores are held at once; 0: chosen">,
-                 Option<"keyBlock", "key-block", "int64_t", "0", "keys of them; 0: chosen">,
+                 Option<"keyBlock", "key-block", "int64_t", "0", "keys whose scores are held at once; 0: chosen">,
                  Option<"rowsPerItem", "rows-per-item", "int64_t", "0", "queries of a work item; 0: chosen">,
                  Option<"keysPerItem", "keys-per-item", "int64_t", "0", "keys of a work item; 0: chosen">,
                  ListOption<"strategies", "strategies", "std::string",
-                            "strategies of single terms, 2:element, counted from 1 in the schedule's order">];
+                            "strategies of single terms, such as 2:element, counted from 1 in the schedule's order">];
 }
 def AttnScheduleGpu : Pass<"attn-schedule-gpu", "::mlir::ModuleOp"> {
   let summary = "a cost model chooses the tile of each attention on a GPU";
   let description = [{
-    Adds an `#attn.gpu_schedule` to every `attn.attention` that can be made for a GPU and has none. One that is there is
-    obeyed: it stays if it is for this GPU and fits the layer, else it is an error. The tile is the fastest one by a model of what a multiprocessor does in a clock (products, exponentials, bytes of shared
-    memory) and of how many blocks it holds; options pin parts of it. The strategy of each term follows from its class.
-    Registers are known to ptxas alone: `rank` asks for the next candidate where one has spilled.
+    The pass adds an `#attn.gpu_schedule` to every `attn.attention` that can become one GPU kernel and has no
+    schedule. It follows an existing schedule: the schedule stays if it is for this GPU and fits the layer; otherwise
+    the pass reports an error. The cost model describes what a multiprocessor does in a clock (products, exponentials,
+    bytes of shared memory) and how many blocks it holds. The pass chooses the tile that is fastest by this model.
+    Options pin parts of the tile. The class of each term determines its strategy. Only ptxas knows how many registers
+    a tile needs: if registers of a candidate are spilled, `rank` requests the next candidate.
 
     ```mlir
     %o = attn.attention "i j" value "j e -> i e" (%v) score {…} : tensor<64x64xf16> -> tensor<64x64xf16>
@@ -47,35 +50,35 @@ def AttnScheduleGpu : Pass<"attn-schedule-gpu", "::mlir::ModuleOp"> {
     ```
   }];
   let dependentDialects = ["::skewer::attn::AttnDialect"];
-  let options = [Option<"target", "target", "std::string", "\"sm_80\"", "as ptxas names it">,
+  let options = [Option<"target", "target", "std::string", "\"sm_80\"", "the GPU, as ptxas names it">,
                  Option<"rows", "rows", "int64_t", "0", "queries of a block, a multiple of 16; 0: chosen">,
                  Option<"keys", "keys", "int64_t", "0", "keys of a step, a multiple of 16; 0: chosen">,
-                 Option<"stages", "stages", "int64_t", "0", "copies of what a step reads, 1 to 4; 0: chosen">,
+                 Option<"stages", "stages", "int64_t", "0", "copies of the data that a step reads, 1 to 4; 0: chosen">,
                  Option<"queries", "queries", "std::string", "\"\"",
-                        "where a warp's queries stay: registers or shared; empty: chosen">,
+                        "where the queries of a warp stay: registers or shared; empty: chosen">,
                  Option<"columns", "columns", "int64_t", "0",
-                        "of the values that a block has, a multiple of 16; 0: chosen, mostly all">,
+                        "columns of the values that a block has, a multiple of 16; 0: chosen, mostly all">,
                  Option<"warpRows", "warp-rows", "int64_t", "0", "queries of a warp, 16 or 32; 0: chosen">,
                  Option<"keyParts", "key-parts", "int64_t", "0",
                         "blocks that divide the keys of the same queries; 0: chosen, mostly 1">,
-                 Option<"rank", "rank", "int64_t", "0", "which of the model's candidates, from 0">];
+                 Option<"rank", "rank", "int64_t", "0", "number of the model's candidate to use, from 0">];
 }
 def AttnLowerToCpu : Pass<"attn-lower-to-cpu", "::mlir::ModuleOp"> {
   let summary = "scheduled attention becomes loops over vectors";
   let description = [{
-    A function with a scheduled `attn.attention` becomes the phases of its stages, on flat buffers, and the module gets
-    `attn.plan`: arguments, stages, phases with their work items, workspace sizes.
+    A function with an `attn.attention` that can fuse, a matrix product or a softmax becomes the phases of its stages,
+    on flat buffers. The module gets `attn.plan`: arguments, stages, phases with their work items, workspace sizes.
 
-    - An attention is `NAME_pack` (tables, only where a term reads one by an offset) and `NAME_attend`. Its operands are
-      inputs of the kernel or results of earlier stages; operands of f16 and bf16 are widened by a stage, the result is
-      rounded once. One that cannot fuse goes by rows of scores, and only that one.
-    - An einsum that is a matrix product, by its subscripts, is `NAME_pack` (one operand in panels) and `NAME_matmul`
-      (register tiles); any other einsum, softmax or concatenation is a phase of loops.
-    - Arithmetic and index maps are computed where they are read, or in one loop with one buffer where a stage wants
-      their result as a whole or there is more than one reader.
+    - An attention becomes `NAME_pack` (tables, only if a term reads one by an offset) and `NAME_attend`. Its operands
+      are inputs of the kernel or results of earlier stages. A stage widens operands of f16 and bf16; the result is
+      rounded once. An attention that cannot fuse is computed by rows of scores; this does not affect the others.
+    - An einsum whose subscripts make it a matrix product becomes `NAME_pack` (one operand in panels) and
+      `NAME_matmul` (register tiles). Any other einsum, softmax or concatenation becomes a phase of loops.
+    - Arithmetic and index maps are computed where they are read. They become one loop with one buffer if a stage
+      needs their whole result, or if there is more than one reader.
 
-    Results between stages stand in the shared workspace, 64-byte aligned; those that do not live together share memory.
-    Functions without such an attention are left to `attn-lower-generic`.
+    Results between stages are in the shared workspace, 64-byte aligned. Results with disjoint lifetimes share memory.
+    The pass leaves all other functions to `attn-lower-generic`.
 
     ```mlir
     func.func @layer(%q: tensor<64x64xf32>, …) -> tensor<64x64xf32> { … attn.attention … schedule … }
@@ -86,17 +89,23 @@ def AttnLowerToCpu : Pass<"attn-lower-to-cpu", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::scf::SCFDialect", "::mlir::memref::MemRefDialect", "::mlir::vector::VectorDialect",
                            "::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::func::FuncDialect",
                            "::mlir::LLVM::LLVMDialect", "::skewer::attn::AttnDialect"];
-  let options = [Option<"target", "target", "std::string", "\"host\"", "a processor by its name, or a machine file">];
+  let options = [Option<"target", "target", "std::string", "\"host\"", "the name of a processor, or a machine file">];
 }
 def AttnLowerToGpu : Pass<"attn-lower-to-gpu", "::mlir::ModuleOp"> {
   let summary = "a kernel becomes a program for NVIDIA GPUs";
   let description = [{
-    The function's stages become kernels of a `gpu.module`, to be launched one after another. An `attn.attention` is one on
-    `mma.sync`, by its `#attn.gpu_schedule` (without one: 64 queries, 64 keys, 2 stages): a block has `rows` queries of one leading index and goes through the keys in tiles of `keys` with an
-    online softmax, while `cp.async` brings the next tiles. Products of queries and keys, and of weights and values, are of
-    f16 or bf16 with sums in f32; terms of other classes are added to each score by their index expressions. An attention
-    that cannot be such a kernel has a warp for each row of scores; anything else has a thread for each element of its
-    result. What stands between stages is in the workspace. The module gets `attn.plan` (arguments), the GPU module
+    The function's stages become kernels of a `gpu.module`, which are launched one after another.
+
+    - An `attn.attention` becomes one kernel on `mma.sync`, according to its `#attn.gpu_schedule` (without one: 64
+      queries, 64 keys, 2 stages). A block has `rows` queries of one leading index. It iterates over the keys in tiles
+      of `keys`, with an online softmax, while `cp.async` loads the next tiles. Products of queries and keys, and of
+      weights and values, are of f16 or bf16, with sums in f32. Terms of other classes are added to each score by
+      their index expressions.
+    - An attention that cannot be such a kernel has one warp for each row of scores.
+    - A matrix product on tensor cores has one block for each 64 × 64 elements of its result.
+    - Any other stage has one thread for each element of its result.
+
+    Results between stages are in the workspace. The module gets `attn.plan` (arguments). The GPU module gets
     `attn.program` (its kernels, their threads, blocks and shared memory, and the bytes of the workspace).
 
     ```mlir
@@ -111,17 +120,17 @@ def AttnLowerToGpu : Pass<"attn-lower-to-gpu", "::mlir::ModuleOp"> {
                            "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
                            "::mlir::memref::MemRefDialect", "::mlir::vector::VectorDialect",
                            "::mlir::func::FuncDialect"];
-  let options = [Option<"fuse", "fuse", "bool", "true", "attentions are fused where they can be">];
+  let options = [Option<"fuse", "fuse", "bool", "true", "fuse attentions where possible">];
 }
 def AttnLowerGeneric : Pass<"attn-lower-generic", "::mlir::ModuleOp"> {
   let summary = "the generic path: kernels without a fused attention become loops on buffers";
   let description = [{
-    A function without a scheduled attention becomes the phases of its stages, as in `attn-lower-to-cpu` but without the
-    parts that are made for a processor. Einsums, softmaxes and index maps are loops over buffers in the shared workspace
-    (those that do not live together share memory); a chain of arithmetic is one loop without a buffer in between. The
-    first axes of a result count work items. Sums are in f32 whatever the tensors hold. A weight that a mask took away
-    contributes nothing, whatever it is multiplied with; a softmax row without a visible element is 0. The module gets
-    its `attn.plan`.
+    A function that is not lowered yet becomes the phases of its stages, as in `attn-lower-to-cpu` but without the
+    parts that are made for a processor. Einsums, softmaxes and index maps become loops over buffers in the shared
+    workspace; buffers with disjoint lifetimes share memory. A chain of arithmetic becomes one loop without a buffer
+    in between. The first axes of a result count work items. Sums are in f32, whatever the tensors hold. A weight that
+    a mask removes contributes nothing, whatever multiplies it. A softmax row without a visible element is 0. The
+    module gets its `attn.plan`.
 
     ```mlir
     func.func @f(%x: tensor<4x7xf32> {attn.name = "x"}) -> tensor<4x4xf32> {
@@ -148,12 +157,13 @@ def AttnLowerGeneric : Pass<"attn-lower-generic", "::mlir::ModuleOp"> {
                            "::mlir::vector::VectorDialect", "::mlir::LLVM::LLVMDialect", "::skewer::attn::AttnDialect"];
 }
 def AttnUnrollSmallLoops : Pass<"attn-unroll-small-loops", "::mlir::func::FuncOp"> {
-  let summary = "innermost loops of few turns and few operations are marked to be written out";
+  let summary = "innermost loops with few iterations and few operations are marked for complete unrolling";
   let description = [{
-    LLVM unrolls loops by their size alone, most of them for nothing, and pays for each in every pass behind. Here an
-    innermost loop whose turns are a constant, with at most 160 operations in all of them together, is marked with
-    `llvm.loop_annotation`; the back end unrolls marked loops only, and those wholly. Loops that ask for memory ahead
-    (`memref.prefetch`) stay loops, so that what they ask for stays spread over their turns.
+    LLVM decides by size alone which loops it unrolls. Most of this unrolling gains nothing, and every later pass
+    takes time for it. This pass marks an innermost loop with `llvm.loop_annotation` if its number of iterations is a
+    constant and all iterations together have at most 160 operations. The back end unrolls only marked loops, and
+    unrolls them completely. Loops that prefetch (`memref.prefetch`) stay loops, so that their prefetches stay spread
+    over the iterations.
 
     ```mlir
     scf.for %i = %c0 to %c4 step %c1 {
@@ -171,17 +181,20 @@ def AttnUnrollSmallLoops : Pass<"attn-unroll-small-loops", "::mlir::func::FuncOp
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
 def AttnToLinalg : Pass<"attn-to-linalg", "::mlir::ModuleOp"> {
-  let summary = "what is not made a kernel becomes linalg on tensors, for pipelines of others";
+  let summary = "operations of the dialect become linalg on tensors, for the pipelines of other compilers";
   let description = [{
-    Every operation of the dialect becomes `linalg.generic`s on tensors (`attn.concat`: `tensor.insert_slice`), with
-    batch axes as parallel loops and contracted axes as reductions. An operand that is read at plain axes is an input with
-    an indexing map; one that is read through an index expression is read in the body by `tensor.extract`, clamped where
-    a guard alone keeps it inside. Sums of what is narrower than f32 are in f32. An `attn.attention` becomes its scores,
-    term by term, the rows of their exponentials, and the product of these with the values: its scores are held, so this
-    is for what is to be lowered by others, compared, or differentiated, and not for speed.
+    Every operation of the dialect becomes `linalg.generic`s on tensors (`attn.concat` becomes `tensor.insert_slice`).
+    Batch axes become parallel loops, and contracted axes become reductions. An operand that is read at plain axes
+    becomes an input with an indexing map. An operand that is read through an index expression is read in the body by
+    `tensor.extract`; the index is clamped where only a guard keeps it inside. Sums of types narrower than f32 are in
+    f32.
 
-    What follows is upstream's: `-convert-elementwise-to-linalg`, tiling, `-one-shot-bufferize`,
-    `-convert-linalg-to-loops`. Positions of a run-time size have no form.
+    An `attn.attention` becomes its scores, term by term, the rows of their exponentials, and the product of these
+    with the values. Its scores are held. So the result is meant to be lowered by other compilers, compared, or
+    differentiated, and not to be fast.
+
+    Upstream passes continue from there: `-convert-elementwise-to-linalg`, tiling, `-one-shot-bufferize`,
+    `-convert-linalg-to-loops`. An `attn.position` of run-time size cannot be converted.
 
     ```mlir
     %s = attn.einsum "i d, (j - i + 3) d -> i j" sizes {j = 4 : i64} (%q, %t)
@@ -204,13 +217,16 @@ def AttnToLinalg : Pass<"attn-to-linalg", "::mlir::ModuleOp"> {
                            "::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::skewer::attn::AttnDialect"];
 }
 def AttnOutline : Pass<"attn-outline", "::mlir::ModuleOp"> {
-  let summary = "an attention inside of a larger function becomes a kernel of its own and a call";
+  let summary = "an attention inside a larger function becomes a kernel of its own and a call";
   let description = [{
-    Of a function that holds other things than a kernel may (linalg, loops, calls), every `attn.attention`, with the
-    operations of this dialect and the arithmetic on tensors that only prepare its operands, moves into a private function
-    `NAME_attention`, with a number behind it from the second on, and a call takes its place. Run-time index operands keep
-    their names and ranges: those of the function's arguments, and of each `attn.index`, whose operand the call is given. A
-    function that is a kernel as a whole is left as it is.
+    The pass works on functions that hold operations which a kernel cannot hold (linalg, loops, calls). In such a
+    function, every `attn.attention` moves into a private function `NAME_attention`, and a call takes its place. From
+    the second attention on, a number follows this name. The operations of this dialect and the arithmetic on tensors
+    that only prepare operands of the attention move too.
+
+    Run-time index operands keep the names and ranges that the function's arguments or an `attn.index` give them. The
+    operand of the `attn.index` becomes the operand of the call. A function that is a kernel as a whole stays as it
+    is.
 
     ```mlir
     func.func @block(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>) -> tensor<4x8xf32> {
@@ -233,17 +249,18 @@ def AttnOutline : Pass<"attn-outline", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::func::FuncDialect", "::skewer::attn::AttnDialect"];
 }
 def AttnEmbedKernels : Pass<"attn-embed-kernels", "::mlir::ModuleOp"> {
-  let summary = "kernels become functions of tensors that run their phases, for modules that hold more than a kernel";
+  let summary = "kernels become functions on tensors that call their phases, for modules that also hold other code";
   let description = [{
-    Every function that is a kernel (tensors in and out, made of this dialect and arithmetic on tensors alone) keeps its
-    name and type, so that its callers stay as they are. Its body becomes one that allocates the result and the
-    workspace, and calls the phases that `attn-lower-to-cpu` makes of it, which the module gets as private functions, one
-    after another with all their work items. A module may hold several kernels, functions around them, linalg and
-    whatever else. What follows is upstream's: `-one-shot-bufferize` with function boundaries, and so on to LLVM.
+    Every function that is a kernel (its arguments and results are tensors, and it holds only operations of this
+    dialect and arithmetic on tensors) keeps its name and type, so that its callers stay as they are. Its new body
+    allocates the result and the workspace, and calls the phases that `attn-lower-to-cpu` makes of the kernel, one
+    after another, with all their work items. The module gets these phases as private functions. A module can hold
+    several kernels, functions around them, linalg and any other operations. Upstream passes continue from there:
+    `-one-shot-bufferize` with function boundaries, and so on to LLVM.
 
-    An attention without a schedule gets one for the target first. The result's memory belongs to the caller, the
-    workspace is freed. No `attn.plan` is left. What an index operand's `attn.range` promises is asserted (`cf.assert`)
-    before anything reads it.
+    An attention without a schedule first gets a schedule for the target. The result's memory belongs to the caller;
+    the workspace is freed. No `attn.plan` is left. The range that `attn.range` promises for an index operand is
+    asserted (`cf.assert`) before anything reads the operand.
 
     ```mlir
     func.func @layer(%x: tensor<4x7xf32>) -> tensor<4x4xf32> {
@@ -268,6 +285,6 @@ def AttnEmbedKernels : Pass<"attn-embed-kernels", "::mlir::ModuleOp"> {
                            "::mlir::math::MathDialect", "::mlir::func::FuncDialect", "::mlir::vector::VectorDialect",
                            "::mlir::tensor::TensorDialect", "::mlir::cf::ControlFlowDialect", "::mlir::LLVM::LLVMDialect",
                            "::skewer::attn::AttnDialect"];
-  let options = [Option<"target", "target", "std::string", "\"host\"", "a processor by its name, or a machine file">];
+  let options = [Option<"target", "target", "std::string", "\"host\"", "the name of a processor, or a machine file">];
 }
 #endif

@@ -4,11 +4,12 @@
 include "mlir/Pass/PassBase.td"
 
 def AttnNameAxes : Pass<"attn-name-axes", "::mlir::func::FuncOp"> {
-  let summary = "axes are called by their place, whatever the program calls them";
+  let summary = "axes get names by their place, whatever names the program gives them";
   let description = [{
-    The axes of an operation mean nothing outside of it, and their letters mean nothing at all. So that no letter decides
-    anything later (an order of terms, a role), every operation's axes get the names of their places: `b h i j` for the
-    dimensions of its result from the last, `iy ix` for the axes of a product, `d`, `d1`, … for what it sums over.
+    The axes of an operation mean nothing outside it, and their letters mean nothing at all. The pass ensures that no
+    letter decides anything later (an order of terms, a role): it names the axes of every operation by their places.
+    The dimensions of the result get the names `b h i j`, from the last dimension backwards. The axes of a product get
+    the names `iy ix`. The axes that the operation sums over get the names `d`, `d1`, ….
 
     ```mlir
     %s = attn.einsum "n x c, n y c -> n x y"(%q, %k) : (tensor<2x4x8xf32>, tensor<2x4x8xf32>) -> tensor<2x4x4xf32>
@@ -23,12 +24,13 @@ def AttnNameAxes : Pass<"attn-name-axes", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::skewer::attn::AttnDialect"];
 }
 def AttnSplitSoftmax : Pass<"attn-split-softmax", "::mlir::func::FuncOp"> {
-  let summary = "weights of scores that stand one behind another are those of each part, times the part's share";
+  let summary = "the softmax of concatenated scores becomes the softmax of each part, times the part's share";
   let description = [{
-    A softmax over a concatenation of scores, of whose weights each reader takes those of one part (a learned sink's column that is
-    cut off again, prefixes with values of their own), becomes a softmax of that part, times the part's share of the sum of
-    exponentials: that of its lse over those of all. What reads weights of two parts together leaves it as it is. A number of
-    each row that is taken off before, such as its greatest score, changes nothing.
+    The pass handles a softmax over a concatenation of scores if each reader takes the weights of one part only: for
+    example, a learned sink's column that is cut off again, or prefixes with values of their own. The weights of a
+    part become the softmax of that part, times the part's share of the sum of exponentials. The share comes from the
+    part's lse and the lse of all parts. If an operation reads weights of two parts together, the softmax stays as it
+    is. A number that is subtracted from each row first, such as its maximum score, changes nothing.
 
     ```mlir
     %c = attn.concat %scores, %sink dimension 1 : (tensor<4x8xf32>, tensor<4x1xf32>) -> tensor<4x9xf32>
@@ -48,11 +50,12 @@ def AttnSplitSoftmax : Pass<"attn-split-softmax", "::mlir::func::FuncOp"> {
                            "::mlir::tensor::TensorDialect"];
 }
 def AttnComposeConcat : Pass<"attn-compose-concat", "::mlir::func::FuncOp"> {
-  let summary = "parts of one tensor, put together in another order, are that tensor through an index map";
+  let summary = "a concatenation of parts of one tensor becomes that tensor, read through an index map";
   let description = [{
-    A concatenation of views of one tensor, which may be negated, that together read it by a rotation or again and again becomes an
-    `attn.einsum` that says the map, times a vector of signs where some are negated: `rotate_half` of rotary positions as it is
-    published, tables whose columns stand there twice.
+    The pass handles a concatenation of views of one tensor, some of them negated, that together read the tensor by a
+    rotation or repeatedly. The concatenation becomes an `attn.einsum` that says the map, times a vector of signs if
+    some views are negated. Examples are the published `rotate_half` of rotary positions, and tables that hold their
+    columns twice.
 
     ```mlir
     %a = attn.slice %x offsets [0, 2] strides [1, 1] : tensor<3x4xf32> to tensor<3x2xf32>
@@ -71,10 +74,11 @@ def AttnComposeConcat : Pass<"attn-compose-concat", "::mlir::func::FuncOp"> {
 def AttnRaiseSkew : Pass<"attn-raise-skew", "::mlir::func::FuncOp"> {
   let summary = "chains of pad, reshape, slice, gather and rearrange become one index map each";
   let description = [{
-    Every index map that the score of a softmax is made from becomes an `attn.einsum` of one operand that says the map;
-    a map of a map says the composed one. Padding becomes a guard unless bounds prove that it is never read. Maps of sums
-    and multiples move below them, to the einsums. A gather whose constant indices are an index expression (affine,
-    affine on a map's axes, or a step function of the offset) is read through that.
+    The pass rewrites every index map that the score of a softmax is made from. The map becomes an `attn.einsum` of
+    one operand that says the map; a map of a map becomes one einsum that says the composed map. Padding becomes a
+    guard unless bounds prove that it is never read. Maps of sums and of multiples move below them, to the einsums. If
+    the constant indices of a gather are an index expression (affine, affine on a map's axes, or a step function of
+    the offset), the einsum reads through that expression.
 
     ```mlir
     %p = attn.pad %l low [0, 0, 1] high [0, 0, 0] : tensor<2x4x7xf32> to tensor<2x4x8xf32>
@@ -91,10 +95,10 @@ def AttnRaiseSkew : Pass<"attn-raise-skew", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::skewer::attn::AttnDialect"];
 }
 def AttnPropagateMasks : Pass<"attn-propagate-masks", "::mlir::func::FuncOp"> {
-  let summary = "a softmax's mask becomes known to the terms that feed it";
+  let summary = "the mask of a softmax becomes the guard of the einsums that only this softmax reads";
   let description = [{
-    Off its mask a softmax does not look at its input, so an einsum that nothing else reads may as well be 0 there: the
-    mask becomes its guard. What follows (composing, bounds of tables) may assume it.
+    A softmax does not read its input where its mask does not hold. So an einsum that nothing else reads can be 0
+    there: the mask becomes its guard. Later steps (composition, bounds of tables) can rely on this guard.
 
     ```mlir
     %s = attn.einsum "i d, j d -> i j"(%q, %k) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x4xf32>
@@ -111,9 +115,10 @@ def AttnPropagateMasks : Pass<"attn-propagate-masks", "::mlir::func::FuncOp"> {
 def AttnComposeSkew : Pass<"attn-compose-skew", "::mlir::func::FuncOp"> {
   let summary = "an index map after an einsum becomes an index expression inside the einsum";
   let description = [{
-    The map's subscripts take the place of the einsum's axes and are simplified over the result's box and under its guard;
-    a dimension that they take apart by division is named by its axes. Only the operations that make up scores are
-    composed. Contracted axes stay axes: an operand whose map would mix them with others is read as it is.
+    The subscripts of the map replace the axes of the einsum. They are simplified over the result's box and under its
+    guard. If they split a dimension by division, the axes of the dimension get names. The pass composes only the
+    operations that make up scores. Contracted axes stay axes: an operand whose map would mix them with others is read
+    as it is.
 
     ```mlir
     %l = attn.einsum "h i d, r d -> h i r"(%q, %table) : (tensor<2x4x8xf32>, tensor<7x8xf32>) -> tensor<2x4x7xf32>
@@ -128,12 +133,13 @@ def AttnComposeSkew : Pass<"attn-compose-skew", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::skewer::attn::AttnDialect"];
 }
 def AttnSumLoneAxes : Pass<"attn-sum-lone-axes", "::mlir::func::FuncOp"> {
-  let summary = "a sum over an axis that one operand alone has is made before the product";
+  let summary = "a sum over an axis that only one operand has is computed before the product";
   let description = [{
-    `Σ_a Σ_c x[a] · y[a, c]` is `Σ_a x[a] · (Σ_c y[a, c])`. The product then runs over fewer elements: the gate of WavLM
-    (arXiv:2110.13900, section 2.2) sums four columns of a weight for each token and head. Only operands of the kernel and constants are summed, moved at most: weights of
-    scores would have to be held. Axes of the guard, of index
-    expressions, of a diagonal and of run-time size stay where they are.
+    `Σ_a Σ_c x[a] · y[a, c]` is `Σ_a x[a] · (Σ_c y[a, c])`. The product then runs over fewer elements: the gate of
+    WavLM (arXiv:2110.13900, section 2.2) sums four columns of a weight for each token and head. The pass sums only
+    operands of the kernel and constants, or index maps of these. It does not sum weights made of scores, because they
+    would have to be held. Axes of the guard, of index expressions, of a diagonal and of run-time size stay where they
+    are.
 
     ```mlir
     %o = attn.einsum "i d, (a c) d -> i a" sizes {a = 2 : i64, c = 4 : i64}(%x, %w)
@@ -148,14 +154,19 @@ def AttnSumLoneAxes : Pass<"attn-sum-lone-axes", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::skewer::attn::AttnDialect"];
 }
 def AttnSplitProducts : Pass<"attn-split-products", "::mlir::func::FuncOp"> {
-  let summary = "products with sums of weights, or with several tensors, become products of one with one";
+  let summary = "a product with a sum of weights, or with several tensors, becomes products of two tensors";
   let description = [{
-    Where values meet the difference of two softmaxes (Differential Transformer, arXiv:2410.05258), each has a product of its own; a factor
-    of the weights that does not depend on the query goes to the values, one that does not depend on the key is multiplied afterwards
-    (where weights without a softmax are summed up too: both go to the product of queries and keys, unless the weights are a function of two sums already),
-    and so is the inverse of what weights are divided by, where that is made of their own sums. Of a product with several tensors, those beside the weights
-    become one, and a factor that has a number for each element of the result is multiplied afterwards (Mamba-2's dual form,
-    arXiv:2405.21060, section 4: decays between queries and keys).
+    The pass rewrites products of weights and values:
+
+    - If the weights are the difference of two softmaxes (Differential Transformer, arXiv:2410.05258), each softmax
+      gets a product of its own.
+    - A factor of the weights that does not depend on the query moves to the values. A factor that does not depend on
+      the key is multiplied afterwards. If weights without a softmax are also summed up, both kinds of factors move to
+      the product of queries and keys, unless the weights are already a function of two sums.
+    - If the weights are divided by numbers that are made of their own sums, the result is divided by these instead.
+    - In a product with several tensors, the tensors other than the weights become one tensor. A factor that has one
+      number for each element of the result is multiplied afterwards (Mamba-2's dual form, arXiv:2405.21060, section
+      4: decays between queries and keys).
 
     ```mlir
     %w = arith.subf %p, %q : tensor<4x4xf32>
@@ -173,16 +184,17 @@ def AttnSplitProducts : Pass<"attn-split-products", "::mlir::func::FuncOp"> {
 def AttnFormAttention : Pass<"attn-form-attention", "::mlir::func::FuncOp"> {
   let summary = "softmax of a sum of terms, times values, becomes attn.attention";
   let description = [{
-    The score is taken apart into terms through sums, differences and products by numbers, which become scales; what has
-    no form of its own is read as a tensor. Names are the same whoever wrote the program: `b`, `h`, `g`, … for leading axes, then
-    `i` and `j` (`iy ix`, `jy jx` where all subscripts agree on a map), `d` for what a term contracts and `e` for the
-    values' own axis. Terms of the query alone are dropped with a remark, but for their infinities. A softmax that cannot be fused is left
-    as it is, with a remark and the reason in the function's `attn.unfused`.
+    The pass splits the score into terms, through sums, differences, and products with numbers, which become scales. A
+    summand without a form of its own is read as a tensor. The names of axes do not depend on the program: `b`, `h`,
+    `g`, … for leading axes, then `i` and `j` (`iy ix` and `jy jx` if all subscripts agree on a map), `d` for the axis
+    that a term contracts, and `e` for the values' own axis. Terms that depend on the query alone are dropped, with a
+    remark; only their infinities are kept. A softmax that cannot be fused stays as it is, with a remark; the
+    function's `attn.unfused` holds the reason.
 
-    The weights may go into several products that are summed, with scales and with other tensors in the sum: one of them
-    has the values, the others become terms of the `values`. A product may read the weights through index maps, as
-    absolute-to-relative code does; the axis that it sums over is then changed to the key, where that is proven to be the
-    same sum.
+    The weights can go into several products that are summed, with scales and with other tensors in the sum. One of
+    the products has the values; the others become terms of the `values`. A product can read the weights through index
+    maps, as absolute-to-relative code does. The pass then changes the axis that the product sums over to the key, if
+    it can prove that the sum stays the same.
 
     ```mlir
     %s = attn.einsum "x c, y c -> x y"(%q, %k) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x4xf32>
@@ -199,11 +211,12 @@ def AttnFormAttention : Pass<"attn-form-attention", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::skewer::attn::AttnDialect", "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"];
 }
 def AttnSplitPositions : Pass<"attn-split-positions", "::mlir::func::FuncOp"> {
-  let summary = "positions that the mask keeps apart become a leading axis";
+  let summary = "chunks or residues of positions that the mask separates become a leading axis";
   let description = [{
-    Where a query sees keys of its own chunk alone (`i floordiv 4 == j floordiv 4`: Llama 4's chunks, block-diagonal masks), or of its own
-    residue (`(i - j) mod 4 == 0`: dilated attention), and positions are whole chunks, the chunk or the residue becomes a
-    leading axis: each is an attention of its own, and nothing between them is computed.
+    The pass applies if a query sees only keys of its own chunk (`i floordiv 4 == j floordiv 4`: Llama 4's chunks,
+    block-diagonal masks) or of its own residue (`(i - j) mod 4 == 0`: dilated attention), and if chunks divide the
+    positions evenly. The chunk or the residue becomes a leading axis: each is an attention of its own, and nothing
+    between them is computed.
 
     ```mlir
     %o = attn.attention "i j" where "j <= i and i floordiv 4 == j floordiv 4" value "j e -> i e"(%v) score {
@@ -220,12 +233,13 @@ def AttnSplitPositions : Pass<"attn-split-positions", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::skewer::attn::AttnDialect"];
 }
 def AttnTabulateOffsets : Pass<"attn-tabulate-offsets", "::mlir::func::FuncOp"> {
-  let summary = "what depends on offsets alone is computed for each offset, not for each query and key";
+  let summary = "an operand that depends on offsets alone is computed for each offset, not for each pair of positions";
   let description = [{
-    An operand of a term that arithmetic computes for each query and key, from parameters of heads, tables and positions,
-    and that is the same wherever query and key move together, is read through a view that has a row for each offset.
-    Arithmetic is computed where it is read, so that what grew with queries × keys grows with their sum. Closed forms of
-    distances with parameters, functions of relative tables.
+    The pass handles an operand of a term that arithmetic computes for each query and key, from parameters of heads,
+    tables and positions. If the operand stays the same when query and key move together, the term reads it through a
+    view that has a row for each offset. Arithmetic is computed where it is read, so the cost now grows with the sum
+    of queries and keys, and no longer with their product. Examples are closed forms of distances with parameters, and
+    functions of relative tables.
 
     ```mlir
     %d = attn.position "h i j" = "abs(i - j)" : tensor<2x64x64xf32>
@@ -244,13 +258,14 @@ def AttnTabulateOffsets : Pass<"attn-tabulate-offsets", "::mlir::func::FuncOp"> 
   let dependentDialects = ["::skewer::attn::AttnDialect"];
 }
 def AttnHoistProducts : Pass<"attn-hoist-products", "::mlir::func::FuncOp"> {
-  let summary = "what a term sums over, and few positions tell apart, is summed once, before the attention";
+  let summary = "a sum inside a term that few positions distinguish is computed once, before the attention";
   let description = [{
-    A number for each query and key that is itself a product: a pair bias that is projected in the layer (AlphaFold 2, algorithm 13),
-    a table's network, gates that are summed up to a key. Where there are at most half as many sums as the score has elements, or
-    they are fewer than the vectors that they are made from, they become an `attn.einsum` before the attention, and the
-    term reads its result. Products of a vector of the query with one of the key, or with the row of a table, stay in the
-    score: tiles make them.
+    The pass handles terms that are a number for each query and key, where that number is itself a product: a pair
+    bias that is projected in the layer (AlphaFold 2, algorithm 13), a table's network, gates that are summed up to a
+    key. If there are at most half as many sums as the score has elements, or no more sums than elements of an operand
+    that already holds a vector for each query and key, the sums become an `attn.einsum` before the attention, and the
+    term reads its result. Products of a vector of the query with a vector of the key, or with the row of a table,
+    stay in the score: tiles compute them.
 
     ```mlir
     %o = attn.attention "s i j" value "s j e -> s i e"(%v) score {
@@ -272,7 +287,7 @@ def AttnHoistProducts : Pass<"attn-hoist-products", "::mlir::func::FuncOp"> {
 def AttnPrintTermClasses : Pass<"attn-print-term-classes", "::mlir::func::FuncOp"> {
   let summary = "a remark on each term that says its class";
   let description = [{
-    For people and tests: classes are derived, so the IR does not show them.
+    The remarks are for people and tests: classes are derived, so the IR does not show them.
 
     ```
     remark: content: matmul of queries and keys
@@ -281,11 +296,11 @@ def AttnPrintTermClasses : Pass<"attn-print-term-classes", "::mlir::func::FuncOp
   let dependentDialects = ["::skewer::attn::AttnDialect"];
 }
 def AttnKeepContent : Pass<"attn-keep-content", "::mlir::func::FuncOp"> {
-  let summary = "the same attention without its positions, to measure what they cost";
+  let summary = "an attention keeps its content and loses its positions, to measure what the positions cost";
   let description = [{
-    Of each `attn.attention` only the first term of class content stays, with the mask and the values; what prepared the
-    tables of the others goes too. The result is another layer, of the same sizes: `skewer bench --plain` times it in
-    the same run.
+    Each `attn.attention` keeps only the first term of class content, or its first term if none has that class, with
+    the mask and the values. The operations that prepared the tables of the other terms are removed too. The result is
+    another layer with the same sizes: `skewer bench --plain` times it in the same run.
 
     ```mlir
     %o = attn.attention "i j" value "j e -> i e" (%v) score {
@@ -305,9 +320,9 @@ def AttnKeepContent : Pass<"attn-keep-content", "::mlir::func::FuncOp"> {
 def AttnDenseOperands : Pass<"attn-dense-operands", "::mlir::func::FuncOp"> {
   let summary = "values, keys and queries read at uneven strides get a row for each position";
   let description = [{
-    Blocks of a map with a halo around them, windows of a larger map, tokens in another order: where the flat offset of
-    an operand is no base plus a stride times the position, a view puts a dimension of positions in its place. The view
-    is computed where rows are packed, so that nothing is copied twice.
+    If the flat offset of an operand is not a base plus a stride times the position, a view gives the operand a
+    dimension of positions. Examples are blocks of a map with a halo around them, windows of a larger map, and tokens
+    in another order. The view is computed where rows are packed, so that nothing is copied twice.
 
     ```mlir
     %o = attn.attention "y i (jy jx)" sizes {jy = 4 : i64, jx = 4 : i64} value "(2*y + jy) (jx + 1) e -> y i e" (%v) score {
