@@ -59,13 +59,18 @@ static std::shared_ptr<const AttentionView> read(AttentionOp op) {
   view->domain = domainOf(view->space);
   if (op.getMask())
     view->mask = parse(std::string_view(*op.getMask()));
+  auto valueWith = [&](const AxisSizes &sizes) {
+    return resolve(op.getValueSpec(), op.getValue(), sizesTo(op.getContext(), sizes), std::nullopt, nullptr,
+                   kernelIndices(op));
+  };
   AxisSizes known;
   for (const auto &[axis, size] : view->space.sizes)
     if (size != kRuntime)
       known[axis] = size;
-  if (auto value = resolve(op.getValueSpec(), op.getValue(), sizesTo(op.getContext(), known), std::nullopt, nullptr,
-                           kernelIndices(op)))
-    view->value = std::move(value);
+  view->value = valueWith(known);
+  view->sharesValues = !view->value;
+  if (!view->value)
+    view->value = valueWith(view->space.sizes);
   for (TermOp term : termsOf(op)) // terms hold the address of the space, which is complete and stays
     (term.isValueSide() ? view->values : view->score).push_back(read(term, view->space));
   return view;

@@ -40,9 +40,10 @@ struct AttentionView {
   ScoreSpace space;
   subscript::Domain domain; // of the space's axes, and of the elements of the kernel's index operands
   std::optional<subscript::Expr> mask;
-  /// The subscripts of the values, and the dimensions of the attention's result. Nothing if the sizes of its axes cannot
-  /// be told from its operands.
+  /// The subscripts of the values, and the dimensions of the attention's result. Nothing if they do not resolve.
   std::optional<ResolvedEinsum> value;
+  /// Whether the values lack an axis of the result whose size is known at run time only: all its indices share them.
+  bool sharesValues = false;
   std::vector<Term> score, values; // in the operations' order
 
   /// Returns the names of all axes of the space, of the values and of the terms. A new axis needs a different name.

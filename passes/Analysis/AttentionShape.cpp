@@ -109,7 +109,7 @@ std::vector<MapAxis> AttentionAnalyzer::mapAxes(const std::vector<std::string> &
 bool AttentionAnalyzer::readValues(AttentionShape &shape) {
   unsigned valueArgument = argumentOf(attention.getValue());
   const std::optional<ResolvedEinsum> &value = view->value;
-  if (!value || !value->spec.result || space.value.size() != 1)
+  if (!value || view->sharesValues || !value->spec.result || space.value.size() != 1)
     return reason = "the values have more than one axis that is neither leading nor a key", false;
   AxisSizes sizes = value->sizes;
   for (const auto &[axis, size] : space.sizes)

@@ -89,7 +89,7 @@ struct DenseOperands : skewer::impl::AttnDenseOperandsBase<DenseOperands> {
     auto before = viewOf(attention);
     const ScoreSpace &space = before->space;
     Value value = attention.getValue();
-    if (!before->value || space.value.size() != 1)
+    if (!before->value || before->sharesValues || space.value.size() != 1)
       return;
     const ResolvedEinsum &resolved = *before->value;
     AxisSizes sizes = resolved.sizes;

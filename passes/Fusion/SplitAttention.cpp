@@ -51,7 +51,7 @@ public:
     if (mask.isConstant(0))
       return false;
     auto view = viewOf(attention);
-    if (!view->value || !view->value->spec.result)
+    if (!view->value || view->sharesValues || !view->value->spec.result)
       return false;
     const ResolvedEinsum &values = *view->value;
     std::vector<std::pair<const Term *, Einsum>> terms;

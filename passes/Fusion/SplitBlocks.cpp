@@ -222,7 +222,7 @@ private:
       for (const Term &term : *side)
         if (!writeTerm(term))
           return giveUp();
-    if (!before->value || !before->value->spec.result)
+    if (!before->value || before->sharesValues || !before->value->spec.result)
       return giveUp();
     const ResolvedEinsum &values = *before->value;
     if (!writeOperand(values, 0, attention.getValue(), space.value, with(values.sizes), std::nullopt, valueSpec, value))

@@ -162,7 +162,7 @@ void skewer::flattenPositions(AttentionOp attention) {
   auto spaceOf = parseDimensions(std::string_view(attention.getSpace()));
   if (!valueSpec || !valueSpec->result || !spaceOf || !flat.rename(*valueSpec->result) || !flat.rename(*spaceOf))
     return;
-  if (!view->value)
+  if (!view->value || view->sharesValues)
     return;
   MLIRContext *context = attention.getContext();
   const ResolvedEinsum &values = *view->value;
