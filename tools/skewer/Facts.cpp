@@ -375,11 +375,12 @@ static llvm::json::Array toJson(const std::vector<TensorFacts> &tensors) {
 
 void addPlace(llvm::json::Object &object, const TextPlace &place) {
   llvm::json::Array calls;
-  for (const SchemeCallPlace &call : place.calls)
+  for (const SchemeCallPlace &call : place.calls) {
     llvm::json::Object one{{"scheme", call.scheme}, {"line", static_cast<int64_t>(call.line)}};
     if (!call.file.empty())
       one["file"] = call.file;
     calls.push_back(std::move(one));
+  }
   if (!place.file.empty())
     object["file"] = place.file;
   object["line"] = static_cast<int64_t>(place.line);
