@@ -114,12 +114,14 @@ static TermViews::State stateOf(AttentionOp op) {
     for (Value input : term.getInputs())
       addValue(input);
   }
-  for (const auto &[name, operand] : kernelIndices(op))
+  for (const auto &[name, operand] : kernelIndices(op)) {
+    add(StringAttr::get(op.getContext(), name));
+    addValue(operand);
     if (auto range = rangeOf(operand)) {
-      state.push_back(llvm::hash_value(name));
       state.push_back(static_cast<uintptr_t>(range->low));
       state.push_back(static_cast<uintptr_t>(range->high));
     }
+  }
   return state;
 }
 
