@@ -42,7 +42,7 @@ struct AttentionView {
   std::optional<subscript::Expr> mask;
   /// The subscripts of the values, and the dimensions of the attention's result. Nothing if they do not resolve.
   std::optional<ResolvedEinsum> value;
-  /// Whether the values lack an axis of the result whose size is known at run time only: all its indices share them.
+  /// Whether one copy of the values serves a leading axis: its size is known only at run time, and the values lack it.
   bool sharesValues = false;
   std::vector<Term> score, values; // in the operations' order
 
