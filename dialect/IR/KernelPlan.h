@@ -57,7 +57,8 @@ struct TensorArgument {
   /// For an origin: the number of its word in the argument struct (0: q0, 1: k0, 2: head0). An origin is an i32[1]
   /// whose value comes from that word, not from a tensor of the caller.
   std::optional<unsigned> origin = std::nullopt;
-  /// Whether the argument is a length: an i32[1] that holds the run-time size of its name. Its range is from 1 to the bound.
+  /// Whether the argument is a length: an i32[1] that holds the run-time size of its name. Its range is from 1 to the
+  /// bound.
   /// No tensor of the caller holds it.
   bool isLength = false;
   /// The caller promises that it is the same at every call. A result that depends on such tensors alone may be kept.
