@@ -76,8 +76,7 @@ bool skewer::isWithin(Value tensor, double most) { return TensorRanges().of(tens
 /// Returns how many of the operation's operands, from the first, its result is a multiple of.
 static unsigned multipliedOperands(Operation *op) { return isa<arith::MulFOp>(op) ? 2 : 1; }
 
-static std::optional<WeightsApart> takeFactor(OpBuilder &builder, Value weights,
-                                              llvm::function_ref<bool(Value)> moves, unsigned depth) {
+static std::optional<WeightsApart> takeFactor(Value weights, llvm::function_ref<bool(Value)> moves, unsigned depth) {
   Operation *op = depth < kMostFactors ? weights.getDefiningOp() : nullptr;
   if (!op || !mayHaveFactors(weights) || (depth > 0 && !weights.hasOneUse()))
     return std::nullopt;
@@ -86,23 +85,51 @@ static std::optional<WeightsApart> takeFactor(OpBuilder &builder, Value weights,
     for (unsigned side : {1u, 0u}) {
       Value factor = op->getOperand(side);
       if (!(isQuotient && side == 0) && moves(factor))
-        return WeightsApart{factor, isQuotient, op->getOperand(1 - side)};
+        return WeightsApart{factor, isQuotient, op->getOperand(1 - side), {}};
     }
-  for (unsigned side = 0; side < multipliedOperands(op); ++side) {
-    auto below = takeFactor(builder, op->getOperand(side), moves, depth + 1);
-    if (!below)
-      continue;
-    Operation *one = builder.clone(*op);
-    one->setOperand(side, below->rest);
-    below->rest = one->getResult(0);
-    return below;
-  }
+  for (unsigned side = 0; side < multipliedOperands(op); ++side)
+    if (auto below = takeFactor(op->getOperand(side), moves, depth + 1)) {
+      below->above.insert(below->above.begin(), {op, side});
+      return below;
+    }
   return std::nullopt;
 }
 
-std::optional<WeightsApart> skewer::takeFactor(OpBuilder &builder, Value weights,
-                                               llvm::function_ref<bool(Value)> moves) {
-  return ::takeFactor(builder, weights, moves, 0);
+std::optional<WeightsApart> skewer::takeFactor(Value weights, llvm::function_ref<bool(Value)> moves) {
+  return ::takeFactor(weights, moves, 0);
+}
+
+Value skewer::restOf(OpBuilder &builder, const WeightsApart &apart) {
+  Value rest = apart.partner;
+  for (auto [op, side] : llvm::reverse(apart.above)) {
+    Operation *one = builder.clone(*op);
+    one->setOperand(side, rest);
+    rest = one->getResult(0);
+  }
+  return rest;
+}
+
+/// Returns whether the operation is a product of queries and keys.
+static bool isProductOfTwo(EinsumOp einsum) {
+  return einsum.getInputs().size() > 1 && !resolve(einsum).contracted.empty();
+}
+
+/// Returns whether `withContent` finds a product of queries and keys in the weights.
+static bool hasContent(Value weights, unsigned depth = 0) {
+  Operation *op = depth < kMostFactors ? weights.getDefiningOp() : nullptr;
+  if (auto content = dyn_cast_or_null<EinsumOp>(op); content && !isView(content))
+    return isProductOfTwo(content);
+  return op && mayHaveFactors(weights) &&
+         llvm::any_of(op->getOperands().take_front(multipliedOperands(op)),
+                      [&](Value operand) { return hasContent(operand, depth + 1); });
+}
+
+/// Returns whether the weights without the factor have such a product.
+static bool hasContent(const WeightsApart &apart) {
+  return hasContent(apart.partner) || llvm::any_of(apart.above, [](auto &place) {
+           auto [op, side] = place;
+           return multipliedOperands(op) == 2 && hasContent(op->getOperand(1 - side));
+         });
 }
 
 /// Multiplies or divides the product of queries and keys inside the weights by the factor; returns null if that product
@@ -110,7 +137,7 @@ std::optional<WeightsApart> skewer::takeFactor(OpBuilder &builder, Value weights
 static Value withContent(OpBuilder &builder, Value weights, const WeightsApart &apart, unsigned depth = 0) {
   Operation *op = depth < kMostFactors ? weights.getDefiningOp() : nullptr;
   if (auto content = dyn_cast_or_null<EinsumOp>(op); content && !isView(content)) {
-    if (content.getInputs().size() < 2 || resolve(content).contracted.empty())
+    if (!isProductOfTwo(content))
       return {};
     if (apart.divides)
       return arith::DivFOp::create(builder, op->getLoc(), weights, apart.factor);
@@ -134,7 +161,7 @@ static Value withContent(OpBuilder &builder, Value weights, const WeightsApart &
 static bool isContent(Value tensor, llvm::function_ref<bool(Value)> moves) {
   Operation *op = tensor.getDefiningOp();
   if (auto einsum = dyn_cast_or_null<EinsumOp>(op))
-    return einsum.getInputs().size() > 1 && !resolve(einsum).contracted.empty();
+    return isProductOfTwo(einsum);
   return isa_and_nonnull<arith::MulFOp, arith::DivFOp>(op) && isContent(op->getOperand(0), moves) &&
          moves(op->getOperand(1));
 }
@@ -145,25 +172,25 @@ Value skewer::factorsAtContent(OpBuilder &builder, Value weights, llvm::function
              return isa<arith::MulFOp, arith::DivFOp>(user) && isContent(user->getOperand(0), moves);
            });
   };
-  auto apart = takeFactor(builder, weights, isApart);
-  return apart ? withContent(builder, apart->rest, *apart) : Value();
+  auto apart = takeFactor(weights, isApart);
+  return apart && hasContent(*apart) ? withContent(builder, restOf(builder, *apart), *apart) : Value();
 }
 
-bool skewer::moveNumber(EinsumOp product, unsigned operand) {
+bool skewer::moveNumber(RewriterBase &rewriter, EinsumOp product, unsigned operand) {
   if (!cast<RankedTensorType>(product.getType()).getElementType().isF32())
     return false;
-  OpBuilder builder(product);
-  auto apart = takeFactor(builder, product.getInputs()[operand],
-                          [](Value factor) { return splatValue(factor).has_value(); });
+  auto apart =
+      takeFactor(product.getInputs()[operand], [](Value factor) { return splatValue(factor).has_value(); });
   if (!apart)
     return false;
-  auto one = cast<EinsumOp>(builder.clone(*product));
-  one.getInputsMutable()[operand].set(apart->rest);
-  Value number = numberLike(builder, product.getLoc(), one, *splatValue(apart->factor));
-  Value scaled = apart->divides ? arith::DivFOp::create(builder, product.getLoc(), one, number).getResult()
-                                : arith::MulFOp::create(builder, product.getLoc(), one, number).getResult();
-  product.getResult().replaceAllUsesWith(scaled);
-  product.erase();
+  Value rest = restOf(rewriter, *apart);
+  auto one = cast<EinsumOp>(rewriter.clone(*product));
+  one.getInputsMutable()[operand].set(rest);
+  Value number = numberLike(rewriter, product.getLoc(), one, *splatValue(apart->factor));
+  if (apart->divides)
+    rewriter.replaceOpWithNewOp<arith::DivFOp>(product, one, number);
+  else
+    rewriter.replaceOpWithNewOp<arith::MulFOp>(product, one, number);
   return true;
 }
 

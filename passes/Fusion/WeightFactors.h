@@ -1,7 +1,7 @@
 // Moves factors of weights to the values, the keys or the result, for attn-split-products.
 #pragma once
 #include "dialect/IR/Attn.h"
-#include "mlir/IR/Builders.h"
+#include "mlir/IR/PatternMatch.h"
 #include <optional>
 
 namespace skewer {
@@ -10,7 +10,9 @@ namespace skewer {
 struct WeightsApart {
   mlir::Value factor;
   bool divides = false; // the weights are divided by it
-  mlir::Value rest;
+  mlir::Value partner;  // what it multiplies or divides
+  /// The operations from the weights down to that product or quotient, and the operand of each that leads to it.
+  llvm::SmallVector<std::pair<mlir::Operation *, unsigned>> above;
 };
 
 /// Returns whether a tensor is a product, a quotient, or a part of one that a condition selects.
@@ -20,10 +22,11 @@ bool mayHaveFactors(mlir::Value weights);
 /// the operations on them.
 bool isWithin(mlir::Value tensor, double most);
 
-/// Takes the outermost factor that `moves` accepts off the weights. Operations between the factor and the weights that
-/// nothing else reads are written anew at the insertion point of `builder`.
-std::optional<WeightsApart> takeFactor(mlir::OpBuilder &, mlir::Value weights,
-                                       llvm::function_ref<bool(mlir::Value factor)> moves);
+/// Finds the outermost factor of the weights that `moves` accepts. Nothing else reads the operations between it and the
+/// weights.
+std::optional<WeightsApart> takeFactor(mlir::Value weights, llvm::function_ref<bool(mlir::Value factor)> moves);
+/// Writes the weights without that factor at the insertion point.
+mlir::Value restOf(mlir::OpBuilder &, const WeightsApart &);
 
 /// Returns the same weights with such a factor multiplied with the product of queries and keys first, so that it
 /// becomes a factor of the keys or of the queries. Returns null if there is no such factor, or it is already there.
@@ -31,7 +34,7 @@ mlir::Value factorsAtContent(mlir::OpBuilder &, mlir::Value weights,
                              llvm::function_ref<bool(mlir::Value factor)> moves);
 
 /// Rewrites (p × a) · v as (p · v) × a for a number a. Returns whether there was one.
-bool moveNumber(attn::EinsumOp product, unsigned operand);
+bool moveNumber(mlir::RewriterBase &, attn::EinsumOp product, unsigned operand);
 
 /// Where the factors of an operand of a product belong.
 enum class FactorPlace { stays, outside, content };
