@@ -29,28 +29,28 @@ private:
 void CpuStages::ResultRow::finishColumns(Symbols &at, const Storage &row, Value from, int64_t low, int64_t high,
                                          int64_t step) {
   const std::string &column = space.value.front(), vectorAxis = step == 1 ? "" : column;
-  const Storage &result = s.storage[stage.result];
-  s.loop(s.index(low), s.index(high), step, [&](Value d) {
+  const Storage &result = s.tensors.storage[stage.result];
+  s.code.loop(s.code.index(low), s.code.index(high), step, [&](Value d) {
     at[column] = d;
-    Value sum = s.load(row, s.b.createOrFold<arith::AddIOp>(from, d), step != 1);
-    if (Value x = s.finished(stage, point, at, vectorAxis, sum))
-      s.store(x, result, s.position(result, point, at));
+    Value sum = s.code.load(row, s.b.createOrFold<arith::AddIOp>(from, d), step != 1);
+    if (Value x = s.elements.finished(stage, point, at, vectorAxis, sum))
+      s.code.store(x, result, s.code.position(result, point, at));
   });
 }
 
 void CpuStages::ResultRow::finish(Symbols at, Value rows, Value from) {
-  s.addRuntimeSizes(extents, at);
-  s.addRuntimeSymbols(at);
-  s.domain.clear();
+  s.code.addRuntimeSizes(extents, at);
+  s.code.addRuntimeSymbols(at);
+  s.elements.domain.clear();
   for (const auto &[axis, size] : extents)
     if (auto most = s.plan.boundOf(size))
-      s.domain[axis] = {0, *most - 1};
+      s.elements.domain[axis] = {0, *most - 1};
   Storage row;
   row.memory = rows;
   row.element = s.b.getF32Type();
   int64_t width = space.sizes.at(space.value.front()), whole = 0;
-  if (s.step(s.storage[stage.result], point, space.value.front()) == 1 &&
-      s.vectorises(stage.result.getDefiningOp(), point, space.value.front()))
+  if (step(s.tensors.storage[stage.result], point, space.value.front()) == 1 &&
+      s.elements.vectorises(stage.result.getDefiningOp(), point, space.value.front()))
     whole = width / kLanes * kLanes;
   if (whole)
     finishColumns(at, row, from, 0, whole, kLanes);
@@ -59,7 +59,7 @@ void CpuStages::ResultRow::finish(Symbols at, Value rows, Value from) {
 }
 
 bool CpuStages::emitFused(const Stage &stage, attn::AttentionOp op) {
-  auto extents = extentsOf(op);
+  auto extents = tensors.extentsOf(op);
   if (!extents)
     return fail(op, "a run-time size of the score is no operand's dimension");
   for (const auto &way : fused[op]->ways)
@@ -75,34 +75,34 @@ void CpuStages::emitScheduled(const Stage &stage, attn::AttentionOp op, const st
     kernel.stage.leading.push_back(extents.at(axis));
   int64_t sharedBytes = kernel.layout.sharedBytes();
   kernel.stage.open = [&](KernelMemory &memory, const PhaseFunction &opened) {
-    phase = opened;
-    openMemory(stage, opened);
+    code.phase = opened;
+    tensors.openMemory(stage, opened);
     memory.arguments.clear();
     for (Value operand : operandsOf(op)) {
       Value read = inMemory(operand);
-      memory.arguments.push_back(isStored(read) ? storage[read].memory : Value());
+      memory.arguments.push_back(tensors.isStored(read) ? tensors.storage[read].memory : Value());
     }
-    memory.output = stage.finishes ? Value() : storage[op.getResult()].memory;
-    memory.lse = op.getLse() ? storage[op.getLse()].memory : Value();
-    memory.total = op.getTotal() ? storage[op.getTotal()].memory : Value();
-    memory.weights = op.getWeights() ? storage[op.getWeights()].memory : Value();
+    memory.output = stage.finishes ? Value() : tensors.storage[op.getResult()].memory;
+    memory.lse = op.getLse() ? tensors.storage[op.getLse()].memory : Value();
+    memory.total = op.getTotal() ? tensors.storage[op.getTotal()].memory : Value();
+    memory.weights = op.getWeights() ? tensors.storage[op.getWeights()].memory : Value();
     memory.local = opened.local;
-    memory.shared = memoryAt(opened, tables);
+    memory.shared = tensors.memoryAt(opened, tables);
     if (sharedBytes && tables.offset)
       memory.shared = memref::ViewOp::create(b, cast<MemRefType>(memory.shared.getType()), memory.shared,
-                                             address(tables), ValueRange{index(sharedBytes)});
+                                             code.address(tables), ValueRange{code.index(sharedBytes)});
     if (kernel.parts > 1) {
       int64_t floats = kernel.partBytesOfHead() / 4;
-      Value all = index(floats);
+      Value all = code.index(floats);
       for (const Extent &extent : kernel.stage.leading)
         all = b.createOrFold<arith::MulIOp>(all, extentIn(opened, b, plan, extent));
       memory.parts = memref::ViewOp::create(b, MemRefType::get({ShapedType::kDynamic}, b.getF32Type()), opened.shared,
-                                            address(parts), ValueRange{all});
+                                            code.address(parts), ValueRange{all});
     }
-    return indexOperands();
+    return code.indexOperands();
   };
   kernel.stage.computeRow = [&](unsigned argument, Value first, Value target, Value at, double scale) {
-    computeRow(operandsOf(op)[argument], first, target, at, scale, kernel.lanes);
+    elements.computeRow(operandsOf(op)[argument], first, target, at, scale, kernel.lanes);
   };
   std::optional<ResultRow> row;
   if (stage.finishes) {

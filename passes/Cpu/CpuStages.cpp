@@ -14,17 +14,17 @@ void CpuStages::prepare(func::FuncOp function) {
 }
 
 bool CpuStages::isMatrixProduct(attn::EinsumOp einsum) {
-  bool single = storage[einsum.getResult()].element.isF32() && !asksForZeros(einsum);
+  bool single = tensors.storage[einsum.getResult()].element.isF32() && !tensors.asksForZeros(einsum);
   for (Value input : einsum.getInputs())
-    single &= storage[input].element.isF32() && !storage[input].number;
+    single &= tensors.storage[input].element.isF32() && !tensors.storage[input].number;
   return single && matmulOf(einsum);
 }
 
 Value CpuStages::inMemory(Value operand) {
   Value source = memoryOf(operand);
   Value narrow = widenedFrom(source);
-  bool reads = narrow != source && !isStored(source) && isStored(narrow);
-  return reads && !storage[narrow].masked && !storage[narrow].number ? narrow : operand;
+  bool reads = narrow != source && !tensors.isStored(source) && tensors.isStored(narrow);
+  return reads && !tensors.storage[narrow].masked && !tensors.storage[narrow].number ? narrow : operand;
 }
 
 void CpuStages::planAttention(attn::AttentionOp attention, const std::vector<bool> &computed,
@@ -56,8 +56,8 @@ void CpuStages::planStage(const Stage &stage) {
     std::vector<bool> computed, narrow;
     for (Value operand : operandsOf(attention)) {
       Value memory = inMemory(operand);
-      computed.push_back(!isStored(memory));
-      narrow.push_back(isStored(memory) && memory != operand);
+      computed.push_back(!tensors.isStored(memory));
+      narrow.push_back(tensors.isStored(memory) && memory != operand);
     }
     planAttention(attention, computed, narrow);
   }
@@ -75,14 +75,15 @@ CpuStages::OwnMemory CpuStages::ownMemory(const Stage &stage) {
 
 CpuStages::OwnMemory CpuStages::ownMemory(MatmulPlan &product, attn::EinsumOp op) {
   Value columns = op.getInputs()[product.matmul.columnsInput];
-  return {{{&product.packed, product.packsItself() ? 0 : product.packedBytes, {}, mayPrepare && isConst(columns)}},
+  bool isPrepared = mayPrepare && tensors.isConst(columns);
+  return {{{&product.packed, product.packsItself() ? 0 : product.packedBytes, {}, isPrepared}},
           product.localBytes,
           "matmul"};
 }
 
 CpuStages::OwnMemory CpuStages::ownMemory(FusedAttention &fused, attn::AttentionOp op) {
   std::vector<Extent> heads;
-  if (auto extents = extentsOf(op))
+  if (auto extents = tensors.extentsOf(op))
     for (const std::string &axis : fused.shape().space.leading)
       heads.push_back(extents->at(axis));
   SmallVector<Value> operands = operandsOf(op);
@@ -91,8 +92,9 @@ CpuStages::OwnMemory CpuStages::ownMemory(FusedAttention &fused, attn::Attention
   for (const auto &way : fused.ways) {
     const CpuKernel &kernel = way->kernel;
     auto packed = kernel.packedArguments();
-    isPrepared &=
-        packed && llvm::all_of(*packed, [&](unsigned argument) { return isConst(inMemory(operands[argument])); });
+    isPrepared &= packed && llvm::all_of(*packed, [&](unsigned argument) {
+                    return tensors.isConst(inMemory(operands[argument]));
+                  });
     tables = std::max(tables, kernel.layout.sharedBytes());
     parts = std::max(parts, kernel.partBytesOfHead());
     local = std::max(local, kernel.layout.workerBytes());

@@ -62,15 +62,16 @@ void CpuStages::packColumns(const MatmulPlan &product, const MatmulColumns &colu
   v.loop(firstPanel, endPanel, 1, [&, source = source, base = base, packed = packed](Value panel) {
     if (matmul.columnStride != 1)
       return packPanel(v, {source, base, matmul.columnStride, matmul.columnDepthStride, matmul.columns, matmul.depth},
-                       {packed, index(0), product.panelStride}, panel);
+                       {packed, code.index(0), product.panelStride}, panel);
     auto copy = [&](int64_t lanes) {
-      v.loop(index(0), index(matmul.depth), 1, [&](Value step) {
+      v.loop(code.index(0), code.index(matmul.depth), 1, [&](Value step) {
         Value from = v.add(v.add(v.mul(step, matmul.columnDepthStride), v.mul(panel, product.lanes)), base);
         Value to = v.add(v.mul(panel, product.panelStride), v.mul(step, product.lanes));
         v.store(v.loadFirst(source, from, lanes), packed, to);
       });
     };
-    v.when(v.less(panel, index(whole)), [&] { copy(product.lanes); }, [&] { copy(last ? last : product.lanes); });
+    v.when(
+        v.less(panel, code.index(whole)), [&] { copy(product.lanes); }, [&] { copy(last ? last : product.lanes); });
   });
 }
 
@@ -78,11 +79,11 @@ void CpuStages::packRows(const MatmulPlan &product, const MatmulRows &rows,
                          const std::map<std::string, Extent> &extents, Symbols symbols, Value target, Value base) {
   const Matmul &matmul = product.matmul;
   VectorBuilder v(b, product.lanes);
-  const Value memory = isStored(rows.tensor) ? rows.storage->memory : Value();
+  const Value memory = tensors.isStored(rows.tensor) ? rows.storage->memory : Value();
   auto run = [&](Value from, Value to, int64_t length) {
     int64_t whole = llvm::alignDown(length, product.lanes);
     if (whole)
-      v.loop(index(0), index(whole), product.lanes,
+      v.loop(code.index(0), code.index(whole), product.lanes,
              [&](Value at) { v.store(v.load(memory, v.add(from, at)), target, v.add(to, at)); });
     if (whole < length)
       v.store(v.loadFirst(memory, v.add(from, whole), length - whole), target, v.add(to, whole));
@@ -90,15 +91,15 @@ void CpuStages::packRows(const MatmulPlan &product, const MatmulRows &rows,
   // Rows may also be read along a column axis if it has one element.
   for (const std::vector<std::string> *axes : {&matmul.depthAxes, &matmul.columnAxes})
     for (const std::string &axis : *axes)
-      symbols[axis] = index(0);
+      symbols[axis] = code.index(0);
   if (memory && matmul.rowDepthStride == 1)
-    return run(position(*rows.storage, rows.subscripts, symbols), base, matmul.depth);
+    return run(code.position(*rows.storage, rows.subscripts, symbols), base, matmul.depth);
   // The row is not one run: it goes by runs of the innermost axis if that axis is one, else by elements.
   std::vector<Axis> axes;
   for (const std::string &axis : matmul.depthAxes)
     axes.push_back({axis, extents.at(axis)});
   auto depthAt = [&]() {
-    Value flat = index(0);
+    Value flat = code.index(0);
     for (const Axis &axis : axes)
       flat = v.add(v.mul(flat, axis.extent.fixed), symbols[axis.name]);
     return v.add(base, flat);
@@ -108,23 +109,23 @@ void CpuStages::packRows(const MatmulPlan &product, const MatmulRows &rows,
     Storage packed;
     packed.memory = target;
     packed.element = b.getF32Type();
-    bool vector = inner.extent.fixed % kLanes == 0 && vectorises(rows.tensor, rows.subscripts, inner.name);
-    return loops(ArrayRef<Axis>(axes).drop_back(), symbols, [&] {
-      loop(index(0), index(inner.extent.fixed), vector ? kLanes : 1, [&](Value at) {
+    bool vector = inner.extent.fixed % kLanes == 0 && elements.vectorises(rows.tensor, rows.subscripts, inner.name);
+    return code.loops(ArrayRef<Axis>(axes).drop_back(), symbols, [&] {
+      code.loop(code.index(0), code.index(inner.extent.fixed), vector ? kLanes : 1, [&](Value at) {
         symbols[inner.name] = at;
-        computed.clear();
-        if (Value x = element(rows.tensor, rows.subscripts, symbols, vector ? inner.name : ""))
-          store(x, packed, depthAt());
+        elements.computed.clear();
+        if (Value x = elements.element(rows.tensor, rows.subscripts, symbols, vector ? inner.name : ""))
+          code.store(x, packed, depthAt());
         else
-          emissionFailure = "the rows of a matrix product cannot be computed";
+          code.failure = "the rows of a matrix product cannot be computed";
       });
     });
   }
   bool runs = step(*rows.storage, rows.subscripts, inner.name) == 1 && inner.extent.fixed % product.lanes == 0;
-  loops(runs ? ArrayRef<Axis>(axes).drop_back() : ArrayRef<Axis>(axes), symbols, [&] {
+  code.loops(runs ? ArrayRef<Axis>(axes).drop_back() : ArrayRef<Axis>(axes), symbols, [&] {
     if (runs)
-      symbols[inner.name] = index(0);
-    Value from = position(*rows.storage, rows.subscripts, symbols);
+      symbols[inner.name] = code.index(0);
+    Value from = code.position(*rows.storage, rows.subscripts, symbols);
     if (runs)
       return run(from, depthAt(), inner.extent.fixed);
     v.storeScalar(v.scalar(memory, from), target, depthAt());
@@ -138,17 +139,18 @@ public:
                 const std::map<std::string, Extent> &extents)
       : s(stages), stage(stage), product(product), matmul(product.matmul), extents(extents), resolved(resolve(op)),
         v(stages.b, product.lanes), rowsOperand(op.getInputs()[matmul.rowsInput]),
-        columnsOperand(op.getInputs()[matmul.columnsInput]),
-        rows{rowsOperand, &stages.storage[rowsOperand], resolved.subscripts[matmul.rowsInput]},
-        result(stages.storage[stage.result]) {
+        columnsOperand(op.getInputs()[matmul.columnsInput]), rows{rowsOperand, &stages.tensors.storage[rowsOperand],
+                                                                  resolved.subscripts[matmul.rowsInput]},
+        result(stages.tensors.storage[stage.result]) {
     for (const subscript::Dimension &dimension : *resolved.spec.result)
       subscripts.push_back(subscript::flatIndex(dimension, resolved.sizes));
     packed = product.packsItself()
-                 ? v.view(s.phase.local, s.index(product.packedOffset), product.packedBytes / 4)
-                 : v.view(s.memoryAt(s.phase, product.packed), s.address(product.packed), product.packedBytes / 4);
-    block = v.view(s.phase.local, s.index(0), product.rowBlock * product.rowStride);
-    scratch =
-        v.view(s.phase.local, s.index(product.scratchOffset), product.tileRows * product.tileVectors * product.lanes);
+                 ? v.view(s.code.phase.local, s.code.index(product.packedOffset), product.packedBytes / 4)
+                 : v.view(s.tensors.memoryAt(s.code.phase, product.packed), s.code.address(product.packed),
+                          product.packedBytes / 4);
+    block = v.view(s.code.phase.local, s.code.index(0), product.rowBlock * product.rowStride);
+    scratch = v.view(s.code.phase.local, s.code.index(product.scratchOffset),
+                     product.tileRows * product.tileVectors * product.lanes);
   }
   void emit();
 
@@ -187,30 +189,30 @@ private:
 /// the result and no vector crosses its end.
 void CpuStages::MatmulEmitter::findStores() {
   const std::string &lastColumn = matmul.columnAxes.back();
-  bool isRun = s.step(result, subscripts, lastColumn) == 1;
+  bool isRun = step(result, subscripts, lastColumn) == 1;
   auto fits = [&](int64_t lanes) {
     return isRun && (matmul.columnAxes.size() == 1 || extents.at(lastColumn).fixed % lanes == 0);
   };
   consecutive = !stage.finishes && fits(product.lanes);
   // Expressions that are computed on the way, in the rows or behind the product, are simplified within the sizes of the
   // axes.
-  s.domain.clear();
+  s.elements.domain.clear();
   for (const auto &[axis, size] : extents)
     if (size.name.empty())
-      s.domain[axis] = {0, size.fixed - 1};
+      s.elements.domain[axis] = {0, size.fixed - 1};
   // The columns of a tile are vectors of the product; the arithmetic behind it takes `kLanes` at a time.
   finishes = stage.finishes && product.lanes % kLanes == 0 && fits(kLanes) && matmul.columns % kLanes == 0 &&
-             s.vectorises(stage.result.getDefiningOp(), subscripts, lastColumn);
+             s.elements.vectorises(stage.result.getDefiningOp(), subscripts, lastColumn);
 }
 
 Symbols CpuStages::MatmulEmitter::symbolsOf(Value item) {
   Symbols at;
-  s.addRuntimeSizes(extents, at);
-  for (const auto &[name, size] : s.sizes)
+  s.code.addRuntimeSizes(extents, at);
+  for (const auto &[name, size] : s.code.sizes)
     at[generic::symbolOf({name, 1})] = size;
   Value rest = v.divide(item, product.blocks);
   for (size_t k = outer.size(); k-- > 0;) {
-    Value size = s.extent(outer[k].extent);
+    Value size = s.code.extent(outer[k].extent);
     at[outer[k].name] = k == 0 ? rest : s.b.createOrFold<arith::RemUIOp>(rest, size);
     if (k > 0)
       rest = s.b.createOrFold<arith::DivUIOp>(rest, size);
@@ -220,24 +222,26 @@ Symbols CpuStages::MatmulEmitter::symbolsOf(Value item) {
 
 /// Packs the columns of a product if the item begins that product of the batch, or the work of the worker.
 void CpuStages::MatmulEmitter::packOwnColumns(Value item) {
-  Value itemsOfProduct = s.index(product.blocks);
+  Value itemsOfProduct = s.code.index(product.blocks);
   for (const std::string &axis : matmul.outer)
-    itemsOfProduct = v.mul(itemsOfProduct, s.extent(extents.at(axis)));
+    itemsOfProduct = v.mul(itemsOfProduct, s.code.extent(extents.at(axis)));
   Value inProduct = s.b.createOrFold<arith::RemUIOp>(item, itemsOfProduct);
   auto same = [&](Value x, Value y) -> Value { return arith::CmpIOp::create(s.b, arith::CmpIPredicate::eq, x, y); };
-  Value begins = arith::OrIOp::create(s.b, same(inProduct, s.index(0)), same(item, s.phase.begin));
+  Value begins = arith::OrIOp::create(s.b, same(inProduct, s.code.index(0)), same(item, s.code.phase.begin));
   Symbols at = symbols;
   for (const auto *axes : {&matmul.outer, &matmul.rowAxes, &matmul.columnAxes, &matmul.depthAxes})
     for (const std::string &axis : *axes)
-      at[axis] = s.index(0);
-  const Storage &columns = s.storage[columnsOperand];
-  Value base = s.position(columns, resolved.subscripts[matmul.columnsInput], at);
-  v.when(begins, [&] { s.packColumns(product, {columns.memory, base, packed}, s.index(0), s.index(product.panels)); });
+      at[axis] = s.code.index(0);
+  const Storage &columns = s.tensors.storage[columnsOperand];
+  Value base = s.code.position(columns, resolved.subscripts[matmul.columnsInput], at);
+  v.when(begins, [&] {
+    s.packColumns(product, {columns.memory, base, packed}, s.code.index(0), s.code.index(product.panels));
+  });
 }
 
 /// Packs the block of rows. Rows below the last one are zeros: they are computed with the tile, but not stored.
 void CpuStages::MatmulEmitter::packBlock() {
-  v.loop(s.index(0), v.mul(tiles, product.tileRows), 1, [&](Value row) {
+  v.loop(s.code.index(0), v.mul(tiles, product.tileRows), 1, [&](Value row) {
     Value to = v.mul(row, product.rowStride);
     v.when(
         v.less(row, rowCount),
@@ -246,7 +250,7 @@ void CpuStages::MatmulEmitter::packBlock() {
           s.packRows(product, rows, extents, symbols, block, to);
         },
         [&] {
-          v.loop(s.index(0), s.index(llvm::alignTo(matmul.depth, product.lanes)), product.lanes,
+          v.loop(s.code.index(0), s.code.index(llvm::alignTo(matmul.depth, product.lanes)), product.lanes,
                  [&](Value at) { v.store(v.constant(0), block, v.add(to, at)); });
         });
   });
@@ -257,12 +261,12 @@ Value CpuStages::MatmulEmitter::offsetOf(const std::vector<std::string> &moving,
   Symbols own = symbols;
   if (!isRow)
     for (const Axis &axis : outer)
-      own[axis.name] = s.index(0);
+      own[axis.name] = s.code.index(0);
   for (const auto *axes : {&matmul.rowAxes, &matmul.columnAxes})
     for (const std::string &axis : *axes)
-      own[axis] = s.index(0);
+      own[axis] = s.code.index(0);
   decompose(v, at, moving, extents, own);
-  return s.position(result, subscripts, own);
+  return s.code.position(result, subscripts, own);
 }
 
 void CpuStages::MatmulEmitter::storeRuns(Value firstOfTile, Value panel, int64_t vectors, bool last,
@@ -288,25 +292,26 @@ void CpuStages::MatmulEmitter::storeTile(Value tile, Value panel, int64_t vector
     return storeRuns(firstOfTile, panel, vectors, last, sums);
   for (int64_t r = 0; r < product.tileRows; ++r)
     for (int64_t k = 0; k < vectors; ++k)
-      v.store(sums[r * vectors + k], scratch, s.index((r * vectors + k) * product.lanes));
-  Value rowsHere = v.minimum(s.index(product.tileRows), v.sub(rowCount, firstOfTile));
+      v.store(sums[r * vectors + k], scratch, s.code.index((r * vectors + k) * product.lanes));
+  Value rowsHere = v.minimum(s.code.index(product.tileRows), v.sub(rowCount, firstOfTile));
   Value firstColumn = v.mul(panel, product.lanes);
-  Value columnsHere = v.minimum(s.index(vectors * product.lanes), v.sub(s.index(matmul.columns), firstColumn));
+  Value columnsHere =
+      v.minimum(s.code.index(vectors * product.lanes), v.sub(s.code.index(matmul.columns), firstColumn));
   Storage sumsOfTile;
   sumsOfTile.memory = scratch;
   sumsOfTile.element = s.b.getF32Type();
-  v.loop(s.index(0), rowsHere, 1, [&](Value r) {
+  v.loop(s.code.index(0), rowsHere, 1, [&](Value r) {
     Value row = v.add(firstRow, v.add(firstOfTile, r)), base = offsetOf(matmul.rowAxes, row, true);
     Symbols at = symbols;
     decompose(v, row, matmul.rowAxes, extents, at);
-    v.loop(s.index(0), columnsHere, finishes ? kLanes : 1, [&](Value column) {
+    v.loop(s.code.index(0), columnsHere, finishes ? kLanes : 1, [&](Value column) {
       Value position = v.add(firstColumn, column);
       decompose(v, position, matmul.columnAxes, extents, at);
-      Value x = s.load(sumsOfTile, v.add(v.mul(r, vectors * product.lanes), column), finishes);
+      Value x = s.code.load(sumsOfTile, v.add(v.mul(r, vectors * product.lanes), column), finishes);
       if (stage.finishes)
-        x = s.finished(stage, subscripts, at, finishes ? matmul.columnAxes.back() : "", x);
+        x = s.elements.finished(stage, subscripts, at, finishes ? matmul.columnAxes.back() : "", x);
       if (x)
-        s.store(x, result, v.add(base, offsetOf(matmul.columnAxes, position, false)));
+        s.code.store(x, result, v.add(base, offsetOf(matmul.columnAxes, position, false)));
     });
   });
 }
@@ -318,7 +323,7 @@ void CpuStages::MatmulEmitter::throughRows(Value panel, int64_t vectors, bool la
   int64_t linesOfTurn = llvm::divideCeil(product.tileVectors * kStepsOfTurn, tilesOfBlock);
   int64_t floatsOfTile = llvm::divideCeil(matmul.depth, kStepsOfTurn) * linesOfTurn * kLineFloats;
   Value next = v.mul(v.add(panel, vectors), product.panelStride);
-  v.loop(s.index(0), tiles, 1, [&](Value tile) {
+  v.loop(s.code.index(0), tiles, 1, [&](Value tile) {
     Value ahead = v.add(next, v.mul(tile, floatsOfTile));
     auto fetch = [&](Value step) {
       Value at = v.add(ahead, v.mul(step, linesOfTurn * kLineFloats / kStepsOfTurn));
@@ -328,7 +333,7 @@ void CpuStages::MatmulEmitter::throughRows(Value panel, int64_t vectors, bool la
     Value row = v.mul(tile, product.tileRows * product.rowStride), column = v.mul(panel, product.panelStride);
     SmallVector<Value> places;
     for (int64_t k = 0; k < product.tileRows * vectors; ++k)
-      places.push_back(s.index(k * product.lanes));
+      places.push_back(s.code.index(k * product.lanes));
     SmallVector<Value> sums =
         multiplyInChains(v, {0, product.tileRows, 0, vectors}, matmul.depth, scratch, places,
                          [&](const TilePart &part, Value first, int64_t steps, SmallVector<Value> start) {
@@ -346,8 +351,8 @@ void CpuStages::MatmulEmitter::throughRows(Value panel, int64_t vectors, bool la
 Value CpuStages::MatmulEmitter::rowsOfProduct() {
   const Extent &first = matmul.rowAxes.empty() ? Extent() : extents.at(matmul.rowAxes.front());
   if (first.name.empty())
-    return s.index(matmul.rows);
-  Value rows = v.mul(s.extent(first), matmul.rows / resolved.sizes.at(matmul.rowAxes.front()));
+    return s.code.index(matmul.rows);
+  Value rows = v.mul(s.code.extent(first), matmul.rows / resolved.sizes.at(matmul.rowAxes.front()));
   return v.maximum(rows, firstRow);
 }
 
@@ -356,36 +361,37 @@ void CpuStages::MatmulEmitter::emit() {
     outer.push_back({axis, extents.at(axis)});
   s.plan.phases.back().items = itemsOf(outer, product.blocks);
   findStores();
-  v.loop(s.phase.begin, s.phase.end, 1, [&](Value item) {
+  v.loop(s.code.phase.begin, s.code.phase.end, 1, [&](Value item) {
     symbols = symbolsOf(item);
     if (product.packsItself())
       packOwnColumns(item);
     firstRow = v.mul(v.remainder(item, product.blocks), product.rowBlock);
-    rowCount = v.minimum(s.index(product.rowBlock), v.sub(rowsOfProduct(), firstRow));
+    rowCount = v.minimum(s.code.index(product.rowBlock), v.sub(rowsOfProduct(), firstRow));
     tiles = v.divide(v.add(rowCount, product.tileRows - 1), product.tileRows);
     packBlock();
     int64_t left = product.panels % product.tileVectors;
     if (left == 0 && matmul.columns % product.lanes)
       left = product.tileVectors;
-    v.loop(s.index(0), s.index(product.panels - left), product.tileVectors,
+    v.loop(s.code.index(0), s.code.index(product.panels - left), product.tileVectors,
            [&](Value panel) { throughRows(panel, product.tileVectors, false); });
     if (left)
-      throughRows(s.index(product.panels - left), left, true);
+      throughRows(s.code.index(product.panels - left), left, true);
   });
 }
 
 bool CpuStages::emitMatmul(const Stage &stage, attn::EinsumOp op) {
   MatmulPlan &product = *matmuls[op];
-  auto extents = extentsOf(op, resolve(op));
+  auto extents = tensors.extentsOf(op, resolve(op));
   if (!extents)
     return fail(op, "a run-time size is no operand's dimension");
   if (!product.packsItself()) {
     beginPhase(stage, "pack");
     plan.phases.back().prepares = product.packed.prepared;
     VectorBuilder v(b, product.lanes);
-    Value packed = v.view(memoryAt(phase, product.packed), address(product.packed), product.packedBytes / 4);
-    Value source = storage[op.getInputs()[product.matmul.columnsInput]].memory;
-    packColumns(product, {source, index(product.matmul.columnBase), packed}, phase.begin, phase.end);
+    Value packed =
+        v.view(tensors.memoryAt(code.phase, product.packed), code.address(product.packed), product.packedBytes / 4);
+    Value source = tensors.storage[op.getInputs()[product.matmul.columnsInput]].memory;
+    packColumns(product, {source, code.index(product.matmul.columnBase), packed}, code.phase.begin, code.phase.end);
     plan.phases.back().items = {product.panels, 0, {}};
   }
   beginPhase(stage, "matmul");

@@ -91,15 +91,16 @@ bool CpuStages::emitSoftmaxRow(const SoftmaxRow &row) {
     length *= axis.extent.fixed;
   Symbols first = row.symbols;
   for (const Axis &axis : row.inner)
-    first[axis.name] = index(0);
-  Value from = position(row.input, row.subscripts, first), to = position(row.result, row.subscripts, first);
+    first[axis.name] = code.index(0);
+  Value from = code.position(row.input, row.subscripts, first), to = code.position(row.result, row.subscripts, first);
   RowOfVectors vectors{v, row.input.memory, from, row.result.memory, to, length, length / v.lanes * v.lanes};
-  auto element = [&](const Storage &tensor) { return position(tensor, row.subscripts, row.symbols); };
-  auto isVisible = [&] { return predicate(*row.mask, row.symbols); };
+  auto element = [&](const Storage &tensor) { return code.position(tensor, row.subscripts, row.symbols); };
+  auto isVisible = [&] { return code.predicate(*row.mask, row.symbols); };
   if (row.mask) {
-    loops(row.inner, row.symbols, [&] {
-      Value seen = guarded(isVisible(), real(-kInfinity), [&] { return load(row.input, element(row.input)); });
-      store(seen, row.result, element(row.result));
+    code.loops(row.inner, row.symbols, [&] {
+      Value seen =
+          code.guarded(isVisible(), code.real(-kInfinity), [&] { return code.load(row.input, element(row.input)); });
+      code.store(seen, row.result, element(row.result));
     });
     vectors.source = row.result.memory;
     vectors.from = to;
@@ -112,9 +113,9 @@ bool CpuStages::emitSoftmaxRow(const SoftmaxRow &row) {
   vectors.scale(v.divf(v.constantScalar(1), v.select(empty, v.constantScalar(1), sum)));
   if (row.mask) // a masked weight is 0 also where the row is NaN
     v.when(v.compare(arith::CmpFPredicate::UNO, sum, sum), [&] {
-      loops(row.inner, row.symbols, [&] {
+      code.loops(row.inner, row.symbols, [&] {
         Value at = element(row.result);
-        store(v.select(isVisible(), load(row.result, at), real(0)), row.result, at);
+        code.store(v.select(isVisible(), code.load(row.result, at), code.real(0)), row.result, at);
       });
     });
   return true;

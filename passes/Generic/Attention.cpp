@@ -13,6 +13,7 @@ using subscript::Expr;
 /// The scores of one query, in the worker's memory, and the code that turns them into weights and results.
 struct Kernel::ScoreRow {
   Kernel &kernel;
+  PhaseCode &code = kernel.code;
   mlir::ImplicitLocOpBuilder &b = kernel.b;
   attn::AttentionOp op;
   AttentionPlan &planned;
@@ -28,31 +29,30 @@ struct Kernel::ScoreRow {
     row.element = b.getF32Type();
     row.shape = {{"", count}};
     row.masked = planned.mask.has_value();
-    row.memory = memref::ViewOp::create(b, MemRefType::get({ShapedType::kDynamic}, row.element), kernel.phase.local,
-                                        kernel.index(0), ValueRange{kernel.index(count)});
+    row.memory = memref::ViewOp::create(b, MemRefType::get({ShapedType::kDynamic}, row.element), code.phase.local,
+                                        code.index(0), ValueRange{code.index(count)});
     kernel.plan.localBytes = std::max<int64_t>(kernel.plan.localBytes, llvm::alignTo(count * 4, 64));
   }
 
   /// Returns the value of the body if the mask leaves the key visible, else `otherwise`.
   Value visible(Value otherwise, const std::function<Value()> &body) {
-    return planned.mask ? kernel.guarded(kernel.predicate(*planned.mask, symbols), otherwise, body) : body();
+    return planned.mask ? code.guarded(code.predicate(*planned.mask, symbols), otherwise, body) : body();
   }
-  Value place() { return kernel.position(row, key, symbols); }
+  Value place() { return code.position(row, key, symbols); }
   void storeNumber(Value number, Value result) {
-    const Storage &target = kernel.storage[result];
-    kernel.store(number, target, kernel.position(target, planned.lse, symbols));
+    const Storage &target = kernel.tensors.storage[result];
+    code.store(number, target, code.position(target, planned.lse, symbols));
   }
 
   /// Stores the weights of the row, if they are a result: the numbers in the row, times `inverse`.
   void storeWeights(Value inverse) {
     if (!op.getWeights())
       return;
-    kernel.loops(keys, symbols, [&] {
-      Value weight = visible(kernel.real(0), [&]() -> Value {
-        return arith::MulFOp::create(b, kernel.load(row, place()), inverse);
-      });
-      const Storage &target = kernel.storage[op.getWeights()];
-      kernel.store(weight, target, kernel.position(target, planned.weights, symbols));
+    code.loops(keys, symbols, [&] {
+      Value weight =
+          visible(code.real(0), [&]() -> Value { return arith::MulFOp::create(b, code.load(row, place()), inverse); });
+      const Storage &target = kernel.tensors.storage[op.getWeights()];
+      code.store(weight, target, code.position(target, planned.weights, symbols));
     });
   }
 
@@ -63,75 +63,75 @@ struct Kernel::ScoreRow {
     if (!planned.valueTerms.empty() || (op.getDirect() && planned.mask))
       return weighOneByOne(inverse);
     Contraction output;
-    output.factors = {{&row, {key}}, {&kernel.storage[op.getValue()], planned.value}};
+    output.factors = {{&row, {key}}, {&kernel.tensors.storage[op.getValue()], planned.value}};
     output.contracted = keys;
     output.parallel = planned.width;
-    output.target = &kernel.storage[op.getResult()];
+    output.target = &kernel.tensors.storage[op.getResult()];
     output.targetSubscripts = planned.result;
     output.finish = [&](Value total) -> Value {
-      return arith::MulFOp::create(b, total, isa<VectorType>(total.getType()) ? kernel.spread(inverse) : inverse);
+      return arith::MulFOp::create(b, total, isa<VectorType>(total.getType()) ? code.spread(inverse) : inverse);
     };
-    kernel.contract(output, symbols);
+    kernel.contractions.contract(output, symbols);
   }
   void weighOneByOne(Value inverse) {
-    kernel.loops(planned.width, symbols, [&] {
-      Value total = kernel.sums(keys, symbols, kernel.real(0), 1, [&](ValueRange so) -> SmallVector<Value> {
+    code.loops(planned.width, symbols, [&] {
+      Value total = code.sums(keys, symbols, code.real(0), 1, [&](ValueRange so) -> SmallVector<Value> {
         return {visible(so[0], [&]() -> Value {
-          const Storage &values = kernel.storage[op.getValue()];
-          Value element = kernel.load(values, kernel.position(values, planned.value, symbols));
-          element = arith::AddFOp::create(b, element, kernel.sumOf(planned.valueTerms, symbols));
-          return arith::AddFOp::create(b, so[0], arith::MulFOp::create(b, kernel.load(row, place()), element));
+          const Storage &values = kernel.tensors.storage[op.getValue()];
+          Value element = code.load(values, code.position(values, planned.value, symbols));
+          element = arith::AddFOp::create(b, element, kernel.terms.sumOf(planned.valueTerms, symbols));
+          return arith::AddFOp::create(b, so[0], arith::MulFOp::create(b, code.load(row, place()), element));
         })};
       })[0];
-      const Storage &target = kernel.storage[op.getResult()];
-      kernel.store(arith::MulFOp::create(b, total, inverse), target, kernel.position(target, planned.result, symbols));
+      const Storage &target = kernel.tensors.storage[op.getResult()];
+      code.store(arith::MulFOp::create(b, total, inverse), target, code.position(target, planned.result, symbols));
     });
   }
 
   void emitDirect() {
-    Value total = kernel.sums(keys, symbols, kernel.real(0), 1, [&](ValueRange so) -> SmallVector<Value> {
-      Value weight = visible(kernel.real(0), [&] { return kernel.scoreOf(op, planned, symbols); });
-      kernel.store(weight, row, place());
+    Value total = code.sums(keys, symbols, code.real(0), 1, [&](ValueRange so) -> SmallVector<Value> {
+      Value weight = visible(code.real(0), [&] { return kernel.terms.scoreOf(op, planned, symbols); });
+      code.store(weight, row, place());
       return {arith::AddFOp::create(b, so[0], weight)};
     })[0];
     if (op.getTotal())
       storeNumber(total, op.getTotal());
-    weigh(kernel.real(1));
+    weigh(code.real(1));
   }
 
   void emitSoftmax() {
     // The maximum ignores a NaN, but the sum does not, so the whole row becomes NaN.
-    Value largest = kernel.carry(keys, symbols, kernel.real(-INFINITY), [&](ValueRange so) -> SmallVector<Value> {
+    Value largest = code.carry(keys, symbols, code.real(-INFINITY), [&](ValueRange so) -> SmallVector<Value> {
       return {visible(so[0], [&]() -> Value {
-        Value one = kernel.scoreOf(op, planned, symbols);
-        kernel.store(one, row, place());
+        Value one = kernel.terms.scoreOf(op, planned, symbols);
+        code.store(one, row, place());
         return arith::MaxNumFOp::create(b, so[0], one);
       })};
     })[0];
     // A row with only scores of -inf is a row without keys.
-    Value none = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, largest, kernel.real(-INFINITY));
-    largest = arith::SelectOp::create(b, none, kernel.real(0), largest);
-    Value sum = kernel.sums(keys, symbols, kernel.real(0), 1, [&](ValueRange so) -> SmallVector<Value> {
-      Value power = visible(kernel.real(0), [&]() -> Value {
-        return math::ExpOp::create(b, arith::SubFOp::create(b, kernel.load(row, place()), largest));
+    Value none = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, largest, code.real(-INFINITY));
+    largest = arith::SelectOp::create(b, none, code.real(0), largest);
+    Value sum = code.sums(keys, symbols, code.real(0), 1, [&](ValueRange so) -> SmallVector<Value> {
+      Value power = visible(code.real(0), [&]() -> Value {
+        return math::ExpOp::create(b, arith::SubFOp::create(b, code.load(row, place()), largest));
       });
-      kernel.store(power, row, place());
+      code.store(power, row, place());
       return {arith::AddFOp::create(b, so[0], power)};
     })[0];
     if (op.getLse())
       storeNumber(arith::AddFOp::create(b, largest, math::LogOp::create(b, sum)), op.getLse());
-    Value empty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, sum, kernel.real(0));
-    weigh(arith::DivFOp::create(b, kernel.real(1), arith::SelectOp::create(b, empty, kernel.real(1), sum)));
+    Value empty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, sum, code.real(0));
+    weigh(arith::DivFOp::create(b, code.real(1), arith::SelectOp::create(b, empty, code.real(1), sum)));
   }
 };
 
 bool Kernel::emitRows(attn::AttentionOp op) {
-  auto planned = planAttention(op);
+  auto planned = terms.planOf(op);
   if (!planned)
     return false;
   ScoreRow row(*this, op, *planned);
-  items(planned->outer, planned->outer.size(), planned->symbols, [&](ArrayRef<Axis> rest) {
-    loops(rest, planned->symbols, [&] { op.getDirect() ? row.emitDirect() : row.emitSoftmax(); });
+  code.items(planned->outer, planned->outer.size(), planned->symbols, [&](ArrayRef<Axis> rest) {
+    code.loops(rest, planned->symbols, [&] { op.getDirect() ? row.emitDirect() : row.emitSoftmax(); });
   });
   return true;
 }

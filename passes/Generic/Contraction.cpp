@@ -4,19 +4,14 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "passes/Analysis/Strides.h"
 #include "passes/Analysis/Summation.h"
-#include "passes/Generic/Kernel.h"
+#include "passes/Generic/Contractions.h"
 #include <algorithm>
 
 using namespace mlir;
 using namespace skewer;
 using namespace skewer::generic;
 using subscript::Expr;
-
-std::optional<int> Kernel::step(const Storage &tensor, ArrayRef<Expr> subscripts, const std::string &axis) {
-  return tensor.number ? std::optional(0) : stepAlong(subscripts, axis);
-}
 
 /// Returns, for each factor, whether the code must check which of its elements are 0.
 static SmallVector<bool> hidingFactors(const Contraction &contraction) {
@@ -29,18 +24,18 @@ static SmallVector<bool> hidingFactors(const Contraction &contraction) {
   return hide;
 }
 
-bool Kernel::vectorises(const Contraction &contraction, const Axis &axis, int64_t lanes) {
-  if (elementItems || !axis.extent.name.empty() || axis.extent.fixed < lanes)
+bool Contractions::vectorises(const Contraction &contraction, const Axis &axis, int64_t lanes) {
+  if (code.elementItems || !axis.extent.name.empty() || axis.extent.fixed < lanes)
     return false;
   if (contraction.guard && subscript::symbolsOf(*contraction.guard).count(axis.name))
     return false;
   bool moves = false;
   for (auto [factor, hides] : llvm::zip(contraction.factors, hidingFactors(contraction))) {
     if (factor.computed) {
-      if (hides || !vectorises(factor.computed, factor.subscripts, axis.name))
+      if (hides || !elements.vectorises(factor.computed, factor.subscripts, axis.name))
         return false;
-      moves |= llvm::any_of(factor.subscripts,
-                            [&](const Expr &e) { return subscript::symbolsOf(e).count(axis.name) > 0; });
+      moves |=
+          llvm::any_of(factor.subscripts, [&](const Expr &e) { return subscript::symbolsOf(e).count(axis.name) > 0; });
       continue;
     }
     auto by = step(*factor.storage, factor.subscripts, axis.name);
@@ -53,20 +48,20 @@ bool Kernel::vectorises(const Contraction &contraction, const Axis &axis, int64_
 }
 
 /// Returns an element of a factor; with a `vectorAxis`, `kLanes` elements along it, or one if they are all the same.
-Value Kernel::elementOf(const Factor &factor, const Symbols &symbols, const std::string &vectorAxis) {
+Value Contractions::elementOf(const Factor &factor, const Symbols &symbols, const std::string &vectorAxis) {
   bool vector = !vectorAxis.empty();
   if (factor.computed) {
-    computed.clear(); // known elements are of another point, or of a branch
-    Value element = this->element(factor.computed, factor.subscripts, symbols, vectorAxis);
-    return element ? element : real(0, vector);
+    elements.computed.clear(); // known elements are of another point, or of a branch
+    Value element = elements.element(factor.computed, factor.subscripts, symbols, vectorAxis);
+    return element ? element : code.real(0, vector);
   }
   bool wide = vector && step(*factor.storage, factor.subscripts, vectorAxis) == 1;
-  return load(*factor.storage, position(*factor.storage, factor.subscripts, symbols), wide);
+  return code.load(*factor.storage, code.position(*factor.storage, factor.subscripts, symbols), wide);
 }
 
 /// Returns sum + Π factors at the point that `symbols` give; with a `vectorAxis`, at `kLanes` points along it.
-Value Kernel::addProduct(Value sum, const Contraction &contraction, const Symbols &symbols,
-                         const std::string &vectorAxis) {
+Value Contractions::addProduct(Value sum, const Contraction &contraction, const Symbols &symbols,
+                               const std::string &vectorAxis) {
   bool vector = !vectorAxis.empty();
   auto fast = arith::FastMathFlagsAttr::get(b.getContext(), arith::FastMathFlags::contract);
   auto read = [&](const Factor &factor) { return elementOf(factor, symbols, vectorAxis); };
@@ -81,7 +76,7 @@ Value Kernel::addProduct(Value sum, const Contraction &contraction, const Symbol
   for (auto [factor, hides] : llvm::zip(contraction.factors, hiding))
     if (hides) {
       Value weight = read(factor);
-      Value some = arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, weight, real(0));
+      Value some = arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, weight, code.real(0));
       present = present ? arith::AndIOp::create(b, present, some).getResult() : some;
       multiply(weight);
     }
@@ -90,34 +85,35 @@ Value Kernel::addProduct(Value sum, const Contraction &contraction, const Symbol
       if (!hides)
         multiply(read(factor));
     if (!scalars && !vectors)
-      scalars = real(1);
+      scalars = code.real(1);
     if (scalars && vector)
-      scalars = spread(scalars);
+      scalars = code.spread(scalars);
     Value left = scalars ? scalars : vectors;
     Value product = scalars && vectors ? arith::MulFOp::create(b, scalars, vectors, fast).getResult() : left;
     return arith::AddFOp::create(b, sum, product, fast);
   };
-  auto unguarded = [&]() -> Value { return present ? guarded(present, sum, rest) : rest(); };
+  auto unguarded = [&]() -> Value { return present ? code.guarded(present, sum, rest) : rest(); };
   if (!contraction.guard)
     return unguarded();
-  return guarded(predicate(*contraction.guard, symbols), sum, [&]() -> Value { return unguarded(); });
+  return code.guarded(code.predicate(*contraction.guard, symbols), sum, [&]() -> Value { return unguarded(); });
 }
 
-Value Kernel::dot(const Contraction &contraction, Symbols &symbols) {
+Value Contractions::dot(const Contraction &contraction, Symbols &symbols) {
   auto scalar = [&](ArrayRef<Axis> axes, Value start) {
-    return sums(axes, symbols, start, 1,
-                [&](ValueRange so) -> SmallVector<Value> { return {addProduct(so[0], contraction, symbols, "")}; })[0];
+    return code.sums(axes, symbols, start, 1, [&](ValueRange so) -> SmallVector<Value> {
+      return {addProduct(so[0], contraction, symbols, "")};
+    })[0];
   };
   if (contraction.contracted.empty() || !vectorises(contraction, contraction.contracted.back()))
-    return scalar(contraction.contracted, real(0));
+    return scalar(contraction.contracted, code.real(0));
   const Axis &inner = contraction.contracted.back();
   ArrayRef<Axis> outer = ArrayRef<Axis>(contraction.contracted).drop_back();
   int64_t whole = inner.extent.fixed / kLanes * kLanes;
-  SmallVector<Value> start = {spread(real(0)), real(0)};
+  SmallVector<Value> start = {code.spread(code.real(0)), code.real(0)};
   int64_t steps = std::max<int64_t>(whole / kLanes, 1), terms = std::max(steps, inner.extent.fixed - whole);
-  SmallVector<Value> both = sums(outer, symbols, start, terms, [&](ValueRange so) -> SmallVector<Value> {
+  SmallVector<Value> both = code.sums(outer, symbols, start, terms, [&](ValueRange so) -> SmallVector<Value> {
     auto run = [&](int64_t low, int64_t high, int64_t step, Value sum) {
-      auto loop = scf::ForOp::create(b, index(low), index(high), index(step), sum);
+      auto loop = scf::ForOp::create(b, code.index(low), code.index(high), code.index(step), sum);
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToStart(loop.getBody());
       symbols[inner.name] = loop.getInductionVar();
@@ -130,11 +126,11 @@ Value Kernel::dot(const Contraction &contraction, Symbols &symbols) {
       wide = run(0, whole, kLanes, so[0]);
     else
       wide = arith::AddFOp::create(b, so[0],
-                                   sumsOfChains(index(whole), kLanes, steps, kChain, start[0],
-                                                [&](Value at, ValueRange sum) -> SmallVector<Value> {
-                                                  symbols[inner.name] = at;
-                                                  return {addProduct(sum[0], contraction, symbols, inner.name)};
-                                                })[0]);
+                                   code.sumsOfChains(code.index(whole), kLanes, steps, kChain, start[0],
+                                                     [&](Value at, ValueRange sum) -> SmallVector<Value> {
+                                                       symbols[inner.name] = at;
+                                                       return {addProduct(sum[0], contraction, symbols, inner.name)};
+                                                     })[0]);
     return {wide, whole == inner.extent.fixed ? so[1] : run(whole, inner.extent.fixed, 1, so[1])};
   });
   Value reduced = vector::ReductionOp::create(b, vector::CombiningKind::ADD, both[0], arith::FastMathFlags::reassoc);
@@ -144,7 +140,7 @@ Value Kernel::dot(const Contraction &contraction, Symbols &symbols) {
 // The fewest consecutive elements that are computed as a vector.
 constexpr int64_t kFewestLanes = 4;
 
-void Kernel::turnToOperands(Contraction &contraction) {
+void Contractions::turnToOperands(Contraction &contraction) {
   std::vector<Axis> &axes = contraction.parallel;
   auto along = [&](const Axis &axis) {
     return step(*contraction.target, contraction.targetSubscripts, axis.name) == 1;
@@ -160,60 +156,60 @@ void Kernel::turnToOperands(Contraction &contraction) {
       }
 }
 
-void Kernel::put(Value sum, const Contraction &contraction, const Symbols &symbols) {
-  store(contraction.finish ? contraction.finish(sum) : sum, *contraction.target,
-        position(*contraction.target, contraction.targetSubscripts, symbols));
+void Contractions::put(Value sum, const Contraction &contraction, const Symbols &symbols) {
+  code.store(contraction.finish ? contraction.finish(sum) : sum, *contraction.target,
+             code.position(*contraction.target, contraction.targetSubscripts, symbols));
 }
 
 /// Computes vectors along an axis on which the target's elements are not consecutive, and stores each element
 /// separately.
-void Kernel::contractAcross(const Contraction &contraction, Symbols &symbols) {
+void Contractions::contractAcross(const Contraction &contraction, Symbols &symbols) {
   const Axis &inner = contraction.parallel.back();
   auto run = [&](Value first, int64_t lanes) {
     symbols[inner.name] = first;
-    Value start = lanes > 1 ? spread(real(0)) : real(0);
-    Value total = sums(contraction.contracted, symbols, start, 1, [&](ValueRange sum) -> SmallVector<Value> {
+    Value start = lanes > 1 ? code.spread(code.real(0)) : code.real(0);
+    Value total = code.sums(contraction.contracted, symbols, start, 1, [&](ValueRange sum) -> SmallVector<Value> {
       return {addProduct(sum[0], contraction, symbols, lanes > 1 ? inner.name : "")};
     })[0];
     for (int64_t lane = 0; lane < lanes; ++lane) {
-      symbols[inner.name] = b.createOrFold<arith::AddIOp>(first, index(lane));
+      symbols[inner.name] = b.createOrFold<arith::AddIOp>(first, code.index(lane));
       Value sum = lanes > 1 ? vector::ExtractOp::create(b, total, ArrayRef<int64_t>{lane}).getResult() : total;
       put(sum, contraction, symbols);
     }
   };
-  loops(ArrayRef<Axis>(contraction.parallel).drop_back(), symbols, [&] {
+  code.loops(ArrayRef<Axis>(contraction.parallel).drop_back(), symbols, [&] {
     int64_t done = 0, size = inner.extent.fixed;
     for (int64_t lanes : {kLanes, kFewestLanes, int64_t(1)}) {
-      int64_t end = done + (size - done) / lanes * lanes, before = std::exchange(vectorLanes, lanes);
+      int64_t end = done + (size - done) / lanes * lanes, before = std::exchange(code.lanes, lanes);
       if (end > done)
-        loop(index(done), index(end), lanes, [&](Value first) { run(first, lanes); });
-      vectorLanes = before;
+        code.loop(code.index(done), code.index(end), lanes, [&](Value first) { run(first, lanes); });
+      code.lanes = before;
       done = end;
     }
   });
 }
 
-void Kernel::contract(const Contraction &contraction, Symbols &symbols) {
+void Contractions::contract(const Contraction &contraction, Symbols &symbols) {
   if (!contraction.parallel.empty() && vectorises(contraction, contraction.parallel.back(), kFewestLanes) &&
       step(*contraction.target, contraction.targetSubscripts, contraction.parallel.back().name) != 1)
     return contractAcross(contraction, symbols);
   if (contraction.parallel.empty() || !vectorises(contraction, contraction.parallel.back()) ||
       step(*contraction.target, contraction.targetSubscripts, contraction.parallel.back().name) != 1)
-    return loops(contraction.parallel, symbols, [&] { put(dot(contraction, symbols), contraction, symbols); });
+    return code.loops(contraction.parallel, symbols, [&] { put(dot(contraction, symbols), contraction, symbols); });
   // Several vectors of the last axis together share the scalars and hide the latency of the additions.
   const Axis &inner = contraction.parallel.back();
   int64_t size = inner.extent.fixed;
-  loops(ArrayRef<Axis>(contraction.parallel).drop_back(), symbols, [&] {
+  code.loops(ArrayRef<Axis>(contraction.parallel).drop_back(), symbols, [&] {
     int64_t done = 0;
     for (int64_t vectors : {4, 1}) {
       int64_t width = vectors * kLanes, end = done + (size - done) / width * width;
       if (end == done)
         continue;
-      loop(index(done), index(end), width, [&](Value first) {
-        SmallVector<Value> places, start(vectors, spread(real(0)));
+      code.loop(code.index(done), code.index(end), width, [&](Value first) {
+        SmallVector<Value> places, start(vectors, code.spread(code.real(0)));
         for (int64_t v = 0; v < vectors; ++v)
-          places.push_back(b.createOrFold<arith::AddIOp>(first, index(v * kLanes)));
-        auto totals = sums(contraction.contracted, symbols, start, 1, [&](ValueRange carried) {
+          places.push_back(b.createOrFold<arith::AddIOp>(first, code.index(v * kLanes)));
+        auto totals = code.sums(contraction.contracted, symbols, start, 1, [&](ValueRange carried) {
           SmallVector<Value> next;
           for (int64_t v = 0; v < vectors; ++v) {
             symbols[inner.name] = places[v];
@@ -229,11 +225,12 @@ void Kernel::contract(const Contraction &contraction, Symbols &symbols) {
       done = end;
     }
     if (done < size)
-      loop(index(done), index(size), 1, [&](Value at) {
+      code.loop(code.index(done), code.index(size), 1, [&](Value at) {
         symbols[inner.name] = at;
-        Value total = sums(contraction.contracted, symbols, real(0), 1, [&](ValueRange sum) -> SmallVector<Value> {
-          return {addProduct(sum[0], contraction, symbols, "")};
-        })[0];
+        Value total =
+            code.sums(contraction.contracted, symbols, code.real(0), 1, [&](ValueRange sum) -> SmallVector<Value> {
+              return {addProduct(sum[0], contraction, symbols, "")};
+            })[0];
         put(total, contraction, symbols);
       });
   });

@@ -5,7 +5,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "passes/Generic/Kernel.h"
+#include "passes/Generic/Elements.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -14,10 +14,8 @@ using subscript::Expr;
 
 static bool isConversion(Operation *op) { return isWidening(op) || isa<arith::TruncFOp>(op); }
 
-std::string generic::symbolOf(const Extent &extent) { return "extent of " + extent.name; }
-
-std::optional<subscript::Substitution> Kernel::axesAt(const subscript::Dimensions &dimensions,
-                                                      const subscript::AxisSizes &sizes, const Point &point) {
+std::optional<subscript::Substitution> Elements::axesAt(const subscript::Dimensions &dimensions,
+                                                        const subscript::AxisSizes &sizes, const Point &point) {
   subscript::Substitution axesOfPoint;
   for (size_t d = 0; d < dimensions.size() && d < point.size(); ++d) {
     Expr rest = point[d];
@@ -34,12 +32,12 @@ std::optional<subscript::Substitution> Kernel::axesAt(const subscript::Dimension
   return axesOfPoint;
 }
 
-std::optional<Kernel::Moved> Kernel::moved(Operation *op, const Point &point) {
+std::optional<Elements::Moved> Elements::moved(Operation *op, const Point &point) {
   Moved result;
   std::vector<std::pair<Value, std::vector<Expr>>> reads;
   subscript::Substitution substitution;
   auto addSizes = [&](const attn::ResolvedEinsum &resolved) {
-    if (auto extents = extentsOf(op, resolved))
+    if (auto extents = tensors.extentsOf(op, resolved))
       for (const auto &[axis, size] : *extents)
         if (!size.name.empty())
           substitution["size_" + axis] = Expr::symbol(symbolOf(size));
@@ -69,7 +67,7 @@ std::optional<Kernel::Moved> Kernel::moved(Operation *op, const Point &point) {
   if (reads.empty())
     return std::nullopt;
   for (const auto &[operand, subscripts] : reads) {
-    if (subscripts.size() != storage[operand].shape.size())
+    if (subscripts.size() != tensors.storage[operand].shape.size())
       return std::nullopt;
     Point from;
     for (const Expr &subscript : subscripts)
@@ -80,7 +78,7 @@ std::optional<Kernel::Moved> Kernel::moved(Operation *op, const Point &point) {
   return result;
 }
 
-std::optional<Expr> Kernel::positionAt(attn::PositionOp op, const Point &point) {
+std::optional<Expr> Elements::positionAt(attn::PositionOp op, const Point &point) {
   auto dimensions = subscript::parseDimensions(std::string_view(op.getAxes()));
   auto expression = subscript::parse(std::string_view(op.getExpression()));
   if (!dimensions || !expression)
@@ -98,14 +96,14 @@ static bool moves(const Expr &expression, const std::string &axis) {
   return subscript::symbolsOf(expression).count(axis) != 0;
 }
 
-bool Kernel::vectorises(Value tensor, const Point &point, const std::string &axis) {
-  if (!isStored(tensor))
+bool Elements::vectorises(Value tensor, const Point &point, const std::string &axis) {
+  if (!tensors.isStored(tensor))
     return vectorises(tensor.getDefiningOp(), point, axis);
-  return pinned ? lanePattern(storage[tensor], point, axis).has_value()
-                : step(storage[tensor], point, axis).has_value();
+  return pinned ? lanePattern(tensors.storage[tensor], point, axis).has_value()
+                : step(tensors.storage[tensor], point, axis).has_value();
 }
 
-bool Kernel::vectorises(Operation *op, const Point &point, const std::string &axis) {
+bool Elements::vectorises(Operation *op, const Point &point, const std::string &axis) {
   if (isMap(op)) {
     auto move = moved(op, point);
     return move && !moves(move->inside, axis) &&
@@ -119,22 +117,23 @@ bool Kernel::vectorises(Operation *op, const Point &point, const std::string &ax
          llvm::all_of(op->getOperands(), [&](Value operand) { return vectorises(operand, point, axis); });
 }
 
-Value Kernel::element(Value tensor, const Point &point, const Symbols &symbols, const std::string &vectorAxis) {
-  const Storage &described = storage[tensor];
+Value Elements::element(Value tensor, const Point &point, const Symbols &symbols, const std::string &vectorAxis) {
+  const Storage &described = tensors.storage[tensor];
   bool vector = !vectorAxis.empty();
   if (described.number)
-    return real(*described.number, vector);
+    return code.real(*described.number, vector);
   for (const auto &[known, where, value] : computed)
     if (known == tensor && where == point)
       return value;
   Value value;
-  if (isStored(tensor) && vector && pinned) {
-    value = loadPattern(described, position(described, point, symbols), *lanePattern(described, point, vectorAxis));
-  } else if (isStored(tensor)) {
+  if (tensors.isStored(tensor) && vector && pinned) {
+    value =
+        loadPattern(described, code.position(described, point, symbols), *lanePattern(described, point, vectorAxis));
+  } else if (tensors.isStored(tensor)) {
     bool wide = vector && step(described, point, vectorAxis) == 1;
-    value = load(described, position(described, point, symbols), wide);
+    value = code.load(described, code.position(described, point, symbols), wide);
     if (vector && !wide)
-      value = spread(value);
+      value = code.spread(value);
   } else {
     value = produce(tensor.getDefiningOp(), point, symbols, vectorAxis);
   }
@@ -143,7 +142,7 @@ Value Kernel::element(Value tensor, const Point &point, const Symbols &symbols, 
   return value;
 }
 
-Value Kernel::produce(Operation *op, const Point &point, const Symbols &symbols, const std::string &vectorAxis) {
+Value Elements::produce(Operation *op, const Point &point, const Symbols &symbols, const std::string &vectorAxis) {
   bool vector = !vectorAxis.empty();
   if (isMap(op)) {
     auto move = moved(op, point);
@@ -152,7 +151,7 @@ Value Kernel::produce(Operation *op, const Point &point, const Symbols &symbols,
     auto read = [&] {
       Value result;
       for (const auto &[operand, from] : move->reads) {
-        if (storage[operand].number == 1.0 && move->reads.size() > 1)
+        if (tensors.storage[operand].number == 1.0 && move->reads.size() > 1)
           continue;
         Value factor = element(operand, from, symbols, vectorAxis);
         if (!factor)
@@ -161,18 +160,18 @@ Value Kernel::produce(Operation *op, const Point &point, const Symbols &symbols,
       }
       // A weight that a mask hides stays 0, whatever the other factor is.
       for (const auto &[operand, from] : move->reads)
-        if (storage[operand].masked && move->reads.size() > 1) {
+        if (tensors.storage[operand].masked && move->reads.size() > 1) {
           Value none = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, element(operand, from, symbols, vectorAxis),
-                                             real(0, vector));
-          result = arith::SelectOp::create(b, none, real(0, vector), result);
+                                             code.real(0, vector));
+          result = arith::SelectOp::create(b, none, code.real(0, vector), result);
         }
-      return result ? result : real(1, vector);
+      return result ? result : code.real(1, vector);
     };
     if (move->inside.isConstant(1))
       return read();
     bool good = true;
-    Value padding = real(move->padding, vector);
-    Value result = guarded(predicate(move->inside, symbols), padding, [&] {
+    Value padding = code.real(move->padding, vector);
+    Value result = code.guarded(code.predicate(move->inside, symbols), padding, [&] {
       size_t before = computed.size(); // elements that are computed in a branch cannot be used behind it
       Value inside = read();
       computed.resize(before);
@@ -185,25 +184,25 @@ Value Kernel::produce(Operation *op, const Point &point, const Symbols &symbols,
     auto expression = positionAt(position, point);
     if (!expression)
       return fail(op, "a product of axes with a run-time size has no position"), Value();
-    Value integer = arith::IndexCastOp::create(b, b.getI64Type(), value(*expression, symbols));
+    Value integer = arith::IndexCastOp::create(b, b.getI64Type(), code.value(*expression, symbols));
     Value number = arith::SIToFPOp::create(b, b.getF32Type(), integer);
-    return vector ? spread(number) : number;
+    return vector ? code.spread(number) : number;
   }
   if (!isArithmetic(op))
     return fail(op, "the generic path does not know this operation"), Value();
   return arithmetic(op, point, symbols, vectorAxis);
 }
 
-bool Kernel::dependsOnPosition(Value tensor) {
+bool Elements::dependsOnPosition(Value tensor) {
   Operation *op = tensor.getDefiningOp();
-  if (!op || isStored(tensor))
+  if (!op || tensors.isStored(tensor))
     return false;
   return isa<attn::PositionOp>(op) ||
          ((isMap(op) || isArithmetic(op)) &&
           llvm::any_of(op->getOperands(), [&](Value operand) { return dependsOnPosition(operand); }));
 }
 
-Value Kernel::precise(Value tensor, const Point &point, const Symbols &symbols, const std::string &vectorAxis) {
+Value Elements::precise(Value tensor, const Point &point, const Symbols &symbols, const std::string &vectorAxis) {
   Operation *op = tensor.getDefiningOp();
   auto widened = [&]() -> Value {
     Value value = element(tensor, point, symbols, vectorAxis);
@@ -214,7 +213,7 @@ Value Kernel::precise(Value tensor, const Point &point, const Symbols &symbols, 
       type = VectorType::get(vector.getShape(), type);
     return arith::ExtFOp::create(b, type, value);
   };
-  if (!op || isStored(tensor))
+  if (!op || tensors.isStored(tensor))
     return widened();
   if (isMap(op)) {
     auto move = moved(op, point);
@@ -222,7 +221,7 @@ Value Kernel::precise(Value tensor, const Point &point, const Symbols &symbols, 
       return widened();
     Value product;
     for (const auto &[operand, from] : move->reads) {
-      if (storage[operand].number == 1.0 && move->reads.size() > 1)
+      if (tensors.storage[operand].number == 1.0 && move->reads.size() > 1)
         continue;
       Value factor = precise(operand, from, symbols, vectorAxis);
       if (!factor)
@@ -246,7 +245,7 @@ Value Kernel::precise(Value tensor, const Point &point, const Symbols &symbols, 
   return widened();
 }
 
-Value Kernel::arithmetic(Operation *op, const Point &point, const Symbols &symbols, const std::string &vectorAxis) {
+Value Elements::arithmetic(Operation *op, const Point &point, const Symbols &symbols, const std::string &vectorAxis) {
   // A multiple of a position can be an angle of many turns, of which a rounding to f32 would leave only the rounding
   // error.
   if (isa<math::SinOp, math::CosOp>(op) && dependsOnPosition(op->getOperand(0))) {
@@ -256,7 +255,7 @@ Value Kernel::arithmetic(Operation *op, const Point &point, const Symbols &symbo
     OperationState state(b.getLoc(), op->getName());
     state.addOperands(angle);
     state.addTypes(angle.getType());
-    Type type = vectorAxis.empty() ? Type(b.getF32Type()) : real(0, true).getType();
+    Type type = vectorAxis.empty() ? Type(b.getF32Type()) : code.real(0, true).getType();
     return arith::TruncFOp::create(b, type, b.create(state)->getResult(0));
   }
   SmallVector<Value> operands;
@@ -267,7 +266,9 @@ Value Kernel::arithmetic(Operation *op, const Point &point, const Symbols &symbo
     operands.push_back(value);
   }
   if (isConversion(op)) // a stored result is rounded by the store
-    return isStored(op->getResult(0)) ? operands[0] : widen(narrow(operands[0], storage[op->getResult(0)].element));
+    return tensors.isStored(op->getResult(0))
+               ? operands[0]
+               : code.widen(code.narrow(operands[0], tensors.storage[op->getResult(0)].element));
   if (auto apply = dyn_cast<attn::ApplyOp>(op))
     return attn::findElementFunction(op->getContext(), apply.getFunction())->emit(b, op->getLoc(), operands);
   OperationState state(b.getLoc(), op->getName());
@@ -278,71 +279,27 @@ Value Kernel::arithmetic(Operation *op, const Point &point, const Symbols &symbo
   // A weight that a mask hides stays 0, whatever the scale is.
   if (isa<arith::MulFOp, arith::DivFOp>(op))
     for (auto [operand, value] : llvm::zip(op->getOperands(), operands))
-      if (storage[operand].masked && (isa<arith::MulFOp>(op) || operand == op->getOperand(0))) {
-        Value zero = real(0, !vectorAxis.empty());
+      if (tensors.storage[operand].masked && (isa<arith::MulFOp>(op) || operand == op->getOperand(0))) {
+        Value zero = code.real(0, !vectorAxis.empty());
         Value none = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, value, zero);
         result = arith::SelectOp::create(b, none, zero, result);
       }
   return result;
 }
 
-void Kernel::addRuntimeSymbols(Symbols &symbols) {
-  for (const auto &[name, size] : sizes)
-    symbols[symbolOf({name, 1})] = size;
-}
-
-bool Kernel::emitElementwise(const Stage &stage) {
-  Operation *op = stage.result.getDefiningOp();
-  bool onlyMoves = isMap(op) && llvm::all_of(stage.folded, isMap);
-  beginPhase(stage, onlyMoves ? "move" : "elementwise");
-  Storage target = storage[stage.result];
-  std::vector<Axis> axes;
-  Point point;
-  Symbols symbols;
-  domain.clear();
-  for (size_t d = 0; d < target.shape.size(); ++d) {
-    axes.push_back({"d" + std::to_string(d), target.shape[d]});
-    point.push_back(Expr::symbol(axes.back().name));
-    if (auto most = plan.boundOf(target.shape[d]))
-      domain[axes.back().name] = {0, *most - 1};
-  }
-  addRuntimeSymbols(symbols);
-  bool good = true;
-  auto put = [&](const std::string &vectorAxis) {
-    computed.clear();
-    Value value = produce(op, point, symbols, vectorAxis);
-    good &= static_cast<bool>(value);
-    if (value)
-      store(value, target, position(target, point, symbols));
-  };
-  items(axes, axes.empty() ? 0 : axes.size() - 1, symbols, [&](ArrayRef<Axis> rest) {
-    if (rest.empty())
-      return put("");
-    const Axis &inner = rest.back();
-    bool vector = inner.extent.name.empty() && inner.extent.fixed >= kLanes && vectorises(op, point, inner.name);
-    loops(rest.drop_back(), symbols, [&] {
-      auto run = [&](Value low, Value high, int64_t by) {
-        loop(low, high, by, [&](Value at) {
-          symbols[inner.name] = at;
-          put(by == 1 ? "" : inner.name);
-        });
-      };
-      int64_t whole = vector ? inner.extent.fixed / kLanes * kLanes : 0;
-      if (whole)
-        run(index(0), index(whole), kLanes);
-      if (!vector || whole < inner.extent.fixed)
-        run(index(whole), extent(inner.extent), 1);
-    });
-  });
-  return good;
-}
-
-Value Kernel::finished(const Stage &stage, const Point &point, const Symbols &symbols, const std::string &vectorAxis,
-                       Value made) {
+Value Elements::finished(const Stage &stage, const Point &point, const Symbols &symbols, const std::string &vectorAxis,
+                         Value made) {
   computed.clear();
   computed.push_back({stage.finishes->getResult(0), point, made});
   Value value = produce(stage.result.getDefiningOp(), point, symbols, vectorAxis);
-  if (!value && emissionFailure.empty())
-    emissionFailure = "what follows a matrix product or an attention cannot be computed";
+  if (!value && code.failure.empty())
+    code.failure = "what follows a matrix product or an attention cannot be computed";
   return value;
+}
+
+void Elements::setDomain(const std::map<std::string, Extent> &extents) {
+  domain.clear();
+  for (const auto &[axis, size] : extents)
+    if (auto most = plan.boundOf(size))
+      domain[axis] = {0, *most - 1};
 }

@@ -19,34 +19,34 @@ static Value better(ImplicitLocOpBuilder &b, bool least, Value x, Value y) {
 }
 
 /// Returns the extremum along all contracted axes, at one point of the others.
-Value Kernel::extremeOf(const Contraction &contraction, bool least, Symbols &symbols) {
-  Value worst = real(least ? INFINITY : -INFINITY);
+Value Contractions::extremeOf(const Contraction &contraction, bool least, Symbols &symbols) {
+  Value worst = code.real(least ? INFINITY : -INFINITY);
   auto read = [&](bool vector) {
     return elementOf(contraction.factors[0], symbols, vector ? contraction.contracted.back().name : "");
   };
   auto scalar = [&](ArrayRef<Axis> axes, Value start) {
-    return carry(axes, symbols, start,
-                 [&](ValueRange so) -> SmallVector<Value> { return {better(b, least, so[0], read(false))}; })[0];
+    return code.carry(axes, symbols, start,
+                      [&](ValueRange so) -> SmallVector<Value> { return {better(b, least, so[0], read(false))}; })[0];
   };
   if (contraction.contracted.empty() || !vectorises(contraction, contraction.contracted.back()))
     return scalar(contraction.contracted, worst);
   const Axis &inner = contraction.contracted.back();
   int64_t size = inner.extent.fixed, wide = size / (kVectors * kLanes) * kVectors * kLanes;
   int64_t whole = size / kLanes * kLanes;
-  SmallVector<Value> start(kVectors, spread(worst));
+  SmallVector<Value> start(kVectors, code.spread(worst));
   start.push_back(worst);
-  auto found = carry(ArrayRef<Axis>(contraction.contracted).drop_back(), symbols, start, [&](ValueRange so) {
+  auto found = code.carry(ArrayRef<Axis>(contraction.contracted).drop_back(), symbols, start, [&](ValueRange so) {
     SmallVector<Value> now(so);
     auto run = [&](int64_t low, int64_t high, int64_t lanes, int64_t first, int64_t count) {
       if (low == high)
         return;
-      auto loop =
-          scf::ForOp::create(b, index(low), index(high), index(lanes * count), ValueRange(now).slice(first, count));
+      auto loop = scf::ForOp::create(b, code.index(low), code.index(high), code.index(lanes * count),
+                                     ValueRange(now).slice(first, count));
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToStart(loop.getBody());
       SmallVector<Value> next;
       for (int64_t v = 0; v < count; ++v) {
-        symbols[inner.name] = b.createOrFold<arith::AddIOp>(loop.getInductionVar(), index(v * lanes));
+        symbols[inner.name] = b.createOrFold<arith::AddIOp>(loop.getInductionVar(), code.index(v * lanes));
         next.push_back(better(b, least, loop.getRegionIterArgs()[v], read(lanes > 1)));
       }
       scf::YieldOp::create(b, next);
@@ -66,54 +66,58 @@ Value Kernel::extremeOf(const Contraction &contraction, bool least, Symbols &sym
 
 bool Kernel::emitExtremum(attn::ExtremumOp op) {
   attn::ResolvedEinsum resolved = resolve(op);
-  auto found = extentsOf(op, resolved);
+  auto found = tensors.extentsOf(op, resolved);
   if (!resolved.spec.result || !found)
     return fail(op, "a run-time size is no operand's dimension");
   Contraction contraction = contractionOf(resolved, *found);
-  setDomain(*found);
-  contraction.factors.push_back(
-      {&storage[op.getInput()], resolved.subscripts[0], isStored(op.getInput()) ? Value() : op.getInput()});
-  contraction.target = &storage[op.getResult()];
+  elements.setDomain(*found);
+  contraction.factors.push_back({&tensors.storage[op.getInput()], resolved.subscripts[0],
+                                 tensors.isStored(op.getInput()) ? Value() : op.getInput()});
+  contraction.target = &tensors.storage[op.getResult()];
   Symbols symbols;
-  addRuntimeSizes(*found, symbols);
-  addRuntimeSymbols(symbols);
+  code.addRuntimeSizes(*found, symbols);
+  code.addRuntimeSymbols(symbols);
   bool least = op.getLeast();
   const std::vector<Axis> axes = contraction.parallel;
   const Storage &target = *contraction.target;
-  auto place = [&] { return position(target, contraction.targetSubscripts, symbols); };
-  bool isVector = !axes.empty() && vectorises(contraction, axes.back()) &&
+  auto place = [&] { return code.position(target, contraction.targetSubscripts, symbols); };
+  bool isVector = !axes.empty() && contractions.vectorises(contraction, axes.back()) &&
                   step(target, contraction.targetSubscripts, axes.back().name) == 1;
-  items(axes, isVector ? axes.size() - 1 : axes.size(), symbols, [&](ArrayRef<Axis> rest) {
+  code.items(axes, isVector ? axes.size() - 1 : axes.size(), symbols, [&](ArrayRef<Axis> rest) {
     if (!isVector || rest.empty())
-      return loops(rest, symbols, [&] { store(extremeOf(contraction, least, symbols), target, place()); });
+      return code.loops(rest, symbols,
+                        [&] { code.store(contractions.extremeOf(contraction, least, symbols), target, place()); });
     const Axis inner = rest.back();
-    loops(rest.drop_back(), symbols, [&] {
+    code.loops(rest.drop_back(), symbols, [&] {
       int64_t done = 0;
       for (int64_t vectors : {kVectors, int64_t(1)}) {
         int64_t width = vectors * kLanes, end = done + (inner.extent.fixed - done) / width * width;
         if (end > done)
-          loop(index(done), index(end), width, [&](Value first) {
-            SmallVector<Value> start(vectors, spread(real(least ? INFINITY : -INFINITY)));
-            auto at = [&](int64_t v) { symbols[inner.name] = b.createOrFold<arith::AddIOp>(first, index(v * kLanes)); };
-            auto all = carry(contraction.contracted, symbols, start, [&](ValueRange so) {
+          code.loop(code.index(done), code.index(end), width, [&](Value first) {
+            SmallVector<Value> start(vectors, code.spread(code.real(least ? INFINITY : -INFINITY)));
+            auto at = [&](int64_t v) {
+              symbols[inner.name] = b.createOrFold<arith::AddIOp>(first, code.index(v * kLanes));
+            };
+            auto all = code.carry(contraction.contracted, symbols, start, [&](ValueRange so) {
               SmallVector<Value> next;
               for (int64_t v = 0; v < vectors; ++v) {
                 at(v);
-                next.push_back(better(b, least, so[v], elementOf(contraction.factors[0], symbols, inner.name)));
+                next.push_back(
+                    better(b, least, so[v], contractions.elementOf(contraction.factors[0], symbols, inner.name)));
               }
               return next;
             });
             for (int64_t v = 0; v < vectors; ++v) {
               at(v);
-              store(all[v], target, place());
+              code.store(all[v], target, place());
             }
           });
         done = end;
       }
       if (done < inner.extent.fixed)
-        loop(index(done), index(inner.extent.fixed), 1, [&](Value at) {
+        code.loop(code.index(done), code.index(inner.extent.fixed), 1, [&](Value at) {
           symbols[inner.name] = at;
-          store(extremeOf(contraction, least, symbols), target, place());
+          code.store(contractions.extremeOf(contraction, least, symbols), target, place());
         });
     });
   });

@@ -12,7 +12,7 @@ using namespace skewer::generic;
 Kernel::Kernel(ModuleOp module, func::FuncOp function)
     : module(module), source(function), b(function.getLoc(), function.getContext()), plan(signatureOf(function)) {}
 
-bool Kernel::fail(Operation *op, const Twine &why) {
+bool generic::fail(Operation *op, const Twine &why) {
   op->emitError() << why;
   return false;
 }
@@ -40,8 +40,8 @@ bool Kernel::emit() {
     Storage tensor;
     tensor.shape = described.shape;
     tensor.element = type.getElementType();
-    storage[argument] = std::move(tensor);
-    stored.insert(argument);
+    tensors.storage[argument] = std::move(tensor);
+    tensors.stored.insert(argument);
   }
   for (Operation &op : block) {
     if (isa<func::ReturnOp>(op) || isScalar(op))
@@ -51,24 +51,24 @@ bool Kernel::emit() {
                            "' is computed in the kernel; attn-outline makes an argument of it");
     if (op.getNumResults() != 1 && !isa<attn::AttentionOp>(op))
       return fail(&op, "the generic path does not know this operation");
-    if (!describe(&op))
+    if (!tensors.describe(&op))
       return false;
     if (isa<arith::ConstantOp, tensor::SplatOp>(op))
-      stored.insert(op.getResult(0));
+      tensors.stored.insert(op.getResult(0));
   }
 
   for (auto [number, result] : llvm::enumerate(block.getTerminator()->getOperands()))
-    outputOf[memoryOf(result)] = number;
+    tensors.outputOf[memoryOf(result)] = number;
   IsMatmul isMatmul = [&](attn::EinsumOp einsum) { return isMatrixProduct(einsum); };
   stages = stagesOf(source, isMatmul, packsRows);
   for (const Stage &stage : stages) {
     for (Value made : resultsOf(stage))
-      stored.insert(made);
+      tensors.stored.insert(made);
     planStage(stage);
   }
   for (const Stage &stage : stages)
     if (stage.finishes)
-      stored.insert(stage.finishes->getResult(0)); // one tile at a time
+      tensors.stored.insert(stage.finishes->getResult(0)); // one tile at a time
   findPrepared();
   if (!planBuffers())
     return false;
@@ -77,9 +77,9 @@ bool Kernel::emit() {
     size_t firstPhase = plan.phases.size();
     if (!emit(stage))
       return false;
-    if (!emissionFailure.empty())
-      return fail(stage.result.getDefiningOp() ? stage.result.getDefiningOp() : source, emissionFailure);
-    if (prepared.contains(memoryOf(stage.result)))
+    if (!code.failure.empty())
+      return fail(stage.result.getDefiningOp() ? stage.result.getDefiningOp() : source, code.failure);
+    if (tensors.prepared.contains(memoryOf(stage.result)))
       for (Phase &made : llvm::drop_begin(plan.phases, firstPhase))
         made.prepares = true;
   }
@@ -114,4 +114,10 @@ bool Kernel::emit(const Stage &stage) {
   if (auto concat = dyn_cast_if_present<attn::ConcatOp>(op))
     return emitConcat(stage, concat);
   return emitElementwise(stage);
+}
+
+void Kernel::beginPhase(const Stage &stage, StringRef title) {
+  code.phase = createPhase(b, module, plan, title);
+  plan.phases.push_back({code.phase.function.getSymName().str(), title.str(), {1, 0, {}}});
+  tensors.openMemory(stage, code.phase);
 }

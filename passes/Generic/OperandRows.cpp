@@ -3,7 +3,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "passes/Generic/Kernel.h"
+#include "passes/Generic/Elements.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -12,9 +12,9 @@ using subscript::Expr;
 
 /// Returns the places that the lanes read, relative to that of lane 0; nothing if they are unknown. The axis has
 /// `vectorLanes` values in the domain.
-std::optional<SmallVector<int64_t>> Kernel::lanePattern(const Storage &tensor, const Point &point,
-                                                        const std::string &axis) {
-  SmallVector<int64_t> pattern(vectorLanes, 0);
+std::optional<SmallVector<int64_t>> Elements::lanePattern(const Storage &tensor, const Point &point,
+                                                          const std::string &axis) {
+  SmallVector<int64_t> pattern(code.lanes, 0);
   int64_t first = domain.at(axis).low, stride = 1;
   for (size_t d = point.size(); d-- > 0;) {
     bool known = tensor.shape[d].name.empty();
@@ -22,7 +22,7 @@ std::optional<SmallVector<int64_t>> Kernel::lanePattern(const Storage &tensor, c
       if (stride == 0)
         return std::nullopt;
       auto at = [&](int64_t lane) { return subscript::substitute(point[d], {{axis, Expr(first + lane)}}); };
-      for (int64_t lane = 1; lane < vectorLanes; ++lane) {
+      for (int64_t lane = 1; lane < code.lanes; ++lane) {
         Expr apart = subscript::simplify(at(lane) - at(0), domain);
         if (!apart.isConstant())
           return std::nullopt;
@@ -34,15 +34,15 @@ std::optional<SmallVector<int64_t>> Kernel::lanePattern(const Storage &tensor, c
   return pattern;
 }
 
-Value Kernel::loadPattern(const Storage &tensor, Value place, ArrayRef<int64_t> pattern) {
+Value Elements::loadPattern(const Storage &tensor, Value place, ArrayRef<int64_t> pattern) {
   int64_t low = *llvm::min_element(pattern), high = *llvm::max_element(pattern);
   auto lanes = static_cast<int64_t>(pattern.size());
   if (low == high)
-    return spread(load(tensor, place));
-  Value from = b.createOrFold<arith::AddIOp>(place, index(low));
+    return code.spread(code.load(tensor, place));
+  Value from = b.createOrFold<arith::AddIOp>(place, code.index(low));
   if (high - low < lanes) { // neighbours in any order, also repeated
     auto type = VectorType::get({high - low + 1}, tensor.element);
-    Value near = widen(vector::LoadOp::create(b, type, tensor.memory, from));
+    Value near = code.widen(vector::LoadOp::create(b, type, tensor.memory, from));
     SmallVector<int64_t> order;
     bool inOrder = high - low + 1 == lanes;
     for (auto [lane, place] : llvm::enumerate(pattern)) {
@@ -53,7 +53,7 @@ Value Kernel::loadPattern(const Storage &tensor, Value place, ArrayRef<int64_t> 
   }
   SmallVector<Value> elements;
   for (int64_t place : pattern)
-    elements.push_back(load(tensor, b.createOrFold<arith::AddIOp>(from, index(place - low))));
+    elements.push_back(code.load(tensor, b.createOrFold<arith::AddIOp>(from, code.index(place - low))));
   return vector::FromElementsOp::create(b, VectorType::get({lanes}, b.getF32Type()), elements);
 }
 
@@ -95,23 +95,23 @@ static void inPartOf(ImplicitLocOpBuilder &b, attn::ConcatOp concat, Value first
 }
 
 /// Sets target[at + d] = scale × element `first` + d of the tensor, for the row that begins at element `first`.
-void Kernel::computeRow(Value tensor, Value first, Value target, Value at, double scale, int64_t lanes) {
-  Value whole = isStored(tensor) ? tensor : widenedFrom(tensor);
-  if (auto concat = whole.getDefiningOp<attn::ConcatOp>(); concat && !isStored(whole))
+void Elements::computeRow(Value tensor, Value first, Value target, Value at, double scale, int64_t lanes) {
+  Value whole = tensors.isStored(tensor) ? tensor : widenedFrom(tensor);
+  if (auto concat = whole.getDefiningOp<attn::ConcatOp>(); concat && !tensors.isStored(whole))
     return inPartOf(
-        b, concat, first, [&](Value of, size_t dimension) { return extent(storage[of].shape[dimension]); },
+        b, concat, first, [&](Value of, size_t dimension) { return code.extent(tensors.storage[of].shape[dimension]); },
         [&](Value part, Value place) { computeRow(part, place, target, at, scale, lanes); });
-  const Storage &described = storage[tensor];
+  const Storage &described = tensors.storage[tensor];
   size_t rank = described.shape.size();
   int64_t row = described.shape.back().fixed;
   const std::string axis = "row element";
   Symbols symbols;
   Point point;
   subscript::Domain outside = std::exchange(domain, {});
-  Value rest = b.createOrFold<arith::DivUIOp>(first, index(row));
+  Value rest = b.createOrFold<arith::DivUIOp>(first, code.index(row));
   for (size_t d = rank - 1; d-- > 0;) {
     std::string name = "row index " + std::to_string(d);
-    Value size = d > 0 ? extent(described.shape[d]) : Value();
+    Value size = d > 0 ? code.extent(described.shape[d]) : Value();
     symbols[name] = d > 0 ? b.createOrFold<arith::RemUIOp>(rest, size) : rest;
     if (d > 0)
       rest = b.createOrFold<arith::DivUIOp>(rest, size);
@@ -120,22 +120,22 @@ void Kernel::computeRow(Value tensor, Value first, Value target, Value at, doubl
     point.insert(point.begin(), Expr::symbol(name));
   }
   point.push_back(Expr::symbol(axis));
-  addRuntimeSymbols(symbols);
-  int64_t before = std::exchange(vectorLanes, lanes);
+  code.addRuntimeSymbols(symbols);
+  int64_t before = std::exchange(code.lanes, lanes);
   bool wasPinned = std::exchange(pinned, true);
   auto put = [&](int64_t d, int64_t count) {
     domain[axis] = {d, d + count - 1};
-    symbols[axis] = index(d);
+    symbols[axis] = code.index(d);
     computed.clear();
     Value value = count > 1 ? element(tensor, point, symbols, axis) : element(tensor, point, symbols, "");
     if (!value) { // a diagnostic was emitted
-      emissionFailure = "an operand cannot be computed while it is packed";
+      code.failure = "an operand cannot be computed while it is packed";
       return;
     }
-    Value factor = real(scale);
+    Value factor = code.real(scale);
     if (scale != 1)
-      value = arith::MulFOp::create(b, value, count > 1 ? spread(factor) : factor);
-    Value to = b.createOrFold<arith::AddIOp>(at, index(d));
+      value = arith::MulFOp::create(b, value, count > 1 ? code.spread(factor) : factor);
+    Value to = b.createOrFold<arith::AddIOp>(at, code.index(d));
     if (count > 1)
       vector::StoreOp::create(b, value, target, to);
     else
@@ -153,7 +153,7 @@ void Kernel::computeRow(Value tensor, Value first, Value target, Value at, doubl
   for (; done < row; ++done)
     put(done, 1);
   computed.clear();
-  vectorLanes = before;
+  code.lanes = before;
   pinned = wasPinned;
   domain = std::move(outside);
 }

@@ -49,7 +49,7 @@ bool Kernel::planBuffers() {
   // A buffer is live until the last stage that reads it, directly or through operations that are computed when read.
   llvm::DenseMap<Value, size_t> lastUse;
   for (auto [number, stage] : llvm::enumerate(stages))
-    for (Value read : readsOf(stage))
+    for (Value read : tensors.readsOf(stage))
       lastUse[memoryOf(read)] = number;
   std::vector<Interval> intervals;
   std::map<std::string, int> powers; // how often each run-time size is a factor
@@ -93,9 +93,9 @@ bool Kernel::planBuffers() {
     }
     plan.localBytes = std::max(plan.localBytes, own.localBytes);
     for (Value made : resultsOf(stage)) {
-      if (outputOf.count(memoryOf(made)))
+      if (tensors.outputOf.count(memoryOf(made)))
         continue;
-      Storage &tensor = storage[made];
+      Storage &tensor = tensors.storage[made];
       int64_t bytes = tensor.element.getIntOrFloatBitWidth() / 8;
       std::map<std::string, int> counts;
       if (!multiply(bytes, tensor.shape, counts))
@@ -106,7 +106,7 @@ bool Kernel::planBuffers() {
             described.bytes.factors.push_back(extent.name);
         (counts.empty() ? described.bytes.fixed : described.bytes.scaled) = bytes;
       }
-      if (prepared.contains(memoryOf(made))) { // prepared memory outlives the call
+      if (tensors.prepared.contains(memoryOf(made))) { // prepared memory outlives the call
         tensor.place = takePrepared(bytes);
         continue;
       }

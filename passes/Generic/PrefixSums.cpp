@@ -7,7 +7,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "passes/Generic/Kernel.h"
+#include "passes/Generic/Contractions.h"
 #include "passes/Stages/PrefixSum.h"
 
 using namespace mlir;
@@ -80,13 +80,13 @@ Value toSingle(ImplicitLocOpBuilder &b, Value x) {
 
 /// Emits the running sums along an axis other than the vector axis: at one point of the other axes, or at `vectors`
 /// vectors along `vectorAxis` that begin at `first`.
-void Kernel::runAcross(const Contraction &contraction, const PrefixSum &sum, int64_t size, Symbols &symbols,
-                       const std::string &vectorAxis, Value first, int64_t vectors) {
+void Contractions::runAcross(const Contraction &contraction, const PrefixSum &sum, int64_t size, Symbols &symbols,
+                             const std::string &vectorAxis, Value first, int64_t vectors) {
   bool isVector = !vectorAxis.empty();
-  Value zero = real(0, isVector);
+  Value zero = code.real(0, isVector);
   SmallVector<Value> start(vectors, toDouble(b, zero)), places;
   for (int64_t v = 0; isVector && v < vectors; ++v)
-    places.push_back(b.createOrFold<arith::AddIOp>(first, index(v * kLanes)));
+    places.push_back(b.createOrFold<arith::AddIOp>(first, code.index(v * kLanes)));
   run(b, {0, size, 1, sum.reversed}, start, [&](Value at, ValueRange before) {
     symbols[sum.along] = symbols[sum.before] = at;
     SmallVector<Value> next;
@@ -95,48 +95,48 @@ void Kernel::runAcross(const Contraction &contraction, const PrefixSum &sum, int
         symbols[vectorAxis] = places[v];
       Value own = toDouble(b, addProduct(zero, contraction, symbols, vectorAxis));
       next.push_back(arith::AddFOp::create(b, before[v], own));
-      store(toSingle(b, sum.exclusive ? before[v] : next[v]), *contraction.target,
-            position(*contraction.target, contraction.targetSubscripts, symbols));
+      code.store(toSingle(b, sum.exclusive ? before[v] : next[v]), *contraction.target,
+                 code.position(*contraction.target, contraction.targetSubscripts, symbols));
     }
     return next;
   });
 }
 
 /// Emits the running sums along the axis of the vectors.
-void Kernel::runWithin(const Contraction &contraction, const PrefixSum &sum, int64_t size, Symbols &symbols) {
+void Contractions::runWithin(const Contraction &contraction, const PrefixSum &sum, int64_t size, Symbols &symbols) {
   int64_t whole = size / kLanes * kLanes;
-  Value zero = toDouble(b, real(0)), zeros = toDouble(b, real(0, true)), base = zeros;
+  Value zero = toDouble(b, code.real(0)), zeros = toDouble(b, code.real(0, true)), base = zeros;
   auto place = [&](Value at) {
     symbols[sum.along] = symbols[sum.before] = at;
-    return position(*contraction.target, contraction.targetSubscripts, symbols);
+    return code.position(*contraction.target, contraction.targetSubscripts, symbols);
   };
   auto rest = [&](Value start) {
     return run(b, {whole, size - whole, 1, sum.reversed}, start,
                [&](Value at, ValueRange before) -> SmallVector<Value> {
                  Value to = place(at);
-                 Value own = toDouble(b, addProduct(real(0), contraction, symbols, ""));
+                 Value own = toDouble(b, addProduct(code.real(0), contraction, symbols, ""));
                  Value next = arith::AddFOp::create(b, before[0], own);
-                 store(toSingle(b, sum.exclusive ? before[0] : next), *contraction.target, to);
+                 code.store(toSingle(b, sum.exclusive ? before[0] : next), *contraction.target, to);
                  return {next};
                })[0];
   };
   if (sum.reversed && whole < size)
-    base = spread(rest(zero));
-  base = run(b, {0, whole / kLanes, kLanes, sum.reversed}, base,
-             [&](Value at, ValueRange before) -> SmallVector<Value> {
-               Value to = place(at);
-               Value lanes = toDouble(b, addProduct(real(0, true), contraction, symbols, sum.before));
-               lanes = summedUp(b, lanes, zeros, sum.reversed);
-               Value total = vector::ExtractOp::create(b, lanes, sum.reversed ? 0 : kLanes - 1);
-               Value own = sum.exclusive ? shifted(b, lanes, zeros, sum.reversed) : lanes;
-               store(toSingle(b, arith::AddFOp::create(b, before[0], own)), *contraction.target, to);
-               return {arith::AddFOp::create(b, before[0], spread(total))};
-             })[0];
+    base = code.spread(rest(zero));
+  base =
+      run(b, {0, whole / kLanes, kLanes, sum.reversed}, base, [&](Value at, ValueRange before) -> SmallVector<Value> {
+        Value to = place(at);
+        Value lanes = toDouble(b, addProduct(code.real(0, true), contraction, symbols, sum.before));
+        lanes = summedUp(b, lanes, zeros, sum.reversed);
+        Value total = vector::ExtractOp::create(b, lanes, sum.reversed ? 0 : kLanes - 1);
+        Value own = sum.exclusive ? shifted(b, lanes, zeros, sum.reversed) : lanes;
+        code.store(toSingle(b, arith::AddFOp::create(b, before[0], own)), *contraction.target, to);
+        return {arith::AddFOp::create(b, before[0], code.spread(total))};
+      })[0];
   if (!sum.reversed && whole < size)
     rest(vector::ExtractOp::create(b, base, 0));
 }
 
-void Kernel::emitPrefixSum(Contraction contraction, const PrefixSum &sum, Symbols &symbols) {
+void Contractions::prefixSums(Contraction contraction, const PrefixSum &sum, Symbols &symbols) {
   std::vector<Axis> others;
   int64_t size = 0;
   bool isLast = contraction.parallel.back().name == sum.along;
@@ -147,31 +147,31 @@ void Kernel::emitPrefixSum(Contraction contraction, const PrefixSum &sum, Symbol
       others.push_back(axis);
   contraction.guard.reset();
   auto step = [&](const std::string &axis) {
-    return this->step(*contraction.target, contraction.targetSubscripts, axis);
+    return generic::step(*contraction.target, contraction.targetSubscripts, axis);
   };
   Axis before{sum.before, {"", size}};
   bool within = isLast && step(sum.along) == 1 && vectorises(contraction, before);
   bool across = !within && !others.empty() && vectorises(contraction, others.back()) && step(others.back().name) == 1;
-  items(others, across ? others.size() - 1 : others.size(), symbols, [&](ArrayRef<Axis> rest) {
+  code.items(others, across ? others.size() - 1 : others.size(), symbols, [&](ArrayRef<Axis> rest) {
     if (!across || rest.empty())
-      return loops(rest, symbols, [&] {
+      return code.loops(rest, symbols, [&] {
         if (within)
           runWithin(contraction, sum, size, symbols);
         else
           runAcross(contraction, sum, size, symbols, "", {}, 1);
       });
     const Axis inner = rest.back();
-    loops(rest.drop_back(), symbols, [&] {
+    code.loops(rest.drop_back(), symbols, [&] {
       int64_t done = 0;
       for (int64_t vectors : {4, 1}) { // several vectors share the loop over positions
         int64_t width = vectors * kLanes, end = done + (inner.extent.fixed - done) / width * width;
         if (end > done)
-          loop(index(done), index(end), width,
-               [&](Value first) { runAcross(contraction, sum, size, symbols, inner.name, first, vectors); });
+          code.loop(code.index(done), code.index(end), width,
+                    [&](Value first) { runAcross(contraction, sum, size, symbols, inner.name, first, vectors); });
         done = end;
       }
       if (done < inner.extent.fixed)
-        loop(index(done), index(inner.extent.fixed), 1, [&](Value at) {
+        code.loop(code.index(done), code.index(inner.extent.fixed), 1, [&](Value at) {
           symbols[inner.name] = at;
           runAcross(contraction, sum, size, symbols, "", {}, 1);
         });

@@ -6,7 +6,7 @@ using namespace mlir;
 using namespace skewer;
 using namespace skewer::generic;
 
-bool Kernel::isConst(Value tensor) {
+bool Tensors::isConst(Value tensor) {
   Value owner = memoryOf(tensor);
   if (auto argument = dyn_cast<BlockArgument>(owner))
     return plan.inputs[argument.getArgNumber()].isConst;
@@ -23,10 +23,10 @@ void Kernel::findPrepared() {
   for (const Stage &stage : stages) {
     SmallVector<Value> made = resultsOf(stage);
     bool mayOutlive = llvm::all_of(made, [&](Value result) {
-      return !outputOf.count(memoryOf(result)) && llvm::all_of(storage[result].shape, isFixed);
+      return !tensors.outputOf.count(memoryOf(result)) && llvm::all_of(tensors.storage[result].shape, isFixed);
     });
-    if (mayOutlive && llvm::all_of(readsOf(stage), [&](Value read) { return isConst(read); }))
+    if (mayOutlive && llvm::all_of(tensors.readsOf(stage), [&](Value read) { return tensors.isConst(read); }))
       for (Value result : made)
-        prepared.insert(memoryOf(result));
+        tensors.prepared.insert(memoryOf(result));
   }
 }

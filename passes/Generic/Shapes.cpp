@@ -2,7 +2,8 @@
 #include "dialect/IR/Reductions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "passes/Generic/Kernel.h"
+#include "passes/Analysis/Strides.h"
+#include "passes/Generic/Elements.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -10,8 +11,8 @@ using namespace skewer;
 using namespace skewer::generic;
 using subscript::kRuntime;
 
-void Kernel::collectExtents(const attn::ResolvedEinsum &resolved, ValueRange operands,
-                            std::map<std::string, Extent> &extents) {
+void Tensors::collectExtents(const attn::ResolvedEinsum &resolved, ValueRange operands,
+                             std::map<std::string, Extent> &extents) {
   for (const auto &[axis, size] : resolved.sizes)
     if (size != kRuntime)
       extents[axis] = {"", size};
@@ -42,7 +43,7 @@ static void addAxisExtents(Operation *op, std::map<std::string, Extent> &extents
       extents[axis.getName().str()] = {cast<StringAttr>(axis.getValue()).str(), 1};
 }
 
-std::optional<std::map<std::string, Extent>> Kernel::extentsOf(Operation *op, const attn::ResolvedEinsum &resolved) {
+std::optional<std::map<std::string, Extent>> Tensors::extentsOf(Operation *op, const attn::ResolvedEinsum &resolved) {
   std::map<std::string, Extent> extents;
   collectExtents(resolved, op->getOperands(), extents);
   addAxisExtents(op, extents);
@@ -52,7 +53,7 @@ std::optional<std::map<std::string, Extent>> Kernel::extentsOf(Operation *op, co
   return extents;
 }
 
-std::optional<std::map<std::string, Extent>> Kernel::extentsOf(attn::AttentionOp op) {
+std::optional<std::map<std::string, Extent>> Tensors::extentsOf(attn::AttentionOp op) {
   auto view = attn::viewOf(op);
   const attn::ScoreSpace &space = view->space;
   std::map<std::string, Extent> extents;
@@ -72,8 +73,8 @@ std::optional<std::map<std::string, Extent>> Kernel::extentsOf(attn::AttentionOp
   return extents;
 }
 
-std::optional<std::vector<Extent>> Kernel::extentsOf(const subscript::Dimensions &dimensions,
-                                                     const std::map<std::string, Extent> &extents) {
+std::optional<std::vector<Extent>> Tensors::extentsOf(const subscript::Dimensions &dimensions,
+                                                      const std::map<std::string, Extent> &extents) {
   std::vector<Extent> shape;
   for (const subscript::Dimension &dimension : dimensions) {
     Extent whole{"", 1};
@@ -99,7 +100,7 @@ std::optional<std::vector<Extent>> Kernel::extentsOf(const subscript::Dimensions
 }
 
 /// Returns the shape of an operation whose text relates the axes of the result to those of the operands; else nothing.
-std::optional<std::vector<Extent>> Kernel::shapeByText(Operation *op) {
+std::optional<std::vector<Extent>> Tensors::shapeByText(Operation *op) {
   auto throughSpec = [&](const std::optional<attn::ResolvedEinsum> &resolved) -> std::optional<std::vector<Extent>> {
     if (!resolved || !resolved->spec.result)
       return std::nullopt;
@@ -122,7 +123,7 @@ std::optional<std::vector<Extent>> Kernel::shapeByText(Operation *op) {
 }
 
 /// Returns the shape of the input without the axes that are summed.
-std::vector<Extent> Kernel::shapeOfRows(attn::LogSumExpOp op) {
+std::vector<Extent> Tensors::shapeOfRows(attn::LogSumExpOp op) {
   std::vector<Extent> shape = storage[op.getInput()].shape;
   auto axes = subscript::parseDimensions(std::string_view(op.getAxes()));
   auto over = subscript::parseDimensions(std::string_view(op.getOver()));
@@ -135,7 +136,7 @@ std::vector<Extent> Kernel::shapeOfRows(attn::LogSumExpOp op) {
   return shape;
 }
 
-std::optional<std::vector<Extent>> Kernel::shapeOf(Operation *op) {
+std::optional<std::vector<Extent>> Tensors::shapeOf(Operation *op) {
   auto shape = shapeOfType(op);
   auto stated = op->getAttrOfType<ArrayAttr>(attn::kExtents);
   for (size_t d = 0; shape && stated && d < stated.size(); ++d)
@@ -145,7 +146,7 @@ std::optional<std::vector<Extent>> Kernel::shapeOf(Operation *op) {
 }
 
 /// Returns the shape without run-time lengths.
-std::optional<std::vector<Extent>> Kernel::shapeOfType(Operation *op) {
+std::optional<std::vector<Extent>> Tensors::shapeOfType(Operation *op) {
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
   std::vector<Extent> shape;
   for (int64_t size : type.getShape())
@@ -182,7 +183,7 @@ std::optional<std::vector<Extent>> Kernel::shapeOfType(Operation *op) {
 }
 
 /// Takes run-time sizes from the same dimensions of the first operand with a known shape.
-std::optional<std::vector<Extent>> Kernel::keepRuntimeSizes(Operation *op, std::vector<Extent> shape) {
+std::optional<std::vector<Extent>> Tensors::keepRuntimeSizes(Operation *op, std::vector<Extent> shape) {
   auto source = llvm::find_if(op->getOperands(), [&](Value operand) { return storage.count(operand) != 0; });
   if (source == op->operand_end())
     return std::nullopt;
@@ -225,13 +226,17 @@ static bool keepsMask(Operation *op, const llvm::DenseMap<Value, Storage> &stora
       .Default([](Operation *) { return false; });
 }
 
+std::optional<int> generic::step(const Storage &tensor, ArrayRef<subscript::Expr> subscripts, const std::string &axis) {
+  return tensor.number ? std::optional(0) : stepAlong(subscripts, axis);
+}
+
 bool generic::hidesOthers(ArrayRef<const Storage *> operands, size_t number) {
   return operands[number]->masked && llvm::any_of(llvm::enumerate(operands), [&](const auto &other) {
            return other.index() != number && !other.value()->finite;
          });
 }
 
-bool Kernel::asksForZeros(attn::EinsumOp op) {
+bool Tensors::asksForZeros(attn::EinsumOp op) {
   SmallVector<const Storage *> operands;
   for (Value input : op.getInputs())
     operands.push_back(&storage[input]);
@@ -243,7 +248,7 @@ static bool isFinite(Attribute attribute) {
   return dense && llvm::all_of(dense.getValues<APFloat>(), [](const APFloat &value) { return value.isFinite(); });
 }
 
-bool Kernel::describe(Operation *op) {
+bool Tensors::describe(Operation *op) {
   auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType());
   if (!type || !(type.getElementType().isF32() || type.getElementType().isF16() || type.getElementType().isBF16()))
     return fail(op, "the generic path takes tensors of f32, f16 and bf16");

@@ -29,9 +29,9 @@ static Type multipliedType(attn::EinsumOp op) {
 
 bool GpuStages::isMatrixProduct(attn::EinsumOp op) {
   for (Value input : op.getInputs())
-    if (storage[input].number)
+    if (tensors.storage[input].number)
       return false;
-  if (asksForZeros(op))
+  if (tensors.asksForZeros(op))
     return false;
   auto matmul = matmulOf(op);
   // Offsets within one outer index have 32 bits.
@@ -141,7 +141,7 @@ Extent GpuStages::TensorProduct::rowExtent() const {
 
 /// Finds the rows, the columns and the outer index of the block.
 void GpuStages::TensorProduct::findPlace() {
-  Value item = s.phase.begin;
+  Value item = s.code.phase.begin;
   firstColumn = g.toI32(g.mul(g.remainder(item, columnBlocks), kColumns));
   Value rest = g.divide(item, columnBlocks);
   if (Extent count = rowExtent(); count.name.empty()) {
@@ -150,16 +150,16 @@ void GpuStages::TensorProduct::findPlace() {
     firstRow = g.toI32(g.mul(g.remainder(rest, rowBlocks), kRows));
     rest = g.divide(rest, rowBlocks);
   } else {
-    Value rows = withStages([&] { return s.extent(count); }), rowBlocks = g.divide(g.add(rows, kRows - 1), kRows);
+    Value rows = withStages([&] { return s.code.extent(count); }), rowBlocks = g.divide(g.add(rows, kRows - 1), kRows);
     rowCount = g.toI32(rows);
     firstRow = g.toI32(g.mul(g.createOrFold<arith::RemUIOp>(rest, rowBlocks), kRows));
     rest = g.createOrFold<arith::DivUIOp>(rest, rowBlocks);
   }
   withStages([&] {
-    s.addRuntimeSizes(extents, symbols);
-    s.addRuntimeSymbols(symbols);
+    s.code.addRuntimeSizes(extents, symbols);
+    s.code.addRuntimeSymbols(symbols);
     for (size_t k = outer.size(); k-- > 0;) {
-      Value size = s.extent(outer[k].extent);
+      Value size = s.code.extent(outer[k].extent);
       symbols[outer[k].name] = k == 0 ? rest : s.b.createOrFold<arith::RemUIOp>(rest, size);
       if (k > 0)
         rest = s.b.createOrFold<arith::DivUIOp>(rest, size);
@@ -169,7 +169,7 @@ void GpuStages::TensorProduct::findPlace() {
   origin = symbols;
   for (const auto *axes : {&matmul.rowAxes, &matmul.columnAxes, &matmul.depthAxes})
     for (const std::string &axis : *axes)
-      origin[axis] = withStages([&] { return s.index(0); });
+      origin[axis] = withStages([&] { return s.code.index(0); });
   zero = origin;
   for (const Axis &axis : outer)
     zero[axis.name] = origin[matmul.depthAxes.front()];
@@ -187,7 +187,7 @@ Symbols GpuStages::TensorProduct::decomposed(Value flat, const std::vector<std::
 }
 
 RowSource GpuStages::TensorProduct::sourceOf(Value operand, int64_t depthStride, bool aligned) {
-  const Storage &stored = s.storage[operand];
+  const Storage &stored = s.tensors.storage[operand];
   RowSource source;
   source.pointer = pointerTo(g, stored.memory);
   source.element = stored.element;
@@ -202,9 +202,9 @@ void GpuStages::TensorProduct::findSources() {
   Value operand = op.getInputs()[matmul.rowsInput];
   const std::vector<Expr> &subscripts = resolved.subscripts[matmul.rowsInput];
   rows = sourceOf(operand, *matmul.rowDepthStride,
-                  rowsAreAligned(s.storage[operand], subscripts, matmul.depthAxes, inChunk));
+                  rowsAreAligned(s.tensors.storage[operand], subscripts, matmul.depthAxes, inChunk));
   rows.rowStride = 1; // rows are given by their offsets
-  rowBase = g.toI64(withStages([&] { return s.position(s.storage[operand], subscripts, origin); }));
+  rowBase = g.toI64(withStages([&] { return s.code.position(s.tensors.storage[operand], subscripts, origin); }));
   columns = sourceOf(op.getInputs()[matmul.columnsInput], matmul.columnDepthStride,
                      matmul.columnStride % inChunk == 0 && matmul.columnBase % inChunk == 0);
   columns.rowStride = matmul.columnStride;
@@ -212,7 +212,7 @@ void GpuStages::TensorProduct::findSources() {
 
 /// Starts to copy slice `number` of the depth.
 void GpuStages::TensorProduct::load(Value number, const SharedTile &rowsTo, const SharedTile &columnsTo, Value copy) {
-  const Storage &stored = s.storage[op.getInputs()[matmul.rowsInput]];
+  const Storage &stored = s.tensors.storage[op.getInputs()[matmul.rowsInput]];
   const std::vector<Expr> &subscripts = resolved.subscripts[matmul.rowsInput];
   Value depth = g.mul(g.toI64(number), slice);
   rows.base = g.add(rowBase, g.mul(depth, rows.depthStride));
@@ -222,8 +222,8 @@ void GpuStages::TensorProduct::load(Value number, const SharedTile &rowsTo, cons
       [&](Value row) -> std::pair<Value, Value> {
         Value flat = g.add(firstRow, row), last = g.add(rowCount, -1);
         Symbols at = decomposed(g.minimum(flat, last), matmul.rowAxes, zero);
-        Value offset = withStages([&] { return s.position(stored, subscripts, at); });
-        Value start = withStages([&] { return s.position(stored, subscripts, zero); });
+        Value offset = withStages([&] { return s.code.position(stored, subscripts, at); });
+        Value start = withStages([&] { return s.code.position(stored, subscripts, zero); });
         return {g.toI32(g.sub(offset, start)), g.lessEqual(flat, last)};
       },
       copy);
@@ -269,24 +269,24 @@ void GpuStages::TensorProduct::throughDepth() {
 
 /// Stores one element of the result, after the operations that follow the product.
 void GpuStages::TensorProduct::put(Value sum, const Symbols &atRow, Value column) {
-  const Storage &result = s.storage[stage.result];
+  const Storage &result = s.tensors.storage[stage.result];
   std::vector<Expr> subscripts;
   for (const subscript::Dimension &dimension : *resolved.spec.result)
     subscripts.push_back(subscript::flatIndex(dimension, resolved.sizes));
   Symbols at = decomposed(column, matmul.columnAxes, atRow);
   withStages([&] {
-    Value value = stage.finishes ? s.finished(stage, subscripts, at, "", sum) : sum;
+    Value value = stage.finishes ? s.elements.finished(stage, subscripts, at, "", sum) : sum;
     if (value)
-      s.store(value, result, s.position(result, subscripts, at));
+      s.code.store(value, result, s.code.position(result, subscripts, at));
     return true;
   });
 }
 
 void GpuStages::TensorProduct::store() {
-  s.domain.clear();
+  s.elements.domain.clear();
   for (const auto &[axis, size] : extents)
     if (size.name.empty())
-      s.domain[axis] = {0, size.fixed - 1};
+      s.elements.domain[axis] = {0, size.fixed - 1};
   std::array<Value, 2> row;
   std::array<Symbols, 2> atRow;
   for (size_t side : {0u, 1u}) {
@@ -332,7 +332,7 @@ void GpuStages::TensorProduct::emit() {
 }
 
 bool GpuStages::emitTensorProduct(const Stage &stage, attn::EinsumOp op) {
-  auto extents = extentsOf(op, resolve(op));
+  auto extents = tensors.extentsOf(op, resolve(op));
   if (!extents)
     return fail(op, "a run-time size is no operand's dimension");
   beginPhase(stage, "matmul");

@@ -65,7 +65,7 @@ private:
   Value least(Value x, Value y) { return b.createOrFold<arith::MinSIOp>(x, y); }
   Value add(Value x, Value y) { return b.createOrFold<arith::AddIOp>(x, y); }
   Value less(Value x, Value y) { return b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::slt, x, y); }
-  Value columnOf(size_t number) { return add(add(firstColumn, s.index(int64_t(number) * kWarp)), lane); }
+  Value columnOf(size_t number) { return add(add(firstColumn, s.code.index(int64_t(number) * kWarp)), lane); }
   void when(Value condition, llvm::function_ref<void()> body);
   SmallVector<Value> step(Value base, ValueRange before);
   Value power(Value score, Value reference);
@@ -94,7 +94,7 @@ void GpuStages::WarpRow::when(Value condition, llvm::function_ref<void()> body) 
 /// Returns exp(score - reference). Weights that would be denormal are 0, as in every kernel.
 Value GpuStages::WarpRow::power(Value score, Value reference) {
   Value power = math::ExpOp::create(b, arith::SubFOp::create(b, score, reference));
-  Value tiny = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, power, s.real(0x1p-126));
+  Value tiny = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, power, s.code.real(0x1p-126));
   return arith::SelectOp::create(b, tiny, zero, power);
 }
 
@@ -102,12 +102,12 @@ Value GpuStages::WarpRow::power(Value score, Value reference) {
 SmallVector<Value> GpuStages::WarpRow::addValues(Value weight, ValueRange before) {
   auto added = [&] {
     SmallVector<Value> result;
-    const Storage &values = s.storage[op.getValue()];
+    const Storage &values = s.tensors.storage[op.getValue()];
     for (auto [number, sum] : llvm::enumerate(before)) {
-      decompose(b, least(columnOf(number), s.index(width - 1)), planned.width, symbols);
-      Value element = s.load(values, s.position(values, planned.value, symbols));
+      decompose(b, least(columnOf(number), s.code.index(width - 1)), planned.width, symbols);
+      Value element = s.code.load(values, s.code.position(values, planned.value, symbols));
       if (!planned.valueTerms.empty())
-        element = arith::AddFOp::create(b, element, s.sumOf(planned.valueTerms, symbols));
+        element = arith::AddFOp::create(b, element, s.terms.sumOf(planned.valueTerms, symbols));
       result.push_back(math::FmaOp::create(b, weight, element, sum));
     }
     return result;
@@ -133,8 +133,8 @@ SmallVector<Value> GpuStages::WarpRow::addValues(Value weight, ValueRange before
 
 /// Adds the values of the keys from `base` on, one key after another; each lane has the weight of one key.
 SmallVector<Value> GpuStages::WarpRow::addKeys(Value base, Value weight, ArrayRef<Value> shrunk) {
-  Value count = least(s.index(kWarp), b.createOrFold<arith::SubIOp>(keys, base));
-  auto loop = scf::ForOp::create(b, s.index(0), count, s.index(1), shrunk);
+  Value count = least(s.code.index(kWarp), b.createOrFold<arith::SubIOp>(keys, base));
+  auto loop = scf::ForOp::create(b, s.code.index(0), count, s.code.index(1), shrunk);
   OpBuilder::InsertionGuard inner(b);
   b.setInsertionPointToStart(loop.getBody());
   Value from = arith::IndexCastOp::create(b, b.getI32Type(), loop.getInductionVar());
@@ -147,13 +147,13 @@ SmallVector<Value> GpuStages::WarpRow::addKeys(Value base, Value weight, ArrayRe
 /// Emits a step of 32 keys from `base` on. `before` and the result: the maximum, the sum, and the sums of the columns.
 SmallVector<Value> GpuStages::WarpRow::step(Value base, ValueRange before) {
   Value own = add(base, lane);
-  decompose(b, least(own, add(keys, s.index(-1))), planned.keys, symbols);
+  decompose(b, least(own, add(keys, s.code.index(-1))), planned.keys, symbols);
   Value visible = less(own, keys);
   if (planned.mask)
-    visible = arith::AndIOp::create(b, visible, s.predicate(*planned.mask, symbols));
-  Value hidden = op.getDirect() ? s.real(-0.0) : none;
-  Value score = s.guarded(visible, hidden, [&]() -> Value {
-    Value seen = s.scoreOf(op, planned, symbols);
+    visible = arith::AndIOp::create(b, visible, s.code.predicate(*planned.mask, symbols));
+  Value hidden = op.getDirect() ? s.code.real(-0.0) : none;
+  Value score = s.code.guarded(visible, hidden, [&]() -> Value {
+    Value seen = s.terms.scoreOf(op, planned, symbols);
     return op.getDirect() ? arith::AddFOp::create(b, seen, zero).getResult() : seen; // -0 marks a hidden key
   });
   if (op.getDirect()) {
@@ -181,20 +181,20 @@ SmallVector<Value> GpuStages::WarpRow::step(Value base, ValueRange before) {
 void GpuStages::WarpRow::storeWeights(Value largest, Value inverse) {
   Value unseen = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, largest, none);
   Value reference = arith::SelectOp::create(b, unseen, zero, largest);
-  when(less(firstColumn, s.index(1)), [&] {
-    auto loop = scf::ForOp::create(b, s.index(0), keys, s.index(kWarp));
+  when(less(firstColumn, s.code.index(1)), [&] {
+    auto loop = scf::ForOp::create(b, s.code.index(0), keys, s.code.index(kWarp));
     OpBuilder::InsertionGuard inner(b);
     b.setInsertionPointToStart(loop.getBody());
     Value own = add(loop.getInductionVar(), lane);
     when(less(own, keys), [&] {
       decompose(b, own, planned.keys, symbols);
       auto weight = [&]() -> Value {
-        Value score = s.scoreOf(op, planned, symbols);
+        Value score = s.terms.scoreOf(op, planned, symbols);
         return op.getDirect() ? score : arith::MulFOp::create(b, power(score, reference), inverse).getResult();
       };
-      const Storage &target = s.storage[op.getWeights()];
-      Value made = planned.mask ? s.guarded(s.predicate(*planned.mask, symbols), zero, weight) : weight();
-      s.store(made, target, s.position(target, planned.weights, symbols));
+      const Storage &target = s.tensors.storage[op.getWeights()];
+      Value made = planned.mask ? s.code.guarded(s.code.predicate(*planned.mask, symbols), zero, weight) : weight();
+      s.code.store(made, target, s.code.position(target, planned.weights, symbols));
     });
   });
 }
@@ -203,40 +203,40 @@ void GpuStages::WarpRow::storeWeights(Value largest, Value inverse) {
 void GpuStages::WarpRow::finish(ValueRange results) {
   Value sum = overWarp(b, results[1], [&](Value x, Value y) -> Value { return arith::AddFOp::create(b, x, y); });
   Value largest = results[0];
-  Value isFirst = less(add(firstColumn, lane), s.index(1));
+  Value isFirst = less(add(firstColumn, lane), s.code.index(1));
   if (op.getTotal())
     when(isFirst, [&] {
-      const Storage &target = s.storage[op.getTotal()];
-      s.store(sum, target, s.position(target, planned.lse, symbols));
+      const Storage &target = s.tensors.storage[op.getTotal()];
+      s.code.store(sum, target, s.code.position(target, planned.lse, symbols));
     });
   if (op.getLse())
     when(isFirst, [&] {
       Value unseen = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, largest, none);
       Value reference = arith::SelectOp::create(b, unseen, zero, largest);
-      const Storage &target = s.storage[op.getLse()];
+      const Storage &target = s.tensors.storage[op.getLse()];
       Value total = arith::AddFOp::create(b, reference, math::LogOp::create(b, sum));
-      s.store(total, target, s.position(target, planned.lse, symbols));
+      s.code.store(total, target, s.code.position(target, planned.lse, symbols));
     });
-  Value inverse = s.real(1);
+  Value inverse = s.code.real(1);
   if (!op.getDirect()) {
     Value unseen = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, sum, zero);
-    inverse = arith::DivFOp::create(b, s.real(1), arith::SelectOp::create(b, unseen, s.real(1), sum));
+    inverse = arith::DivFOp::create(b, s.code.real(1), arith::SelectOp::create(b, unseen, s.code.real(1), sum));
   }
   if (op.getWeights())
     storeWeights(largest, inverse);
-  const Storage &target = s.storage[op.getResult()];
+  const Storage &target = s.tensors.storage[op.getResult()];
   for (size_t number = 0; number < sums; ++number) {
     Value column = columnOf(number);
     auto put = [&] {
       decompose(b, column, planned.width, symbols);
       Value total = arith::MulFOp::create(b, results[unsigned(number + 2)], inverse);
-      s.store(total, target, s.position(target, planned.result, symbols));
+      s.code.store(total, target, s.code.position(target, planned.result, symbols));
     };
     // A condition that is not checked takes no register.
     if (width <= kMostColumns && int64_t(number + 1) * kWarp <= width)
       put();
     else
-      when(less(column, s.index(width)), put);
+      when(less(column, s.code.index(width)), put);
   }
 }
 
@@ -244,13 +244,13 @@ void GpuStages::WarpRow::emit() {
   Value thread = NVVM::ThreadIdXOp::create(b, b.getI32Type());
   Value laneNumber = arith::AndIOp::create(b, thread, arith::ConstantIntOp::create(b, kWarp - 1, 32));
   lane = arith::IndexCastOp::create(b, b.getIndexType(), laneNumber);
-  none = s.real(-INFINITY);
-  zero = s.real(0);
-  firstColumn = b.createOrFold<arith::MulIOp>(symbols.at("block of columns"), s.index(kMostColumns));
-  keys = s.elements(llvm::map_to_vector(planned.keys, [](const Axis &axis) { return axis.extent; }));
+  none = s.code.real(-INFINITY);
+  zero = s.code.real(0);
+  firstColumn = b.createOrFold<arith::MulIOp>(symbols.at("block of columns"), s.code.index(kMostColumns));
+  keys = s.code.count(llvm::map_to_vector(planned.keys, [](const Axis &axis) { return axis.extent; }));
   SmallVector<Value> start{none, zero};
   start.append(sums, zero);
-  auto loop = scf::ForOp::create(b, s.index(0), keys, s.index(kWarp), start);
+  auto loop = scf::ForOp::create(b, s.code.index(0), keys, s.code.index(kWarp), start);
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
@@ -260,7 +260,7 @@ void GpuStages::WarpRow::emit() {
 }
 
 bool GpuStages::emitWarpRows(attn::AttentionOp op) {
-  auto planned = planAttention(op);
+  auto planned = terms.planOf(op);
   if (!planned)
     return false;
   bool hasWidth = llvm::all_of(planned->width, [](const Axis &axis) { return axis.extent.name.empty(); });
@@ -269,6 +269,6 @@ bool GpuStages::emitWarpRows(attn::AttentionOp op) {
   int64_t width = elementsOf(planned->width);
   std::vector<Axis> axes = planned->outer;
   axes.push_back({"block of columns", {"", (width + kMostColumns - 1) / kMostColumns}});
-  items(axes, axes.size(), planned->symbols, [&](ArrayRef<Axis>) { WarpRow(*this, op, *planned, width).emit(); });
+  code.items(axes, axes.size(), planned->symbols, [&](ArrayRef<Axis>) { WarpRow(*this, op, *planned, width).emit(); });
   return true;
 }

@@ -11,9 +11,10 @@
 using namespace mlir;
 using namespace skewer;
 using namespace skewer::gpu;
+using generic::fail;
 
 GpuStages::GpuStages(ModuleOp module, func::FuncOp function, bool fuse) : Kernel(module, function), fuse(fuse) {
-  elementItems = true;
+  code.elementItems = true;
   packsRows = false;
 }
 
@@ -57,7 +58,7 @@ bool GpuStages::emit(const Stage &stage) {
   size_t first = program.launches.size();
   if (!emitKernels(stage))
     return false;
-  if (prepared.contains(memoryOf(stage.result)))
+  if (tensors.prepared.contains(memoryOf(stage.result)))
     for (GpuLaunch &made : llvm::drop_begin(program.launches, first)) {
       made.prepares = true;
       gpuModule.lookupSymbol<LLVM::LLVMFuncOp>(made.kernel)->setAttr(kPrepares, UnitAttr::get(module.getContext()));
@@ -97,7 +98,7 @@ GpuTensors GpuStages::tensorsOf(attn::AttentionOp attention) {
   result.workspace = plan.sharedBytes;
   auto describe = [&](Value tensor) {
     TensorArgument argument; // without a name, so that it is no index operand
-    argument.shape = storage[tensor].shape;
+    argument.shape = tensors.storage[tensor].shape;
     argument.type = elementTypeOf(tensor);
     return argument;
   };
@@ -109,16 +110,17 @@ GpuTensors GpuStages::tensorsOf(attn::AttentionOp attention) {
     }
     result.inputs.push_back(unsigned(result.plan.inputs.size()));
     result.plan.inputs.push_back(describe(operand));
-    auto output = outputOf.find(owner);
-    result.furtherInputs.push_back(output == outputOf.end() ? GpuPlace{std::nullopt, *storage[owner].place}
-                                                            : GpuPlace{output->second, {}});
+    auto output = tensors.outputOf.find(owner);
+    result.furtherInputs.push_back(output == tensors.outputOf.end()
+                                       ? GpuPlace{std::nullopt, *tensors.storage[owner].place}
+                                       : GpuPlace{output->second, {}});
   }
   auto write = [&](Value made) -> unsigned {
-    auto output = outputOf.find(memoryOf(made));
-    if (output != outputOf.end())
+    auto output = tensors.outputOf.find(memoryOf(made));
+    if (output != tensors.outputOf.end())
       return output->second;
     result.plan.outputs.push_back(describe(made));
-    result.furtherOutputs.push_back({std::nullopt, *storage[made].place});
+    result.furtherOutputs.push_back({std::nullopt, *tensors.storage[made].place});
     return unsigned(result.plan.outputs.size() - 1);
   };
   result.resultOutput = write(attention.getResult());
@@ -130,7 +132,7 @@ GpuTensors GpuStages::tensorsOf(attn::AttentionOp attention) {
     result.plan.outputs.push_back({});
     result.furtherOutputs.push_back({std::nullopt, parts->second});
   }
-  if (auto extents = extentsOf(attention)) {
+  if (auto extents = tensors.extentsOf(attention)) {
     attn::ScoreSpace space = attn::scoreSpace(attention);
     for (const std::string &axis : space.leading)
       result.leading.push_back(extents->at(axis));
@@ -210,7 +212,7 @@ GpuStages::OwnMemory GpuStages::ownMemory(const Stage &stage) {
   if (!fuse || !attention || !attention->hasAttr(kGpuKeyParts))
     return {};
   auto shape = gpuShapeOf(attention, reason);
-  auto extents = extentsOf(attention);
+  auto extents = tensors.extentsOf(attention);
   if (!shape || !extents || !whyNotInParts(*shape, shape->tile, shape->tile.keyParts).empty())
     return {}; // emitAttention says why
   std::vector<Extent> leading;

@@ -1,4 +1,5 @@
-// The building blocks of the generic path: loops, loads, stores and guards.
+// Loops, loads, stores, guards and work items of the generic path.
+#include "passes/Generic/PhaseCode.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -7,24 +8,27 @@
 #include "passes/Analysis/Summation.h"
 #include "passes/Emit/EmitIndex.h"
 #include "passes/Emit/NarrowFloats.h"
-#include "passes/Generic/Kernel.h"
 
 using namespace mlir;
 using namespace skewer;
 using namespace skewer::generic;
 using subscript::Expr;
 
-Value Kernel::index(int64_t value) { return arith::ConstantIndexOp::create(b, value); }
-Value Kernel::real(double value) { return arith::ConstantOp::create(b, b.getF32FloatAttr(static_cast<float>(value))); }
-Value Kernel::real(double value, bool vector) { return vector ? spread(real(value)) : real(value); }
-Value Kernel::extent(const Extent &extent) {
+std::string generic::symbolOf(const Extent &extent) { return "extent of " + extent.name; }
+
+Value PhaseCode::index(int64_t value) { return arith::ConstantIndexOp::create(b, value); }
+Value PhaseCode::real(double value) {
+  return arith::ConstantOp::create(b, b.getF32FloatAttr(static_cast<float>(value)));
+}
+Value PhaseCode::real(double value, bool vector) { return vector ? spread(real(value)) : real(value); }
+Value PhaseCode::extent(const Extent &extent) {
   if (extent.name.empty())
     return index(extent.fixed);
   auto known = sizes.find(extent.name);
   return known != sizes.end() ? known->second : extentIn(phase, b, plan, extent);
 }
 
-Value Kernel::elements(ArrayRef<Extent> shape) {
+Value PhaseCode::count(ArrayRef<Extent> shape) {
   int64_t fixed = 1;
   Value product;
   for (const Extent &extent : shape) {
@@ -36,14 +40,14 @@ Value Kernel::elements(ArrayRef<Extent> shape) {
   return product ? b.createOrFold<arith::MulIOp>(product, index(fixed)) : index(fixed);
 }
 
-void Kernel::loop(Value low, Value high, int64_t step, const std::function<void(Value)> &body) {
+void PhaseCode::loop(Value low, Value high, int64_t step, const std::function<void(Value)> &body) {
   auto loop = scf::ForOp::create(b, low, high, index(step));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
   body(loop.getInductionVar());
 }
 
-void Kernel::loops(ArrayRef<Axis> axes, Symbols &symbols, const std::function<void()> &body) {
+void PhaseCode::loops(ArrayRef<Axis> axes, Symbols &symbols, const std::function<void()> &body) {
   if (axes.empty())
     return body();
   loop(index(0), extent(axes.front().extent), 1, [&](Value at) {
@@ -52,8 +56,8 @@ void Kernel::loops(ArrayRef<Axis> axes, Symbols &symbols, const std::function<vo
   });
 }
 
-SmallVector<Value> Kernel::carry(ArrayRef<Axis> axes, Symbols &symbols, ValueRange start,
-                                 const std::function<SmallVector<Value>(ValueRange)> &body) {
+SmallVector<Value> PhaseCode::carry(ArrayRef<Axis> axes, Symbols &symbols, ValueRange start,
+                                    const std::function<SmallVector<Value>(ValueRange)> &body) {
   if (axes.empty())
     return body(start);
   auto loop = scf::ForOp::create(b, index(0), extent(axes.front().extent), index(1), start);
@@ -69,8 +73,8 @@ SmallVector<Value> Kernel::carry(ArrayRef<Axis> axes, Symbols &symbols, ValueRan
 // groups of 256 sums, and of less than 1e-7 with groups of this size.
 static constexpr int64_t kGroup = 16;
 
-SmallVector<Value> Kernel::sumsOfChains(Value high, int64_t step, int64_t steps, int64_t chain, ValueRange zeros,
-                                        const std::function<SmallVector<Value>(Value, ValueRange)> &body) {
+SmallVector<Value> PhaseCode::sumsOfChains(Value high, int64_t step, int64_t steps, int64_t chain, ValueRange zeros,
+                                           const std::function<SmallVector<Value>(Value, ValueRange)> &body) {
   auto run = [&](Value from, Value to, int64_t by, ValueRange carried,
                  const std::function<SmallVector<Value>(Value, ValueRange)> &inside) {
     auto loop = scf::ForOp::create(b, from, to, index(by), carried);
@@ -101,8 +105,8 @@ SmallVector<Value> Kernel::sumsOfChains(Value high, int64_t step, int64_t steps,
 // An upper bound for the positions of an axis whose size is known only at run time.
 static constexpr int64_t kMostPositions = int64_t(1) << 24;
 
-SmallVector<Value> Kernel::sums(ArrayRef<Axis> axes, Symbols &symbols, ValueRange zeros, int64_t terms,
-                                const std::function<SmallVector<Value>(ValueRange)> &body) {
+SmallVector<Value> PhaseCode::sums(ArrayRef<Axis> axes, Symbols &symbols, ValueRange zeros, int64_t terms,
+                                   const std::function<SmallVector<Value>(ValueRange)> &body) {
   size_t split = axes.size(); // the axes from here on are one chain
   for (; split > 0; --split) {
     const Extent &extent = axes[split - 1].extent;
@@ -130,7 +134,7 @@ SmallVector<Value> Kernel::sums(ArrayRef<Axis> axes, Symbols &symbols, ValueRang
   return sumFrom(0);
 }
 
-Value Kernel::flat(const Storage &tensor, ArrayRef<Value> indices) {
+Value PhaseCode::flat(const Storage &tensor, ArrayRef<Value> indices) {
   Value sum = indices.empty() ? index(0) : indices[0];
   for (size_t d = 1; d < indices.size(); ++d) {
     Value scaled = b.createOrFold<arith::MulIOp>(sum, extent(tensor.shape[d]));
@@ -139,7 +143,7 @@ Value Kernel::flat(const Storage &tensor, ArrayRef<Value> indices) {
   return sum;
 }
 
-FindIndices Kernel::indexOperands() {
+FindIndices PhaseCode::indexOperands() {
   return [&](const std::string &name) -> std::optional<IndexMemory> {
     for (auto [number, input] : llvm::enumerate(plan.inputs))
       if (input.name == name && input.type == ElementType::I32) {
@@ -153,51 +157,51 @@ FindIndices Kernel::indexOperands() {
   };
 }
 
-IndexEmitter::Read Kernel::reads() { return loadsFrom(b, b.getLoc(), indexOperands()); }
+IndexEmitter::Read PhaseCode::reads() { return loadsFrom(b, b.getLoc(), indexOperands()); }
 
-Value Kernel::value(const Expr &expression, const Symbols &symbols) {
+Value PhaseCode::value(const Expr &expression, const Symbols &symbols) {
   IndexEmitter emitter(b, b.getLoc(), symbols, reads());
   if (Value emitted = emitter.emit(expression))
     return emitted;
-  if (emissionFailure.empty())
-    emissionFailure = emitter.failure();
+  if (failure.empty())
+    failure = emitter.failure();
   return index(0);
 }
-Value Kernel::predicate(const Expr &expression, const Symbols &symbols) {
+Value PhaseCode::predicate(const Expr &expression, const Symbols &symbols) {
   IndexEmitter emitter(b, b.getLoc(), symbols, reads());
   if (Value emitted = emitter.emitPredicate(expression))
     return emitted;
-  if (emissionFailure.empty())
-    emissionFailure = emitter.failure();
+  if (failure.empty())
+    failure = emitter.failure();
   return arith::ConstantIntOp::create(b, 0, 1);
 }
 
-Value Kernel::position(const Storage &tensor, ArrayRef<Expr> subscripts, const Symbols &symbols) {
+Value PhaseCode::position(const Storage &tensor, ArrayRef<Expr> subscripts, const Symbols &symbols) {
   SmallVector<Value> indices;
   for (const Expr &subscript : subscripts)
     indices.push_back(value(subscript, symbols));
   return flat(tensor, indices);
 }
 
-Value Kernel::spread(Value scalar) {
-  return vector::BroadcastOp::create(b, VectorType::get({vectorLanes}, scalar.getType()), scalar);
+Value PhaseCode::spread(Value scalar) {
+  return vector::BroadcastOp::create(b, VectorType::get({lanes}, scalar.getType()), scalar);
 }
 
-Value Kernel::widen(Value value) { return widened(b, value); }
+Value PhaseCode::widen(Value value) { return widened(b, value); }
 
-Value Kernel::narrow(Value value, Type element) { return narrowed(b, value, element); }
+Value PhaseCode::narrow(Value value, Type element) { return narrowed(b, value, element); }
 
-Value Kernel::load(const Storage &tensor, Value position, bool vector) {
+Value PhaseCode::load(const Storage &tensor, Value position, bool vector) {
   if (tensor.number) {
     Value scalar = real(*tensor.number);
     return vector ? spread(scalar) : scalar;
   }
   if (!vector)
     return widen(memref::LoadOp::create(b, tensor.memory, position));
-  return widen(vector::LoadOp::create(b, VectorType::get({vectorLanes}, tensor.element), tensor.memory, position));
+  return widen(vector::LoadOp::create(b, VectorType::get({lanes}, tensor.element), tensor.memory, position));
 }
 
-void Kernel::store(Value value, const Storage &tensor, Value position) {
+void PhaseCode::store(Value value, const Storage &tensor, Value position) {
   Value narrowed = narrow(value, tensor.element);
   if (isa<VectorType>(narrowed.getType()))
     vector::StoreOp::create(b, narrowed, tensor.memory, position);
@@ -205,7 +209,7 @@ void Kernel::store(Value value, const Storage &tensor, Value position) {
     memref::StoreOp::create(b, narrowed, tensor.memory, position);
 }
 
-Value Kernel::guarded(Value predicate, Value otherwise, const std::function<Value()> &body) {
+Value PhaseCode::guarded(Value predicate, Value otherwise, const std::function<Value()> &body) {
   auto branch = scf::IfOp::create(b, otherwise.getType(), predicate, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
@@ -215,8 +219,64 @@ Value Kernel::guarded(Value predicate, Value otherwise, const std::function<Valu
   return branch.getResult(0);
 }
 
-void Kernel::addRuntimeSizes(const std::map<std::string, Extent> &extents, Symbols &symbols) {
+void PhaseCode::addRuntimeSizes(const std::map<std::string, Extent> &extents, Symbols &symbols) {
   for (const auto &[axis, size] : extents)
     if (!size.name.empty())
       symbols["size_" + axis] = extent(size);
+}
+
+void PhaseCode::addRuntimeSymbols(Symbols &symbols) {
+  for (const auto &[name, size] : sizes)
+    symbols[symbolOf({name, 1})] = size;
+}
+
+Value PhaseCode::address(const Place &place) {
+  if (!place.scaled)
+    return index(place.offset);
+  Value factor = index(place.offset);
+  for (const std::string &name : plan.sharedBytes.factors)
+    factor = b.createOrFold<arith::MulIOp>(factor, sizes.at(name));
+  return b.createOrFold<arith::AddIOp>(index(plan.sharedBytes.fixed), factor);
+}
+
+/// The number of work items of a phase, if the leading axes give that many: enough to keep every worker busy.
+static constexpr int64_t kItems = 64;
+
+void PhaseCode::items(ArrayRef<Axis> axes, size_t most, Symbols &symbols,
+                      const std::function<void(ArrayRef<Axis>)> &body) {
+  SizeExpression count;
+  int64_t fixed = 1;
+  size_t taken = 0;
+  if (elementItems)
+    most = axes.size();
+  for (; taken < std::min(most, axes.size()) && (elementItems || fixed < kItems); ++taken) {
+    const Extent &extent = axes[taken].extent;
+    if (extent.name.empty())
+      fixed *= extent.fixed;
+    else
+      count.factors.push_back(extent.name);
+  }
+  (count.factors.empty() ? count.fixed : count.scaled) = fixed;
+  plan.phases.back().items = count;
+  loop(phase.begin, phase.end, 1, [&](Value item) {
+    Value rest = item;
+    for (size_t k = taken; k-- > 0;) {
+      Value size = extent(axes[k].extent);
+      symbols[axes[k].name] = k == 0 ? rest : b.createOrFold<arith::RemUIOp>(rest, size);
+      if (k > 0)
+        rest = b.createOrFold<arith::DivUIOp>(rest, size);
+    }
+    body(axes.drop_front(taken));
+  });
+}
+
+SizeExpression generic::itemsOf(ArrayRef<Axis> outer, int64_t each) {
+  SizeExpression count{0, 0, {}};
+  for (const Axis &axis : outer)
+    if (axis.extent.name.empty())
+      each *= axis.extent.fixed;
+    else
+      count.factors.push_back(axis.extent.name);
+  (count.factors.empty() ? count.fixed : count.scaled) = each;
+  return count;
 }

@@ -1,30 +1,12 @@
-// The phases of stages: their functions, the memory that they access, and their work items.
+// Opens the memory of tensors in a phase.
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "passes/Generic/Kernel.h"
+#include "passes/Generic/Tensors.h"
 
 using namespace mlir;
 using namespace skewer;
 using namespace skewer::generic;
-
-/// The number of work items of a phase, if the leading axes give that many: enough to keep every worker busy.
-static constexpr int64_t kItems = 64;
-
-void Kernel::beginPhase(const Stage &stage, StringRef title) {
-  phase = createPhase(b, module, plan, title);
-  plan.phases.push_back({phase.function.getSymName().str(), title.str(), {1, 0, {}}});
-  openMemory(stage, phase);
-}
-
-Value Kernel::address(const Place &place) {
-  if (!place.scaled)
-    return index(place.offset);
-  Value factor = index(place.offset);
-  for (const std::string &name : plan.sharedBytes.factors)
-    factor = b.createOrFold<arith::MulIOp>(factor, sizes.at(name));
-  return b.createOrFold<arith::AddIOp>(index(plan.sharedBytes.fixed), factor);
-}
 
 /// Adds a table of numbers to the module; returns its name.
 static std::string globalOf(ModuleOp module, Location location, DenseFPElementsAttr values, const std::string &kernel) {
@@ -40,7 +22,7 @@ static std::string globalOf(ModuleOp module, Location location, DenseFPElementsA
   return name;
 }
 
-Value Kernel::memoryIn(const PhaseFunction &opened, Value tensor) {
+Value Tensors::memoryIn(const PhaseFunction &opened, Value tensor) {
   Value owner = memoryOf(tensor);
   if (auto argument = dyn_cast<BlockArgument>(owner))
     return opened.inputs[argument.getArgNumber()];
@@ -56,13 +38,13 @@ Value Kernel::memoryIn(const PhaseFunction &opened, Value tensor) {
   }
   if (!described.place)
     return opened.outputs[outputOf.lookup(owner)];
-  return memref::ViewOp::create(b, flat, memoryAt(opened, *described.place), address(*described.place),
-                                ValueRange{elements(described.shape)});
+  return memref::ViewOp::create(b, flat, memoryAt(opened, *described.place), code.address(*described.place),
+                                ValueRange{code.count(described.shape)});
 }
 
-void Kernel::openMemory(const Stage &stage, const PhaseFunction &opened) {
+void Tensors::openMemory(const Stage &stage, const PhaseFunction &opened) {
   for (auto [number, name] : llvm::enumerate(plan.sizes))
-    sizes[name] = opened.sizes[number];
+    code.sizes[name] = opened.sizes[number];
   llvm::DenseMap<Value, Value> memory; // the memory of each owner
   for (Value read : readsOf(stage)) {
     Storage &tensor = storage[read];
@@ -81,35 +63,7 @@ void Kernel::openMemory(const Stage &stage, const PhaseFunction &opened) {
   }
 }
 
-void Kernel::items(ArrayRef<Axis> axes, size_t most, Symbols &symbols,
-                   const std::function<void(ArrayRef<Axis>)> &body) {
-  SizeExpression count;
-  int64_t fixed = 1;
-  size_t taken = 0;
-  if (elementItems)
-    most = axes.size();
-  for (; taken < std::min(most, axes.size()) && (elementItems || fixed < kItems); ++taken) {
-    const Extent &extent = axes[taken].extent;
-    if (extent.name.empty())
-      fixed *= extent.fixed;
-    else
-      count.factors.push_back(extent.name);
-  }
-  (count.factors.empty() ? count.fixed : count.scaled) = fixed;
-  plan.phases.back().items = count;
-  loop(phase.begin, phase.end, 1, [&](Value item) {
-    Value rest = item;
-    for (size_t k = taken; k-- > 0;) {
-      Value size = extent(axes[k].extent);
-      symbols[axes[k].name] = k == 0 ? rest : b.createOrFold<arith::RemUIOp>(rest, size);
-      if (k > 0)
-        rest = b.createOrFold<arith::DivUIOp>(rest, size);
-    }
-    body(axes.drop_front(taken));
-  });
-}
-
-SmallVector<Value> Kernel::readsOf(const Stage &stage) {
+SmallVector<Value> Tensors::readsOf(const Stage &stage) {
   SmallVector<Value> reads;
   auto read = [&](Value tensor) {
     if (storage.count(tensor) && isStored(tensor) && !llvm::is_contained(reads, tensor))
@@ -122,15 +76,4 @@ SmallVector<Value> Kernel::readsOf(const Stage &stage) {
   for (Operation *folded : stage.folded)
     llvm::for_each(folded->getOperands(), read);
   return reads;
-}
-
-SizeExpression Kernel::itemsOf(ArrayRef<Axis> outer, int64_t each) {
-  SizeExpression count{0, 0, {}};
-  for (const Axis &axis : outer)
-    if (axis.extent.name.empty())
-      each *= axis.extent.fixed;
-    else
-      count.factors.push_back(axis.extent.name);
-  (count.factors.empty() ? count.fixed : count.scaled) = each;
-  return count;
 }

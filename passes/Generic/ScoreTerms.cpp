@@ -1,14 +1,14 @@
 // Describes and emits the score of an attention at one query and key, by its index expressions.
+#include "passes/Generic/ScoreTerms.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "passes/Emit/EmitThrough.h"
-#include "passes/Generic/Kernel.h"
 
 using namespace mlir;
 using namespace skewer;
 using namespace skewer::generic;
 using subscript::Expr;
 
-std::optional<Kernel::AttentionPlan> Kernel::planAttention(attn::AttentionOp op) {
+std::optional<AttentionPlan> ScoreTerms::planOf(attn::AttentionOp op) {
   AttentionPlan result;
   auto view = attn::viewOf(op);
   result.space = view->space;
@@ -16,7 +16,7 @@ std::optional<Kernel::AttentionPlan> Kernel::planAttention(attn::AttentionOp op)
   if (!view->value || !view->value->spec.result)
     return fail(op, "the value spec does not resolve"), std::nullopt;
   const attn::ResolvedEinsum &value = *view->value;
-  auto extents = extentsOf(op);
+  auto extents = tensors.extentsOf(op);
   if (!extents)
     return fail(op, "a run-time size of the score is no operand's dimension"), std::nullopt;
   auto axesOf = [&](std::initializer_list<const std::vector<std::string> *> groups) {
@@ -29,7 +29,7 @@ std::optional<Kernel::AttentionPlan> Kernel::planAttention(attn::AttentionOp op)
   result.outer = axesOf({&space.leading, &space.query});
   result.keys = axesOf({&space.key});
   result.width = axesOf({&space.value});
-  addRuntimeSizes(*extents, result.symbols);
+  code.addRuntimeSizes(*extents, result.symbols);
   result.mask = view->mask;
   result.value = value.subscripts[0];
   for (const subscript::Dimension &dimension : *value.spec.result)
@@ -45,9 +45,9 @@ std::optional<Kernel::AttentionPlan> Kernel::planAttention(attn::AttentionOp op)
       described.term = {view, &term};
       attn::TermOp source = term.op;
       for (auto [place, operand, subscripts] : llvm::enumerate(source.getInputs(), term.einsum.subscripts)) {
-        described.arguments.emplace_back().factors.push_back({&storage[operand], subscripts});
+        described.arguments.emplace_back().factors.push_back({&tensors.storage[operand], subscripts});
         if (!term.application || !term.application->takes(place))
-          described.product.factors.push_back({&storage[operand], subscripts});
+          described.product.factors.push_back({&tensors.storage[operand], subscripts});
       }
       for (const std::string &axis : term.einsum.contracted) {
         if (term.sizeOf(axis) == subscript::kRuntime)
@@ -59,39 +59,39 @@ std::optional<Kernel::AttentionPlan> Kernel::planAttention(attn::AttentionOp op)
   return result;
 }
 
-Value Kernel::scoreOf(attn::AttentionOp op, const AttentionPlan &planned, Symbols &symbols) {
+Value ScoreTerms::scoreOf(attn::AttentionOp op, const AttentionPlan &planned, Symbols &symbols) {
   SmallVector<Value> sums;
   for (int64_t sum = 0; sum < op.getSums(); ++sum)
     sums.push_back(sumOf(planned.terms, symbols, static_cast<uint64_t>(sum)));
   return emitThrough(b, op.getThrough(), sums);
 }
 
-Value Kernel::sumOf(const std::vector<ScoreTerm> &terms, Symbols &symbols, uint64_t which) {
+Value ScoreTerms::sumOf(const std::vector<ScoreTerm> &terms, Symbols &symbols, uint64_t which) {
   auto number = [&](const Expr &position) -> Value {
-    Value integer = arith::IndexCastOp::create(b, b.getI64Type(), value(position, symbols));
+    Value integer = arith::IndexCastOp::create(b, b.getI64Type(), code.value(position, symbols));
     return arith::SIToFPOp::create(b, b.getF32Type(), integer);
   };
-  Value sum = real(0);
+  Value sum = code.real(0);
   for (const ScoreTerm &planned : terms) {
     const attn::Term &term = *planned.term;
     if (term.sum != which)
       continue;
     auto one = [&]() -> Value {
-      Value product = planned.product.factors.empty() ? real(1) : dot(planned.product, symbols);
+      Value product = planned.product.factors.empty() ? code.real(1) : contractions.dot(planned.product, symbols);
       if (term.factor)
         product = arith::MulFOp::create(b, product, number(*term.factor));
       if (term.application) {
         SmallVector<Value> arguments;
         for (const attn::Application::Argument &argument : term.application->arguments)
-          arguments.push_back(argument.operand >= 0 ? dot(planned.arguments[argument.operand], symbols)
+          arguments.push_back(argument.operand >= 0 ? contractions.dot(planned.arguments[argument.operand], symbols)
                                                     : number(argument.position));
         Value applied = term.application->function->emit(b, b.getLoc(), arguments);
         product = arith::MulFOp::create(b, product, applied);
       }
-      return term.scale == 1 ? product : arith::MulFOp::create(b, product, real(term.scale)).getResult();
+      return term.scale == 1 ? product : arith::MulFOp::create(b, product, code.real(term.scale)).getResult();
     };
     const std::optional<Expr> &guard = term.einsum.guard;
-    Value here = guard ? guarded(predicate(*guard, symbols), real(0), one) : one();
+    Value here = guard ? code.guarded(code.predicate(*guard, symbols), code.real(0), one) : one();
     sum = arith::AddFOp::create(b, sum, here);
   }
   return sum;

@@ -1,0 +1,64 @@
+// Elements of tensors that are in memory, or that are computed when they are read: arithmetic and index maps at one
+// point, or at the lanes of a vector.
+#pragma once
+#include "passes/Generic/Tensors.h"
+
+namespace skewer::generic {
+
+class Elements {
+public:
+  Elements(mlir::ImplicitLocOpBuilder &b, KernelPlan &plan, PhaseCode &code, Tensors &tensors)
+      : b(b), plan(plan), code(code), tensors(tensors) {}
+
+  /// Returns an element of a tensor, as f32; with a `vectorAxis`, `code.lanes` elements along that axis. Null after a
+  /// diagnostic.
+  mlir::Value element(mlir::Value tensor, const Point &, const Symbols &, const std::string &vectorAxis);
+  /// Returns an element of the result of an operation that is not in memory.
+  mlir::Value produce(mlir::Operation *, const Point &, const Symbols &, const std::string &vectorAxis);
+  /// Returns the value of the arithmetic that a stage applies to its result `made`, at one point, or at the lanes of a
+  /// vector along an axis. Null after a failure.
+  mlir::Value finished(const Stage &, const Point &, const Symbols &, const std::string &vectorAxis, mlir::Value made);
+  /// Returns whether `element` can return vectors along an axis.
+  bool vectorises(mlir::Value tensor, const Point &, const std::string &axis);
+  bool vectorises(mlir::Operation *, const Point &, const std::string &axis);
+  /// Sets target[at + d] = scale × element `first` + d of the tensor, for the row that begins at element `first`
+  /// (OperandRows.cpp).
+  void computeRow(mlir::Value tensor, mlir::Value first, mlir::Value target, mlir::Value at, double scale,
+                  int64_t lanes);
+  /// Sets the domain to the ranges of the axes of an operation.
+  void setDomain(const std::map<std::string, Extent> &);
+
+  subscript::Domain domain;                                          // of the axes of the loops
+  std::vector<std::tuple<mlir::Value, Point, mlir::Value>> computed; // elements that can be reused, see `element`
+
+private:
+  /// An index map, or a product of index maps, at a point of its result: the points of its operands, the condition that
+  /// they are inside, and the value outside.
+  struct Moved {
+    std::vector<std::pair<mlir::Value, Point>> reads;
+    subscript::Expr inside = 1;
+    double padding = 0;
+  };
+  /// Returns this form of an operation; nothing if the operation is neither, or has no map.
+  std::optional<Moved> moved(mlir::Operation *, const Point &);
+  /// Returns the axes of dimensions at a point; nothing for a product of axes with a run-time size.
+  std::optional<subscript::Substitution> axesAt(const subscript::Dimensions &, const subscript::AxisSizes &,
+                                                const Point &);
+  std::optional<subscript::Expr> positionAt(attn::PositionOp, const Point &);
+  mlir::Value arithmetic(mlir::Operation *, const Point &, const Symbols &, const std::string &vectorAxis);
+  /// Returns whether a tensor is computed from positions when it is read. `precise` returns an element of it in f64,
+  /// for products and sums of positions.
+  bool dependsOnPosition(mlir::Value tensor);
+  mlir::Value precise(mlir::Value tensor, const Point &, const Symbols &, const std::string &vectorAxis);
+  // Reads at any known distances, for vectors whose lanes are known at compile time (`pinned`; OperandRows.cpp).
+  std::optional<llvm::SmallVector<int64_t>> lanePattern(const Storage &, const Point &, const std::string &axis);
+  mlir::Value loadPattern(const Storage &, mlir::Value place, llvm::ArrayRef<int64_t> pattern);
+
+  mlir::ImplicitLocOpBuilder &b;
+  KernelPlan &plan;
+  PhaseCode &code;
+  Tensors &tensors;
+  bool pinned = false; // the domain of the vector axis is exactly the lanes
+};
+
+} // namespace skewer::generic
