@@ -8,6 +8,8 @@ import subprocess
 import sys
 import tokenize
 
+import pages
+
 MAXIMUM_LINES = 1000
 
 
@@ -103,6 +105,10 @@ def links(root):
                 where = os.path.normpath(os.path.join(os.path.dirname(path), target))
                 if where != "." and where not in known:
                     yield f"{path}:{number}: link to '{target}', which is not in the tree"
+
+
+def link_titles(root):
+    yield from pages.link_titles(texts(root, r"\.md$"))
 
 
 NAMED_PATH = re.compile(r"(?<![\w/.$}>~:-])(?:passes|dialect|codegen|tools|tests|docs|examples)/[\w./*-]*[\w*]")
@@ -299,6 +305,7 @@ CHECKS = {
     "unfinished": unfinished,
     "pass-tests": pass_tests,
     "links": links,
+    "link-titles": link_titles,
     "paths": paths,
     "scheme-names": scheme_names,
     "axis-names": axis_names,

@@ -50,6 +50,14 @@ class HouseTest(unittest.TestCase):
         files["docs/page.md"] = "\n[a](gone.md)\n"
         self.assertEqual(self.findings("links", files), ["docs/page.md:2: link to 'gone.md', which is not in the tree"])
 
+    def test_link_titles(self):
+        page = "[Machine files](machines.md) [speed](speed.md) [`skewer_load`](abi.md) ![a](a.svg) [X](https://x.org)\n"
+        self.assertEqual(self.findings("link-titles", {"docs/page.md": page + "```\n[a.md](a.md)\n```\n"}), [])
+        for words in ("abi.md", "docs/abi", "`passes/A.h`", "traps/", "ABI"):
+            target = "ABI.md" if words == "ABI" else "abi.md"
+            self.assertEqual(self.findings("link-titles", {"docs/page.md": f"\nsee [{words}]({target}#part)\n"}),
+                             [f"docs/page.md:2: the text of the link to '{target}#part' is a file name: write a title"], words)
+
     def test_paths(self):
         page = "`passes/Cpu/A.cpp`, passes/*/A.cpp, B.h, Cpu/A.cpp, `build/docs/x` https://x.org/docs/y NAME.h\n"
         files = {"docs/page.md": page, "passes/Cpu/A.cpp": '// see B.h; "docs/no"\nf("docs/no"); // B.h\n', "passes/Emit/B.h": "",
