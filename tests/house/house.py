@@ -111,6 +111,10 @@ def link_titles(root):
     yield from pages.link_titles(texts(root, r"\.md$"))
 
 
+def e2e_index(root):
+    yield from pages.e2e_index(tracked_files(root), "".join(text for _, text in texts(root, rf"^{pages.INDEX}$")))
+
+
 NAMED_PATH = re.compile(r"(?<![\w/.$}>~:-])(?:passes|dialect|codegen|tools|tests|docs|examples)/[\w./*-]*[\w*]")
 # A file by its name alone, or with folders above it.
 NAMED_FILE = re.compile(r"(?<![\w/.$}>~:*-])(?:\w[\w-]*/)*[A-Z]\w*\.(?:h|cpp|td|md)\b")
@@ -306,6 +310,7 @@ CHECKS = {
     "pass-tests": pass_tests,
     "links": links,
     "link-titles": link_titles,
+    "e2e-index": e2e_index,
     "paths": paths,
     "scheme-names": scheme_names,
     "axis-names": axis_names,

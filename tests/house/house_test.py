@@ -58,6 +58,16 @@ class HouseTest(unittest.TestCase):
             self.assertEqual(self.findings("link-titles", {"docs/page.md": f"\nsee [{words}]({target}#part)\n"}),
                              [f"docs/page.md:2: the text of the link to '{target}#part' is a file name: write a title"], words)
 
+    def test_e2e_index(self):
+        files = {"tests/e2e/run.test": "", "tests/e2e/layers/a.attn": "", "tests/e2e/layers/a.py": "", "tests/e2e/conformance/t5-1/k": "",
+                 "tests/e2e/README.md": "`ctest -R x`\n| `run.test` | `layers`, `conformance` |\n| `a` | `t5-*`, `ctest -R x` |\n"}
+        self.assertEqual(self.findings("e2e-index", files), [])
+        files["tests/e2e/more/CMakeLists.txt"] = files["tests/e2e/layers/b.attn"] = ""
+        files["tests/e2e/README.md"] = files["tests/e2e/README.md"].replace("`t5-*`", "`t6-*`")
+        self.assertEqual(self.findings("e2e-index", files),
+                         [f"tests/e2e/README.md:1: '{name}' is not in the index" for name in ("b", "more", "t5-1")] +
+                         ["tests/e2e/README.md:3: 't6-*' is no folder, test, layer, scheme or case"])
+
     def test_paths(self):
         page = "`passes/Cpu/A.cpp`, passes/*/A.cpp, B.h, Cpu/A.cpp, `build/docs/x` https://x.org/docs/y NAME.h\n"
         files = {"docs/page.md": page, "passes/Cpu/A.cpp": '// see B.h; "docs/no"\nf("docs/no"); // B.h\n', "passes/Emit/B.h": "",

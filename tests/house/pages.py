@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Checks of the pages: how links read. house.py runs them.
+"""Checks of the pages: how links read, and that the index of the end-to-end tests is complete. house.py runs them.
 
 Each check takes the pages of the tree as (path, text) and yields its findings as file:line: message."""
+import fnmatch
 import os
 import re
 
 LINK = re.compile(r"(?<!!)\[([^\]\[]*)\]\(([^()\s]+)\)")
+INDEX = "tests/e2e/README.md"
 
 
 def outside_of_fences(text):
@@ -32,3 +34,35 @@ def link_titles(pages):
             for words, target in LINK.findall(line):
                 if is_file_name(words, target):
                     yield f"{path}:{number}: the text of the link to '{target}' is a file name: write a title"
+
+
+def indexed(paths):
+    """Names that the index must have: folders and tests of tests/e2e, and the layers, schemes and cases in its folders."""
+    for path in paths:
+        parts = path.split("/")
+        if parts[:2] != ["tests", "e2e"]:
+            continue
+        if len(parts) > 3:
+            yield parts[2]
+        elif path.endswith(".test"):
+            yield parts[2]
+        if len(parts) > 3 and parts[2] in ("layers", "schemes") and path.endswith(".attn"):
+            yield parts[3][:-len(".attn")]
+        if len(parts) > 4 and parts[2] == "conformance":
+            yield parts[3]
+
+
+def e2e_index(paths, text):
+    """The index names everything that it should, and nothing else: `NAME`, or `NAME*` for several."""
+    wanted, named = sorted(set(indexed(paths))), {}
+    for number, line in outside_of_fences(text):
+        if line.startswith("|"):
+            for cell in re.findall(r"`([^`]+)`", line):
+                if re.fullmatch(r"[\w.*-]+", cell):
+                    named.setdefault(cell, number)
+    for name in wanted:
+        if not any(fnmatch.fnmatchcase(name, pattern) for pattern in named):
+            yield f"{INDEX}:1: '{name}' is not in the index"
+    for pattern, number in named.items():
+        if not fnmatch.filter(wanted, pattern):
+            yield f"{INDEX}:{number}: '{pattern}' is no folder, test, layer, scheme or case"
