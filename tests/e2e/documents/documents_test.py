@@ -130,25 +130,6 @@ int main(int count, char **words) { return count == 2 ? compile_layer(words[1]) 
                         stream.write(text)
                     self.run_command(SKEWER, "format", "--check", path)
 
-    def test_the_commands_of_the_tour_run(self):
-        """Its texts one after another as layer.attn, and after each the commands that follow it."""
-        with open(os.path.join(ROOT, "docs", "tour.md"), encoding="utf-8") as stream:
-            page = stream.read()
-        pieces = re.findall(r"^```attn\n(.*?)^```|^    \$ (skewer [^\n]*)$", page, re.DOTALL | re.MULTILINE)
-        self.assertGreaterEqual(sum(bool(command) for _, command in pieces), 6)
-        with tempfile.TemporaryDirectory() as folder:
-            for text, command in pieces:
-                if text:
-                    with open(os.path.join(folder, "layer.attn"), "w", encoding="utf-8") as stream:
-                        stream.write(text)
-                    continue
-                words = command.split()
-                if words[1] == "bench":
-                    words += ["--seconds", "0.01"]
-                done = subprocess.run([SKEWER] + words[1:], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-                self.assertEqual(done.returncode, 0, f"{command}\n{done.stdout}{done.stderr}")
-            self.assertTrue(os.path.exists(os.path.join(folder, "layer.html")))
-
     def test_the_readme_schemes_compile(self):
         schemes, = [text for text in blocks("README.md", "") if "scheme rel1d" in text]
         kernel = """
