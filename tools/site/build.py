@@ -4,8 +4,8 @@
 usage: build.py FOLDER [--mkdocs PROGRAM]
 
 The site is FOLDER/site/index.html. Pages keep their places, so that their links hold; what a link names outside of the
-pages (sources, scripts) is not part of the site, and becomes the path as text. MkDocs comes from PyPI into a virtual environment
-in FOLDER where it is not given; without it, and without a network, it says so and exits with 3.
+pages (sources, scripts) is not part of the site, and becomes the path as text. MkDocs and Pygments come from PyPI into a virtual
+environment in FOLDER where MkDocs is not given; without it, and without a network, it says so and exits with 3.
 """
 import argparse
 import os
@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-MKDOCS = "mkdocs==1.6.1"
+PACKAGES = ("mkdocs==1.6.1", "pygments>=2.17")
 # Folders whose pages are part of the site.
 PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "dialect", "docs", "examples", "passes", "tests", "tools")
 LINK = re.compile(r"(?<!!)\[([^\]\[]*)\]\(([^()\s]+)\)")
@@ -79,16 +79,19 @@ def stage(folder):
     shutil.copytree(os.path.join(ROOT, "docs", "pictures"), os.path.join(folder, "pages", "docs", "pictures"))
     shutil.copy(os.path.join(ROOT, "tools", "site", "mkdocs.yml"), os.path.join(folder, "mkdocs.yml"))
     shutil.copy(os.path.join(ROOT, "tools", "site", "skewer.css"), os.path.join(folder, "pages", "skewer.css"))
+    os.makedirs(os.path.join(folder, "hooks"), exist_ok=True)
+    shutil.copy(os.path.join(ROOT, "tools", "site", "highlight.py"), os.path.join(folder, "hooks", "highlight.py"))
+    shutil.copy(os.path.join(ROOT, "tools", "python", "skewer", "_lexer.py"), os.path.join(folder, "hooks", "attn_lexer.py"))
 
 
 def program(folder):
-    """MkDocs of FOLDER's own environment, installed if need be; None where that cannot be."""
+    """Returns MkDocs of FOLDER's own environment, which it makes if need be; None if the packages cannot be installed."""
     own = os.path.join(folder, "environment", "bin", "mkdocs")
-    if os.path.exists(own):
-        return own
     python = os.path.join(folder, "environment", "bin", "python")
+    if os.path.exists(own) and subprocess.run([python, "-c", "import pygments"], capture_output=True, check=False).returncode == 0:
+        return own
     for command in ([sys.executable, "-m", "venv", os.path.join(folder, "environment")],
-                    [python, "-m", "pip", "install", "-q", "--disable-pip-version-check", MKDOCS]):
+                    [python, "-m", "pip", "install", "-q", "--disable-pip-version-check", *PACKAGES]):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             print(done.stdout + done.stderr, file=sys.stderr)

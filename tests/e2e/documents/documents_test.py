@@ -55,7 +55,7 @@ class DocumentsTest(unittest.TestCase):
 
     def layer(self, folder):
         """Compiles the README's layer into the folder."""
-        spec, = [text for text in blocks("README.md", "") if "kernel botnet" in text]
+        spec, = [text for text in blocks("README.md", "attn") if "kernel botnet" in text]
         path = os.path.join(folder, "botnet.attn")
         with open(path, "w", encoding="utf-8") as stream:
             stream.write(spec)
@@ -85,7 +85,7 @@ class DocumentsTest(unittest.TestCase):
         library = os.path.join(os.path.dirname(os.path.dirname(SKEWER)), "lib")
         if not os.path.exists(os.path.join(library, "libskewer.so")):
             self.skipTest("libskewer was not built")
-        spec, = [text for text in blocks("README.md", "") if "kernel botnet" in text]
+        spec, = [text for text in blocks("README.md", "attn") if "kernel botnet" in text]
         main = """
 #include <stdlib.h>
 int main(int count, char **words) { return count == 2 ? compile_layer(words[1]) : 100; }
@@ -131,7 +131,7 @@ int main(int count, char **words) { return count == 2 ? compile_layer(words[1]) 
                     self.run_command(SKEWER, "format", "--check", path)
 
     def test_the_readme_schemes_compile(self):
-        schemes, = [text for text in blocks("README.md", "") if "scheme rel1d" in text]
+        schemes, = [text for text in blocks("README.md", "attn") if "scheme rel1d" in text]
         kernel = """
 kernel layer(q, k, v : f32[1, 2, 8, 16], table : f32[15, 16], slope : f32[2]) -> f32[1, 2, 8, 16] {
   content = einsum("b h i d, b h j d -> b h i j", q, k)

@@ -36,9 +36,17 @@ class SiteTest(unittest.TestCase):
             self.assertIn(f'href="{path}"', front, "in the navigation")
         self.assertTrue(os.path.exists(os.path.join(FOLDER, "site", "search", "search_index.json")))
         page = read(FOLDER, "site", "docs", "cookbook", "llama.html")
-        self.assertIn("kernel llama(", page)
+        self.assertIn("kernel llama(", re.sub(r"<[^>]+>", "", page))
         self.assertIn('href="../../skewer.css"', page)
         self.assertTrue(os.path.exists(os.path.join(FOLDER, "site", "skewer.css")))
+
+    def test_attn_is_highlighted(self):
+        """Words, built-in functions and index expressions have classes of Pygments, and each class has a colour."""
+        page, style = read(FOLDER, "site", "docs", "tour.html"), read(FOLDER, "site", "skewer.css")
+        for kind, text in (("kd", "kernel"), ("nf", "layer"), ("nb", "softmax"), ("si", "(j - i + N - 1)"), ("k", "where"), ("kt", "f32")):
+            self.assertIn(f'<span class="{kind}">{text}</span>', page)
+            self.assertIn(f".highlight .{kind}", style)
+        self.assertNotIn('class="err"', page)
 
     def test_nothing_of_markdown_is_left(self):
         """What begins a line of a page's text as an item or a row does was none for MkDocs: it wants an empty line before."""

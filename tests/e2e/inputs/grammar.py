@@ -1,4 +1,7 @@
-"""The TextMate grammar of tools/editors: its form, its words, and the scopes that it gives a layer's text."""
+"""The TextMate grammar of tools/editors: its form, its words, and the scopes that it gives a layer's text. The words of the
+lexer for Pygments."""
+import ast
+import glob
 import json
 import os
 import re
@@ -20,6 +23,10 @@ def read(*path):
 
 
 GRAMMAR = json.loads(read("tools", "editors", "attn.tmLanguage.json"))
+# Constants of the lexer. It is read, not imported: Pygments need not be here.
+LEXER = {node.targets[0].id: ast.literal_eval(node.value)
+         for node in ast.parse(read("tools", "python", "skewer", "_lexer.py")).body
+         if isinstance(node, ast.Assign) and node.targets[0].id.isupper() and not node.targets[0].id.startswith("_")}
 
 
 def rules(patterns):
@@ -60,6 +67,13 @@ def scopes(line, patterns=None, at=0, end=None):
     return found
 
 
+def own_words():
+    """The words of the language, from the front end."""
+    source = read("dialect", "Language", "FormatLines.cpp")
+    source = source[source.index("keywords() {"):]
+    return set(re.findall(r'"(\w+)"', source[:source.index("return words")]))
+
+
 class GrammarTest(unittest.TestCase):
     def test_form(self):
         self.assertEqual(GRAMMAR["scopeName"], "source.attn")
@@ -73,9 +87,7 @@ class GrammarTest(unittest.TestCase):
             self.assertTrue("name" not in rule or rule["name"].endswith(".attn"), rule)
 
     def test_words_are_those_of_the_language(self):
-        source = read("dialect", "Language", "FormatLines.cpp")
-        source = source[source.index("keywords() {"):]
-        own = set(re.findall(r'"(\w+)"', source[:source.index("return words")]))
+        own = own_words()
         coloured = set()
         for rule in GRAMMAR["repository"]["keyword"]["patterns"]:
             coloured |= set(re.search(r"\((.*)\)", rule["match"]).group(1).split("|"))
@@ -87,6 +99,16 @@ class GrammarTest(unittest.TestCase):
         self.assertEqual(words, own)
         types = set(re.search(r"\((f32[^)]*)\)", GRAMMAR["repository"]["type"]["match"]).group(1).split("|"))
         self.assertEqual(types, set(re.findall(r'"(b?[fi]\d+)"', page)))
+
+    def test_symbols_are_those_of_the_lexer(self):
+        source = read("dialect", "Language", "Lexer.cpp")
+        symbols = re.search(r'StringRef symbol : \{(.*?)\}\)', source).group(1)
+        single = re.search(r'StringRef\("([^"]*)"\)\.contains\(c\)\)\n    return take\(TokenKind::Symbol', source).group(1)
+        wanted = set(re.findall(r'"([^"]+)"', symbols)) | set(single)
+        wanted -= {"...", "..", *"(){}[],:;"}  # a constant, and punctuation
+        operator = re.compile(GRAMMAR["repository"]["operator"]["match"])
+        self.assertEqual({symbol for symbol in wanted if not operator.fullmatch(symbol)}, set())
+        self.assertEqual(set(LEXER["SYMBOLS"]), wanted)
 
     def test_a_layer_is_coloured(self):
         found = [pair for line in LAYER.split("\n") for pair in scopes(line)]
@@ -102,6 +124,20 @@ class GrammarTest(unittest.TestCase):
                             ("and", "keyword.operator.word.attn"), ("inf", "constant.language.attn"), ("<=", "keyword.operator.attn")):
             self.assertEqual(kinds.get(text), {scope}, text)
         self.assertNotIn("batch", kinds)  # a name
+
+    def test_words_of_the_lexer_for_pygments(self):
+        grammar = {rule["name"]: set(re.search(r"\((.*)\)", rule["match"]).group(1).split("|"))
+                   for rule in GRAMMAR["repository"]["keyword"]["patterns"]}
+        for name, scope in (("DECLARATIONS", "declaration"), ("CONTROL", "control"), ("WORD_OPERATORS", "operator.word")):
+            self.assertEqual(set(LEXER[name]), grammar[f"keyword.{scope}.attn"], name)
+        self.assertEqual(set(LEXER["DECLARATIONS"] + LEXER["CONTROL"] + LEXER["WORD_OPERATORS"]), own_words())
+        self.assertEqual(set(LEXER["TYPES"]), set(re.search(r"\((f32[^)]*)\)", GRAMMAR["repository"]["type"]["match"]).group(1).split("|")))
+        functions = read("tools", "skewer-lsp-server", "Builtins.cpp").split("kFunctions[] = {")[1].split("};")[0]
+        self.assertEqual(set(LEXER["FUNCTIONS"]), set(re.findall(r'^    \{"(\w+)"', functions, re.MULTILINE)))
+        schemes = set()
+        for path in glob.glob(os.path.join(ROOT, "dialect", "Schemes", "*.attn")):
+            schemes |= set(re.findall(r"^scheme (\w+)", read(path), re.MULTILINE))
+        self.assertEqual(set(LEXER["SCHEMES"]), schemes)
 
 
 if __name__ == "__main__":
