@@ -139,17 +139,27 @@ class HouseTest(unittest.TestCase):
 class ReadmeTableTest(unittest.TestCase):
     RESULTS = ("# Results\n\n## Beside peers\n\nOne core,\n2026-11-21; some later.\n\n"
                "| workload | best peer | Skewer | of peak | times faster |\n|---|---|---|---|---|\n"
-               "| a | 2 ms (X) | 1 ms | 9 % | 2.0 |\n| b, later | 3 ms (X) | 1 ms | 9 % | 3.0 |\n\n## More\n\n| c |\n")
+               "| a | 2 ms (X) | 1 ms | 9 % | 2.0 |\n| b, later | 3 ms (X) | 1 ms | 9 % | 3.0 |\n\n| d |\n\n## More\n\n| c |\n")
 
     def test_table(self):
-        table = readme_table.ratios(self.RESULTS)
-        self.assertEqual(table, "One core, 2026-11-21 ([all results](tests/bench/RESULTS.md)):\n\n"
+        """The first table alone, without rows of later in the README; the machine and the date; links from the page's folder."""
+        short, full = readme_table.COPIES[:2]
+        table = readme_table.table(self.RESULTS, short)
+        self.assertEqual(table, "One core, 2026-11-21 ([all results](tests/bench/RESULTS.md#beside-peers)):\n\n"
                                 "| workload | best peer | Skewer | times faster |\n|---|---|---|---|\n"
                                 "| a | 2 ms (X) | 1 ms | 2.0 |\n")
-        page = "# A\n" + readme_table.BEGIN + "old\n" + readme_table.END + "end\n"
-        once = readme_table.with_ratios(page, table)
+        self.assertEqual(readme_table.table(self.RESULTS, full),
+                         "One core, 2026-11-21; some later ([all results](../tests/bench/RESULTS.md#beside-peers)):\n\n"
+                         "| workload | best peer | Skewer | of peak | times faster |\n|---|---|---|---|---|\n"
+                         "| a | 2 ms (X) | 1 ms | 9 % | 2.0 |\n| b, later | 3 ms (X) | 1 ms | 9 % | 3.0 |\n")
+        self.assertIn("|\n| b, later | 3 ms", readme_table.table(self.RESULTS.replace("| a | 2 ms (X) |", "| a | |"), full._replace(needs="best peer")))
+        begin, end = readme_table.marks(short)
+        page = "# A\n" + begin + "old\n" + end + "end\n"
+        once = readme_table.with_table(page, short, table)
         self.assertEqual(once, page.replace("old\n", table))
-        self.assertEqual(readme_table.with_ratios(once, table), once)
+        self.assertEqual(readme_table.with_table(once, short, table), once)
+        self.assertIsNone(readme_table.with_table("# A\n", short, table))
+        self.assertIsNone(readme_table.with_table(page + page, short, table))
 
 
 if __name__ == "__main__":
