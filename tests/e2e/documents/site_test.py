@@ -120,7 +120,7 @@ class PythonReferenceTest(unittest.TestCase):
             full = "skewer" if module == "__init__" else "skewer." + module
             for name in re.findall(r'"(\w+)"', names):
                 self.assertIn(f"<code>{full}.{name}</code>", page)
-        self.assertIn("raises ArgumentError where an array does not fit", page.replace("Raises", "raises"))
+        self.assertIn("raises ArgumentError if an array does not fit", page.replace("Raises", "raises"))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,8 @@
 >>> layer = skewer.compile("botnet.attn", H=16, W=16)
 >>> out = layer(q=q, k=k, v=v, rel_h=rel_h, rel_w=rel_w)
 
-`layer` takes arrays of NumPy, PyTorch, JAX and whatever else speaks the buffer protocol or DLPack. docs/python.md is the guide.
+`layer` takes arrays of NumPy, PyTorch and JAX, and of every library with the buffer protocol or DLPack. docs/python.md is the
+guide.
 """
 
 import importlib
@@ -23,10 +24,10 @@ __all__ = [
     "CopyWarning", "CacheWarning", "library_version", "library_build",
 ]
 
-if not TYPE_CHECKING:  # else a checker would find every name here
+if not TYPE_CHECKING:  # with it, a type checker would accept every name
 
     def __getattr__(name: str) -> Any:
-        """skewer.torch, skewer.jax, skewer.ring and skewer.jax_ring, which import their frameworks when they are asked for."""
+        """Imports skewer.torch, skewer.jax, skewer.ring and skewer.jax_ring, and so their frameworks, at first use."""
         if name in ("torch", "jax", "ring", "jax_ring"):
             return importlib.import_module("." + name, __name__)
         raise AttributeError(f"module 'skewer' has no attribute '{name}'")

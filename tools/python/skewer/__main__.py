@@ -1,4 +1,4 @@
-"""The `skewer` command that the package brings: the compiler's driver, in this process's place. `python -m skewer` is the same."""
+"""Replaces this process by the compiler's driver: the command `skewer` of the package, and `python -m skewer`."""
 
 import os
 import sys

@@ -1,9 +1,9 @@
-"""Compiled kernels on disk: small files that appear whole or not at all, the oldest of which go first.
+"""The cache of compiled kernels on disk: small files, which appear whole or not at all. The least recently used go first.
 
-An entry is named by a hash over everything that its bytes depend on: the spec's text, parameters, targets, the processor
-where "host" is one of them, and the compiler's build. Any number of processes may use the folder at once: a file is written
-under a name of its own and renamed, and one that is damaged, by whatever, is one that is not there. What a process that
-was killed had begun goes once it is an hour old: younger, another process may be about to rename it.
+The name of an entry is a hash over everything that its bytes depend on: the spec's text, the parameters, the targets, the
+processor if "host" is one of them, and the compiler's build. Any number of processes may use the folder at once, because a
+file is written under a name of its own and then renamed. A damaged entry counts as missing. A file that a killed process
+left unfinished is removed when it is an hour old; a younger one may belong to a process that is about to rename it.
 """
 
 import hashlib
@@ -23,8 +23,8 @@ from ._errors import CacheWarning, warn
 Files = Dict[str, bytes]
 
 _SUFFIX = ".kernels"
-_FORMAT = "2"  # of an entry: 2 has the compiler's warnings
-_PART = ".part"  # of a file that is being written
+_FORMAT = "2"  # the format of an entry: 2 added the compiler's warnings
+_PART = ".part"  # the suffix of a file that is being written
 _DEFAULT_BYTES = 256 << 20
 _ABANDONED_SECONDS = 3600  # writing takes milliseconds; an hour covers disks that stall and clocks that differ
 _memory: Dict[str, Files] = {}
@@ -33,12 +33,12 @@ _warned = False
 
 
 def folder() -> Path:
-    """$SKEWER_CACHE, or skewer in the user's cache folder. OSError where the user has no folder at all."""
+    """Returns $SKEWER_CACHE, or skewer in the user's cache folder. Raises OSError if the user has no such folder."""
     chosen = os.environ.get("SKEWER_CACHE")
     if chosen:
         return Path(chosen)
     base = os.environ.get("XDG_CACHE_HOME")
-    # The base directory specification: a relative path is to be ignored.
+    # The base directory specification says to ignore a relative path.
     if base and os.path.isabs(base):
         return Path(base) / "skewer"
     try:
@@ -48,12 +48,12 @@ def folder() -> Path:
 
 
 def is_off() -> bool:
-    """Whether $SKEWER_CACHE says that nothing is to be kept."""
+    """Returns whether $SKEWER_CACHE turns the cache off."""
     return os.environ.get("SKEWER_CACHE") == os.devnull
 
 
 def most_bytes() -> int:
-    """$SKEWER_CACHE_BYTES, as 100000, 64K, 256M, 256MB, 1 GiB; or 256 MiB. Units are powers of 1024."""
+    """Returns the limit $SKEWER_CACHE_BYTES (100000, 64K, 256M, 256MB, 1 GiB), or 256 MiB. Units are powers of 1024."""
     text = os.environ.get("SKEWER_CACHE_BYTES", "")
     found = re.fullmatch(r"\s*(\d+)\s*([KMGT]?)(i?B)?\s*", text, re.IGNORECASE)
     if found:
@@ -64,7 +64,7 @@ def most_bytes() -> int:
 
 
 def _processor() -> str:
-    """What tells processors apart: "host" is another target on another machine that shares the folder."""
+    """Returns a text that differs between processors: machines that share the folder have different targets "host"."""
     try:
         with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
             wanted = ("model name", "cpu family", "model\t", "flags", "cache size")
@@ -74,22 +74,22 @@ def _processor() -> str:
 
 
 def _machines(target: str) -> List[str]:
-    """What the machine files among the targets say (docs/machines.md)."""
+    """Returns the texts of the machine files among the targets (docs/machines.md)."""
     texts = []
     for name in target.split(","):
         if name.endswith(".json"):
             try:
                 texts.append(Path(name).read_bytes().decode("utf-8", "surrogateescape"))
             except OSError:
-                pass  # the compiler says it
+                pass  # the compiler reports it
     return texts
 
 
 def key_of(name: str, text: str, parameters: Sequence[str], target: str) -> str:
-    """The name of an entry."""
+    """Returns the name of an entry."""
     digest = hashlib.sha256()
     machines = _machines(target)
-    # A machine file may be about this processor too.
+    # A machine file may describe this processor too.
     processor = _processor() if machines or "host" in target else ""
     for part in (_FORMAT, library_build(), name, text, *parameters, "", target, processor, *machines):
         try:
@@ -111,7 +111,7 @@ def _packed(files: Files) -> bytes:
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
         for name, data in files.items():
-            archive.writestr(zipfile.ZipInfo(name), data)  # without the time: the same files, the same bytes
+            archive.writestr(zipfile.ZipInfo(name), data)  # without the time, so that the same files give the same bytes
     data = stream.getvalue()
     return hashlib.sha256(data).digest() + data
 
@@ -124,7 +124,7 @@ def _unpacked(data: bytes) -> Optional[Files]:
 
 
 def find(key: str) -> Optional[Files]:
-    """The files of an entry; None where it is not there, or not whole."""
+    """Returns the files of an entry; None if it is missing or damaged."""
     with _lock:
         if key in _memory:
             return _memory[key]
@@ -137,24 +137,24 @@ def find(key: str) -> Optional[Files]:
             _warn(f"a compiled kernel that is there cannot be read, and is compiled again: {error}")
         return None
     except OSError:
-        return None  # not there, or gone while it was read; what is wrong with the folder is said when writing
+        return None  # missing, or removed while it was read; `keep` warns of a bad folder
     if files is not None:
         try:
-            os.utime(path)  # it has been used
+            os.utime(path)  # marks it as used
         except OSError:
-            pass  # somebody else's folder, or one that is read-only: what it holds is as good
+            pass  # the folder is another user's, or read-only: its entries are still valid
     return files
 
 
 def keep(key: str, files: Files) -> None:
-    """Adds an entry, to memory where the folder cannot be written."""
+    """Adds an entry; keeps it in memory if the folder cannot be written."""
     temporary = None
     try:
         where = folder()
         where.mkdir(parents=True, exist_ok=True)
         data = _packed(files)
         name = where / (secrets.token_hex(8) + _PART)
-        # Others may read what this user may let them read: the mode is the umask's.
+        # The mode follows the umask, as for other files of this user.
         descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
         temporary = name
         with os.fdopen(descriptor, "wb") as file:
@@ -175,8 +175,7 @@ def keep(key: str, files: Files) -> None:
 
 
 def _evict(where: Path, newest: str) -> None:
-    """Removes what was abandoned while it was written, then the entries that have not been used for longest, until the
-    rest is small enough. The newest one stays."""
+    """Removes abandoned parts, and then the least recently used entries until the rest is small enough. Keeps the newest."""
     entries = []
     abandoned = time.time() - _ABANDONED_SECONDS
     with os.scandir(where) as found:
@@ -188,7 +187,7 @@ def _evict(where: Path, newest: str) -> None:
                 elif entry.name.endswith(_PART) and entry.stat().st_mtime < abandoned:
                     os.unlink(entry.path)
             except OSError:
-                pass  # another process was faster
+                pass  # another process removed it first
     total, limit = sum(size for _, size, _ in entries), most_bytes()
     for _, size, name in sorted(entries):
         if total <= limit:

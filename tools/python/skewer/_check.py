@@ -1,13 +1,13 @@
-"""What comes of comparing a layer with its float64 reference."""
+"""The results of comparing a layer with its float64 reference."""
 
 from typing import NamedTuple, Tuple
 
 
 class Compared(NamedTuple):
-    """A result beside the float64 reference: `rows` of `all_rows` were compared; `error` is the largest difference, and
-    `tolerance` the largest that is allowed, of the largest value; `mismatches` are elements that are no finite number on one side
-    only; `where` is the worst element; `not_finite` elements of the result, all rows, are NaN or infinite, where the reference may
-    agree."""
+    """One result compared with the float64 reference. `rows` of its `all_rows` were compared. `error` is the largest difference
+    and `tolerance` the largest one that is allowed, both as shares of the largest value. `mismatches` counts elements that are
+    finite on one side only. `where` is the worst element. `not_finite` counts the elements of all rows of the result that are
+    NaN or infinite; the reference may agree with them."""
 
     result: str
     rows: int
@@ -24,14 +24,14 @@ class Compared(NamedTuple):
 
 
 class Check(NamedTuple):
-    """What came of comparing a layer with its float64 reference. True where all results passed."""
+    """The results of a layer compared with its float64 reference. It is true if all of them passed."""
 
     name: str
     results: Tuple[Compared, ...]
 
     @property
     def passed(self) -> bool:
-        """Whether every result is within its tolerance."""
+        """True if every result is within its tolerance."""
         return all(one.passed for one in self.results)
 
     def __bool__(self) -> bool:

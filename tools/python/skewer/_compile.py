@@ -1,4 +1,4 @@
-"""From a spec, or from compiled objects, to layers."""
+"""Makes layers from a spec, or from compiled objects."""
 
 import json
 import os
@@ -10,11 +10,11 @@ from . import _cache, _core
 from ._errors import ArgumentError, CompileError, CompileWarning, Diagnostic, LoadError, warn
 from ._layer import Layer, Source, Text
 
-ABI_VERSION = 1  # of docs/abi.md
-_DIAGNOSTICS = "diagnostics"  # of an entry of the cache, beside its objects: what the compiler warned of
+ABI_VERSION = 1  # the version of docs/abi.md
+_DIAGNOSTICS = "diagnostics"  # the file of an entry that has the compiler's warnings
 _FLOATS = {"f32": "f32", "f16": "f16", "bf16": "bf16", "float32": "f32", "float16": "f16", "bfloat16": "bf16"}
 _FLOAT_OF_TENSORS = re.compile(r"\b(f32|f16|bf16)(?=\s*\[)")
-# What the command line calls what are keywords here.
+# What the command line calls the things that are keywords here.
 _OPTIONS = ((r"skewer run … --size (\w+)=(\S+)", "by the shapes of the arrays"), (r"^-D (\w+)", r"parameter \1"),
             (r"-D cannot give", "a parameter cannot give"), (r"^--target\b", "target"), (r"^--size (\w+)", r"size \1"),
             (r"'skewer schemes' lists them", "skewer.schemes() lists them"))
@@ -22,15 +22,15 @@ _OPTIONS = ((r"skewer run … --size (\w+)=(\S+)", "by the shapes of the arrays"
 
 def ask(what: str, source: Source, target: str = "host", kernel: str = "", sizes: Mapping[str, int] = {},
         emit: str = "", head: int = 0) -> Tuple[str, Dict[str, bytes], List[Diagnostic], str]:
-    """One question to the compiler: its text, files and warnings, and these as the command line shows them. Raises
-    CompileError."""
+    """Asks the compiler one question. Returns its text, its files, its warnings, and the warnings as the command line shows
+    them. Raises CompileError."""
     numbers = [f"{name}={value}" for name, value in sizes.items()]
     if not hasattr(head, "__index__") or head < 0:
         raise ArgumentError(kernel, "head", None, "a whole number from 0 on", repr(head))
-    # Bytes that are no text came from a file (_source_of), and go to the compiler as they were there.
+    # Bytes that are no text came from a file (_source_of). The compiler gets them as they are in the file.
     try:
         spec = source.text.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:  # halves of a pair, which no file holds
+    except UnicodeEncodeError:  # half of a surrogate pair, which no file can hold
         spec = source.text.encode("utf-8", "surrogatepass")
     status, messages, diagnostics, text, files = _core.ask(what, source.name, spec, source.parameters, target, kernel,
                                                            numbers, emit, head)
@@ -38,7 +38,7 @@ def ask(what: str, source: Source, target: str = "host", kernel: str = "", sizes
 
 
 def _answered(status: int, messages: str, diagnostics: List[Any], kernel: str) -> List[Diagnostic]:
-    """The diagnostics of an answer, in the words of this package; raises what is wrong."""
+    """Returns the diagnostics of an answer in the words of this package; raises the exception of a failed one."""
     found = []
     for one in map(Diagnostic._make, diagnostics):
         text = one.text
@@ -59,13 +59,14 @@ def compile(spec: Union[str, "os.PathLike[str]"], *, target: str = "host", kerne
             **more: Union[int, float]) -> Layer:
     """Compiles a layer.
 
-    `spec` is the path of an .attn file, the text itself (whatever has more than one line or a brace), or a folder with the
-    objects that `skewer compile` wrote. `target` is as in `skewer compile --target`; `kernel` chooses among several in one
-    spec; `threads` is what calls use unless they say otherwise. `dtype` ("bf16", torch.bfloat16, numpy.float16) stands in
-    place of the type of real numbers that the spec names first, wherever it names that for a tensor. Further keywords, or
-    `parameters` where a name is taken, are the spec's parameters. With `cache`, kernels are kept on disk (docs/python.md).
+    `spec` is the path of an .attn file, the text itself (anything with several lines or a brace), or a folder with the
+    objects that `skewer compile` wrote. `target` is as in `skewer compile --target`. `kernel` chooses one of several kernels
+    in a spec. `threads` is the number of threads of a call that does not give one. `dtype` ("bf16", torch.bfloat16,
+    numpy.float16) replaces the type of real numbers that the spec names first, for every tensor of that type. Further
+    keywords are the spec's parameters; `parameters` takes those whose names are taken here. With `cache`, kernels are kept
+    on disk (docs/python.md).
 
-    Raises CompileError with diagnostics, LoadError for a folder without usable objects. What the compiler warns of is a
+    Raises CompileError with diagnostics, and LoadError for a folder without usable objects. A warning of the compiler is a
     CompileWarning.
     """
     if not isinstance(threads, int) or not 1 <= threads <= 1024:
@@ -84,7 +85,7 @@ def compile(spec: Union[str, "os.PathLike[str]"], *, target: str = "host", kerne
 
 
 def compile_source(source: Source, target: str, kernel: Optional[str], threads: int, cache: bool = True) -> Layer:
-    """A layer of a spec that is there, compiled or from the cache."""
+    """Returns the layer of a spec, compiled now or taken from the cache."""
     cache = cache and not _cache.is_off()
     key = _cache.key_of(source.name, source.text, source.parameters, target)
     files = _cache.find(key) if cache else None
@@ -103,7 +104,7 @@ def compile_source(source: Source, target: str, kernel: Optional[str], threads: 
 
 
 def _with_floats(text: str, dtype: Any) -> str:
-    """The text with another type of real numbers: in place of the one that its first kernel names first, for all tensors."""
+    """Returns the text with `dtype` in place of the type of real numbers that its first kernel names first, for all tensors."""
     name = getattr(dtype, "__name__", None) or str(dtype).rpartition(".")[2]
     if name not in _FLOATS:
         raise ArgumentError("compile", "dtype", None, "f32, f16 or bf16, or what NumPy and PyTorch call them", repr(dtype))
@@ -112,20 +113,20 @@ def _with_floats(text: str, dtype: Any) -> str:
 
 
 def float_of(layer: Layer) -> Optional[str]:
-    """The type of real numbers that `dtype` would replace: "f32". None where there is none, or no text."""
+    """Returns the type of real numbers that `dtype` would replace, such as "f32"; None if there is none, or no text."""
     source = layer._source
     first = _FLOAT_OF_TENSORS.search(source.text, max(source.text.find("kernel"), 0)) if source else None
     return first[1] if first else None
 
 
 def with_float(layer: Layer, dtype: Any) -> Layer:
-    """The layer, compiled for another type of real numbers. `float_of` has one."""
+    """Returns the layer compiled for another type of real numbers. `float_of` must not be None for it."""
     source = layer._spec()
     return compile_source(source._replace(text=_with_floats(source.text, dtype)), layer._target, layer.name, layer.threads)
 
 
 class Scheme(NamedTuple):
-    """A built-in scheme: how it is called, and what it is for."""
+    """A built-in scheme: its name, its signature, and a line about its purpose."""
 
     name: str
     signature: str
@@ -133,14 +134,14 @@ class Scheme(NamedTuple):
 
 
 class Schemes(List[Scheme]):
-    """The built-in schemes. Prints as a list of signatures, each with a line about it."""
+    """The built-in schemes. It prints as a list of signatures, each with a line about it."""
 
     def __repr__(self) -> str:
         return "\n".join(f"{one.signature}\n    {one.about}" for one in self)
 
 
 def schemes(name: Optional[str] = None) -> Union[Schemes, Text]:
-    """The built-in schemes that a spec may call: `Scheme(name, signature, about)` of each; of one `name` its source, as text."""
+    """Returns a `Scheme(name, signature, about)` for each built-in scheme that a spec may call; for a `name`, its source text."""
     status, messages, diagnostics, text, _ = _core.schemes(name or "", name is None)
     _answered(status, messages, diagnostics, "")
     if name is not None:
@@ -149,8 +150,8 @@ def schemes(name: Optional[str] = None) -> Union[Schemes, Text]:
 
 
 def load(folder: Union[str, "os.PathLike[str]"], *, kernel: Optional[str] = None, threads: int = 1) -> Layer:
-    """A layer from what `skewer compile` wrote into a folder: NAME.json with NAME.so, or with NAME.o and, of several
-    processors, NAME.PROCESSOR.o."""
+    """Returns a layer from the files that `skewer compile` wrote into a folder: NAME.json with NAME.so, or with NAME.o and,
+    for several processors, NAME.PROCESSOR.o."""
     path = Path(folder)
     try:
         names = sorted(entry.name for entry in path.iterdir())
@@ -177,7 +178,7 @@ def _source_of(spec: Union[str, "os.PathLike[str]"], parameters: Mapping[str, Un
         raise CompileError("error: expected the path of a spec, or its text, found an empty string",
                            [Diagnostic("", 0, 0, "error", "expected the path of a spec, or its text, found an empty string", "")])
     try:
-        # What is no text the compiler refuses, with the byte and its place.
+        # The compiler refuses bytes that are no text, and names the byte and its place.
         text = Path(path).read_bytes().decode("utf-8", "surrogateescape")
     except OSError as error:
         what = f"{path}: error: cannot read the spec: {error.strerror}"
@@ -196,7 +197,7 @@ def _layer_from(files: Dict[str, bytes], kernel: Optional[str], where: str, thre
         raise LoadError(f"{where}: there are several kernels; choose one with kernel=: {', '.join(names)}")
     name = kernel or names[0]
     manifest = _manifest(files[name + ".json"], where, name)
-    # Absolute: dlopen looks for a name without a slash elsewhere.
+    # Absolute, because dlopen searches other folders for a name without a slash.
     shared = os.path.abspath(folder / (name + ".so")) if folder and (folder / (name + ".so")).exists() else ""
     objects = [] if shared else [data for file, data in files.items()
                                  if re.fullmatch(re.escape(name) + r"(\.[^/]+)?\.o", file)]

@@ -1,4 +1,4 @@
-"""What can go wrong, as exceptions that carry what is known about it."""
+"""The exceptions and warnings of the package. Each has fields with what is known about the mistake."""
 
 import sys
 import warnings
@@ -6,9 +6,9 @@ from typing import Any, List, NamedTuple, Optional, Sequence, Tuple, Type, Union
 
 
 class Diagnostic(NamedTuple):
-    """One message of the compiler: severity "error", "warning", "remark", or "note", which belongs to the one before it.
-    `line` and `column` (in bytes) count from 1; 0: unknown. `source` is the line of the spec; `length` characters from the
-    column on are meant."""
+    """One message of the compiler. `severity` is "error", "warning", "remark", or "note"; a note belongs to the message before
+    it. `line` and `column` (in bytes) count from 1; 0 means unknown. `source` is the line of the spec. The message is about
+    `length` characters from the column on."""
 
     file: str
     line: int
@@ -20,10 +20,10 @@ class Diagnostic(NamedTuple):
 
 
 class SkewerError(Exception):
-    """Everything that this package raises. Goes from process to process as it is."""
+    """The base class of everything that this package raises. It can be pickled, with its fields."""
 
     def __reduce__(self) -> Tuple[Any, ...]:
-        # As Exception has it, the class would be called with the text alone.
+        # Exception's own __reduce__ would call the class with the text alone.
         return _restored, (type(self), self.args), self.__dict__
 
 
@@ -32,7 +32,7 @@ def _restored(kind: Type[BaseException], arguments: Tuple[Any, ...]) -> BaseExce
 
 
 class CompileError(SkewerError):
-    """The spec, or what was asked of it, is wrong. `diagnostics` says where; the text is the compiler's own."""
+    """The spec, or a request about it, is wrong. `diagnostics` says where; the text is the compiler's own."""
 
     def __init__(self, messages: str, diagnostics: List[Diagnostic]):
         super().__init__(messages.rstrip())
@@ -40,14 +40,14 @@ class CompileError(SkewerError):
 
 
 class LoadError(SkewerError):
-    """Compiled objects that cannot be used: no objects, of another version of the contract, or cut short."""
+    """Compiled objects cannot be used: they are missing, cut short, or of another version of the contract."""
 
 
 class ArgumentError(SkewerError, ValueError):
     """An array that the kernel cannot take.
 
-    `argument` is its name, `dimension` the number of the axis or the name of the run-time size (None where the array as
-    a whole is meant), `expected` and `found` are texts.
+    `argument` is its name. `dimension` is the number of the axis or the name of the run-time size; None if the error is about
+    the whole array. `expected` and `found` are texts.
     """
 
     def __init__(self, kernel: str, argument: str, dimension: Optional[Union[int, str]], expected: str, found: str):
@@ -58,8 +58,8 @@ class ArgumentError(SkewerError, ValueError):
 
 
 class GradientError(ArgumentError):
-    """A gradient, or a tangent, was asked for: kernels compute forward only. Of PyTorch's tensors that require gradients it
-    is raised by the backward pass, not by the call."""
+    """A gradient or a tangent was asked for, but kernels compute forward only. If a tensor of PyTorch requires a gradient, the
+    backward pass raises it, not the call."""
 
     def __init__(self, kernel: str, argument: str, found: str = "requires_grad=True",
                  way: str = "torch.no_grad(), or tensor.detach()"):
@@ -67,9 +67,10 @@ class GradientError(ArgumentError):
 
 
 class KernelError(SkewerError):
-    """The kernel returned a status that is no success; `status` is its number in docs/abi.md.
+    """The kernel returned an error; `status` is its number in docs/abi.md.
 
-    Where an index is out of its range, `argument` is the operand's name, `expected` and `found` are texts; else None.
+    If an index is out of its range, `argument` is the operand's name, and `expected` and `found` are texts; otherwise they are
+    None.
     """
 
     def __init__(self, kernel: str, status: int, text: str, argument: Optional[str] = None,
@@ -80,16 +81,16 @@ class KernelError(SkewerError):
 
 
 class CopyWarning(UserWarning):
-    """An array is copied at each call, because kernels read row-major memory without gaps. Said once for each argument."""
+    """An array is copied at each call, because kernels read row-major memory without gaps. It comes once for each argument."""
 
 
 class CacheWarning(UserWarning):
-    """The folder of compiled kernels cannot be used; they are kept in memory. Said once."""
+    """The folder of compiled kernels cannot be used, so that they are kept in memory. It comes once."""
 
 
 class CompileWarning(UserWarning):
-    """The compiler takes the spec, and doubts that it means what it says. The text is the compiler's own, with the line and a
-    caret; `diagnostics` says where. It comes with every `compile` of the spec, from the cache too."""
+    """The compiler accepts the spec, but something in it is probably a mistake. The text is the compiler's own, with the line
+    and a caret; `diagnostics` says where. It comes with every `compile` of the spec, from the cache too."""
 
     def __init__(self, messages: str, diagnostics: List[Diagnostic]):
         super().__init__(messages.rstrip())
@@ -111,8 +112,8 @@ _STATUSES = {
 
 def kernel_error(kernel: str, status: int, argument: Optional[str] = None, expected: Optional[str] = None,
                  found: Optional[str] = None) -> SkewerError:
-    """The exception for a status of docs/abi.md; `argument` is the operand that has a bad index. Without one, `found` says
-    more about what is wrong."""
+    """Returns the exception for a status of docs/abi.md. `argument` is the operand with a bad index; without one, `found` says
+    more about the error."""
     if argument is not None:
         return KernelError(kernel, status, f"{argument}: expected {expected}, found {found}", argument, expected, found)
     text = _STATUSES.get(status, f"status {status} (docs/abi.md)")
@@ -120,7 +121,7 @@ def kernel_error(kernel: str, status: int, argument: Optional[str] = None, expec
 
 
 def found_type(found: str, expected: str, is_of_framework: bool) -> str:
-    """What messages say of elements of the wrong type: the way out, where there is a usual one."""
+    """Returns what messages say about elements of the wrong type, with the usual remedy if there is one."""
     floats = ("float32", "float16", "bfloat16")
     if is_of_framework and found in floats and expected in floats:
         return f"{found} (convert it, or compile the layer for it: dtype='{found}')"
@@ -130,14 +131,14 @@ def found_type(found: str, expected: str, is_of_framework: bool) -> str:
 
 
 def wants_gradient(array: Any) -> bool:
-    """Whether a gradient is asked for that nobody will compute."""
+    """Returns whether the array requires a gradient, which no kernel computes."""
     torch = sys.modules.get("torch")
     return bool(array.requires_grad) and (torch is None or torch.is_grad_enabled())
 
 
 def refuse_tangents(kernel: str, names: Sequence[str], arrays: Sequence[Any]) -> None:
-    """A tensor with a tangent (derivatives forward, torch.func.jvp) is an error like one that requires a gradient: a
-    result without a tangent would say that it does not depend on it."""
+    """Raises GradientError for a tensor with a tangent (forward derivatives, torch.func.jvp). A result without a tangent would
+    mean that it does not depend on the tensor."""
     torch = sys.modules.get("torch")
     forward = getattr(getattr(torch, "autograd", None), "forward_ad", None)
     if forward is None or getattr(forward, "_current_level", -1) < 0:
@@ -148,7 +149,7 @@ def refuse_tangents(kernel: str, names: Sequence[str], arrays: Sequence[Any]) ->
 
 
 def named(array: Any) -> str:
-    """What messages call an object that is no array in the processor's memory."""
+    """Returns what messages call an object that is no array in the processor's memory."""
     text = f"an object of type {type(array).__name__}"
     if "Tracer" in type(array).__name__ and type(array).__module__.partition(".")[0] in ("jax", "jaxlib"):
         return text + " (in jax.jit, jax.vmap and their like a layer is skewer.jax.op)"
@@ -159,7 +160,7 @@ def named(array: Any) -> str:
 
 
 def note_copy(kernel: str, argument: str, shape: Tuple[int, ...], strides: Tuple[int, ...], is_result: bool) -> None:
-    """Says that an argument is not laid out as the kernel reads it, at the line that called this package."""
+    """Warns that an argument is not laid out as the kernel reads it, at the line that called this package."""
     packed, elements = [], 1
     for extent in reversed(shape):
         packed.insert(0, elements)

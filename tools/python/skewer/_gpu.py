@@ -1,6 +1,6 @@
-"""PyTorch's tensors in a GPU's memory: kernels are queued on PyTorch's stream, with memory of PyTorch's.
+"""Calls with PyTorch's tensors in a GPU's memory. Kernels are queued on PyTorch's stream and use memory from PyTorch.
 
-No GPU is needed to compile for one. Nothing of this has run on a GPU yet (docs/gpu.md).
+No GPU is needed to compile for one. This file has not run on a GPU yet (docs/gpu.md).
 """
 
 from typing import Any, List, Mapping, Optional, Sequence, Tuple
@@ -11,7 +11,7 @@ from . import _core
 from ._errors import note_copy
 
 _TYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "i32": torch.int32, "i8": torch.int8}
-_noted = set()  # what has been said to be copied: (kernel, argument)
+_noted = set()  # arguments whose copies were warned of: (kernel, argument)
 
 
 def _new(shape: Sequence[int], dtype: torch.dtype, device: Any) -> Any:
@@ -23,16 +23,16 @@ def _stream(device: Any) -> int:
 
 
 def indices(array: Any, wanted: str) -> Any:
-    """An operand of whole numbers that is given as int64 or bool, as the spec's type; any other as it is."""
+    """Converts an index operand given as int64 or bool to the spec's type; returns any other operand as it is."""
     if wanted == "i32" and array.dtype == torch.int64:
-        return array.clamp(-1 << 31, (1 << 31) - 1).to(torch.int32)  # what int32 cannot hold is outside of any range
+        return array.clamp(-1 << 31, (1 << 31) - 1).to(torch.int32)  # other numbers are outside of every range
     return array.to(_TYPES[wanted]) if wanted in ("i32", "i8") and array.dtype == torch.bool else array
 
 
 def _readable(kernel: str, name: str, wanted: str, array: Any) -> Any:
-    """The tensor as kernels read it: a copy, and a note once, where it lies otherwise."""
+    """Returns the tensor in the layout that kernels read; otherwise copies it, and warns once."""
     if not isinstance(array, torch.Tensor) or not array.is_cuda:
-        return array  # refused where all are looked at
+        return array  # the check of all operands refuses it
     array = indices(array.resolve_neg(), wanted)
     if array.is_contiguous():
         return array
@@ -44,10 +44,10 @@ def _readable(kernel: str, name: str, wanted: str, array: Any) -> Any:
 
 def call(kernel: _core.Kernel, name: str, operands: Sequence[Tuple[str, str]], results: Sequence[str], arrays: Sequence[Any],
          outputs: Optional[Tuple[Any, ...]], sizes: Optional[Mapping[str, int]], q0: int, k0: int, head0: int) -> Any:
-    """Queues the kernel on the current stream of the first operand's GPU; results are new tensors there, or `outputs`.
-    `operands` are names and types, `results` types."""
+    """Queues the kernel on the current stream of the first operand's GPU. Results are new tensors there, or `outputs`.
+    `operands` has names and types, `results` types."""
     device = arrays[0].device
-    held: List[Any] = []  # memory that is given back is used again by later work of the same stream alone
+    held: List[Any] = []  # only later work of the same stream can reuse memory that is freed
 
     def workspace(count: int) -> int:
         held.append(_new((count,), torch.uint8, device))

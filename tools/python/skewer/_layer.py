@@ -17,7 +17,7 @@ from ._check import Check, Compared
 from ._errors import ArgumentError, CompileError, Diagnostic, GradientError, SkewerError, refuse_tangents
 from ._picture import Page, Plot, Text
 
-# NumPy has no bfloat16: its bits.
+# NumPy has no bfloat16, so that its arrays hold the bits.
 _NUMPY_TYPES = {"f32": np.float32, "f16": np.float16, "bf16": np.uint16, "i32": np.int32, "i8": np.int8}
 _FRAMEWORK_TYPES = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "i32": "int32", "i8": "int8"}
 
@@ -31,8 +31,8 @@ class Source(NamedTuple):
 
 
 class Argument(NamedTuple):
-    """An operand or a result. `shape`: numbers, names of run-time sizes, or expressions of them as text. `range`: the
-    smallest and the largest element that an index operand may have, in the same form; None where the spec declares none."""
+    """An operand or a result. `shape` has numbers, names of run-time sizes, and expressions of them as text. `range` has the
+    smallest and the largest element of an index operand, in the same form; None if the spec declares no range."""
 
     name: str
     type: str
@@ -41,7 +41,7 @@ class Argument(NamedTuple):
 
 
 class Bench(NamedTuple):
-    """Times of a call in seconds, and the useful FLOPs of one where they are known. Prints as a table."""
+    """The times of a call in seconds, and its useful FLOPs if they are known. It prints as a table."""
 
     median: float
     fastest: float
@@ -52,7 +52,7 @@ class Bench(NamedTuple):
 
     @property
     def gflops(self) -> Optional[float]:
-        """10^9 useful FLOPs a second, by the median."""
+        """The useful FLOPs per second, in units of 10^9, by the median."""
         return None if self.flops is None else self.flops / self.median / 1e9
 
     def __repr__(self) -> str:
@@ -69,7 +69,7 @@ class Bench(NamedTuple):
         return repr(self)
 
 
-# Keywords of a call that are no operands.
+# Keywords of a call that are not operands.
 _OF_THE_CALL = ("out", "threads", "sizes", "q0", "k0", "head0")
 
 
@@ -80,8 +80,8 @@ def _arguments(entries: Sequence[Mapping[str, Any]]) -> List[Argument]:
 
 def _numbers(generator: np.random.Generator, shape: Sequence[int], argument: Argument, entry: Mapping[str, Any],
              indices: Tuple[int, int]) -> np.ndarray:
-    """Random values as the spec describes an operand's: numbers in a range, or with mean and deviation. Index operands are
-    in `indices`; whole numbers of 8 bits stand for scaled ones."""
+    """Returns random values as the spec declares them for an operand: in a range, or with a mean and a deviation. An index
+    operand has values in `indices`; whole numbers of 8 bits stand for scaled real numbers."""
     if argument.type in ("i32", "i8"):
         low, high = (-127, 127) if argument.type == "i8" else indices
         return generator.integers(low, high, shape, endpoint=True)
@@ -92,16 +92,16 @@ def _numbers(generator: np.random.Generator, shape: Sequence[int], argument: Arg
 
 
 def _not_finite(array: np.ndarray) -> int:
-    """How many elements of a result are NaN or infinite; uint16 are the bits of bf16."""
+    """Returns how many elements of a result are NaN or infinite; uint16 holds the bits of bf16."""
     is_finite = array & 0x7F80 != 0x7F80 if array.dtype == np.uint16 else np.isfinite(array)
     return int(array.size - np.count_nonzero(is_finite))
 
 
 class Layer:
-    """A kernel in this process. Call it with arrays; any number of threads may, each call has a workspace of its own.
+    """A kernel in this process. Call it with arrays. Several threads may call it at once: each call has a workspace of its own.
 
-    `name`, `arguments`, `results` and `sizes` say what it is; `manifest` is the compiler's own description; `threads` is
-    how many a call uses unless it says otherwise; `diagnostics` are the compiler's warnings, from the cache too.
+    `name`, `arguments`, `results` and `sizes` describe it; `manifest` is the compiler's own description. `threads` is the
+    number of threads of a call that does not give one. `diagnostics` has the compiler's warnings, from the cache too.
     """
 
     def __init__(self, name: str, manifest: Dict[str, Any], objects: List[bytes], shared_object: str, threads: int):
@@ -120,13 +120,13 @@ class Layer:
                                     [(size, bound or 0) for size, bound in self.sizes.items()])
 
     def _extent(self, extent: Union[int, str]) -> Any:
-        """A number, (place, name) of a run-time size, or (function, text, places) of an expression of sizes."""
+        """Returns a number, (place, name) of a run-time size, or (function, text, places) of an expression of sizes."""
         names = list(self.sizes)
         if isinstance(extent, int):
             return extent
         if extent in names:
             return names.index(extent), extent
-        # An expression of lengths, as the compiler wrote it; a length may be called `lambda`.
+        # An expression of lengths, as the compiler wrote it. The name of a length may be `lambda`.
         text = extent.replace(" floordiv ", " // ").replace(" mod ", " % ")
         used = sorted({names.index(word) for word in re.findall(r"[^\W\d]\w*", text)})
         text = re.sub(r"[^\W\d]\w*", lambda word: f"_{names.index(word.group())}", text)
@@ -142,15 +142,15 @@ class Layer:
                  _prepared: Optional["_core.Prepared"] = None, **named: Any) -> Any:
         """Computes the layer.
 
-        Operands come in the spec's order or by name. The result is an array of the first operand's library, or is written
-        into `out` (a tuple of arrays where there are several results), which is returned. `sizes` gives run-time sizes
-        that no array's shape says; `q0`, `k0` and `head0` say where a part of a larger layer begins. PyTorch's tensors in a
-        GPU's memory are taken where the layer was compiled for it; the call is queued on PyTorch's stream. Under torch.autocast
-        tensors become what the spec says. An i32 operand may be given as int64 or bool, an i8 one as bool. Where a size of 0
-        leaves no element to compute, as of an empty batch, the result is empty.
+        Operands come in the spec's order or by name. The result is an array of the first operand's library. With `out` (a tuple
+        of arrays if there are several results) the result is written there, and `out` is returned. `sizes` gives run-time sizes
+        that follow from no array's shape. `q0`, `k0` and `head0` say where a part of a larger layer begins. If the layer was
+        compiled for a GPU, it takes PyTorch's tensors in that GPU's memory, and the call is queued on PyTorch's stream. Under
+        torch.autocast, tensors are converted to the spec's types. An i32 operand may be given as int64 or bool, an i8 operand as
+        bool. If a size of 0 leaves no element to compute, such as an empty batch, the result is empty.
 
-        Raises ArgumentError where an array does not fit, KernelError where the kernel refuses the call. Where a tensor requires
-        a gradient, the backward pass raises GradientError; with `out` the call does.
+        Raises ArgumentError if an array does not fit, and KernelError if the kernel refuses the call. If a tensor requires a
+        gradient, the backward pass raises GradientError; with `out` the call does.
         """
         if named or len(arrays) != len(self._names):
             arrays = self._in_order(arrays, named)
@@ -168,7 +168,7 @@ class Layer:
         return self._call(arrays, out, threads, sizes, q0, k0, head0, _prepared)
 
     def _call_beside_torch(self, arrays: Tuple[Any, ...], out: Any, *rest: Any) -> Any:
-        """What PyTorch may ask of a call beside its result, where an array may be a tensor."""
+        """Calls the layer if an array may be a tensor: also handles PyTorch's autocast, tangents and gradients."""
         compiler = getattr(sys.modules["torch"], "compiler", None)
         if compiler is not None and compiler.is_compiling():
             raise SkewerError(f"kernel '{self.name}': a Layer cannot be traced; in programs of torch.compile and torch.export it is "
@@ -216,24 +216,24 @@ class Layer:
 
     @property
     def constants(self) -> List[str]:
-        """The operands that the spec calls `const`: the same at every call."""
+        """The operands that the spec calls `const`: they are the same at every call."""
         return [entry["name"] for entry in self.manifest["inputs"] if entry.get("const")]
 
     def prepare(self, /, *, threads: Optional[int] = None, sizes: Optional[Mapping[str, int]] = None,
                 **constants: Any) -> "Prepared":
-        """The layer with its `const` operands: what they alone determine (packed weights and tables) is made now, and calls
-        take the other operands. Of an operand whose shape has a run-time length nothing can be made before the call; `sizes` says
-        such lengths, where shapes are to be checked by them now."""
+        """Returns the layer with its `const` operands. It makes everything that they alone determine now (packed weights and
+        tables), and its calls take the other operands. For an operand whose shape has a run-time length, nothing can be made
+        before the call; give such lengths in `sizes` to check the shapes now."""
         if sizes:
             self._known(sizes)
         return Prepared(self, constants, self.threads if threads is None else threads, sizes)
 
     def reference(self, /, *arrays: Any, sizes: Optional[Mapping[str, int]] = None, q0: int = 0, k0: int = 0, head0: int = 0,
                   **named: Any) -> Any:
-        """The results in float64, by the layer's definition, as NumPy's arrays: what `skewer run` judges by. Operands are those
-        of a call. Every element is computed by itself: for small layers.
+        """Returns the results in float64, computed from the layer's definition, as NumPy's arrays. `skewer run` compares with
+        the same reference. The operands are those of a call. It computes each element by itself, which suits small layers.
 
-        Raises ArgumentError where an array does not fit, SkewerError for a layer whose text is not known.
+        Raises ArgumentError if an array does not fit, and SkewerError for a layer whose text is not known.
         """
         arrays = self._in_order(arrays, named)
         _, files = self._judge(arrays, sizes, (q0, k0, head0), None, 0)
@@ -242,9 +242,9 @@ class Layer:
 
     def check(self, /, *arrays: Any, rows: int = 0, seed: int = 1, threads: Optional[int] = None,
               sizes: Optional[Mapping[str, int]] = None, q0: int = 0, k0: int = 0, head0: int = 0, **named: Any) -> Check:
-        """Computes the layer and compares it with the float64 reference, as `skewer run` does: true where the error is within
-        the tolerance that follows from the layer's own roundings. Without operands on those of `example(seed, **sizes)`. `rows`
-        is how many are compared; 0: as many as take about a second.
+        """Computes the layer and compares it with the float64 reference, as `skewer run` does. The result is true if the error is
+        within the tolerance that follows from the layer's own roundings. Without operands it takes those of
+        `example(seed, **sizes)`. `rows` is the number of rows to compare; 0 means as many as take about a second.
 
         >>> assert layer.check(q=q, k=k, v=v, table=table)
         """
@@ -278,7 +278,7 @@ class Layer:
         return text, files
 
     def _numpy_of(self, argument: Argument, array: Any) -> np.ndarray:
-        """An operand as NumPy's array of the spec's type, row-major; of bf16 the bits."""
+        """Returns an operand as a row-major NumPy array of the spec's type; for bf16, the bits."""
         if hasattr(array, "detach"):
             array = array.detach().cpu().contiguous()
             array = (array.view(sys.modules["torch"].int16) if "bfloat16" in str(array.dtype) else array).numpy()
@@ -316,8 +316,8 @@ class Layer:
         return tuple(ordered)
 
     def _leading(self) -> Tuple[List[bool], bool]:
-        """Which operands have the first run-time size as their first axis and nowhere else, and whether all results do: along
-        that axis a layer is the same computation again and again."""
+        """Returns which operands have the first run-time size as their first axis and nowhere else, and whether all results
+        have. Along that axis a layer repeats the same computation."""
         names = list(self.sizes)
 
         def leads(argument: Argument) -> bool:
@@ -329,7 +329,7 @@ class Layer:
             all(leads(result) and not bounded for result in self.results)
 
     def _known(self, sizes: Mapping[str, int]) -> None:
-        """Refuses run-time sizes that the layer does not have."""
+        """Raises an error for run-time sizes that the layer does not have."""
         for name, value in sizes.items():
             if name not in self.sizes:
                 raise ArgumentError(self.name, "sizes", name, "a run-time size: " + (", ".join(self.sizes) or
@@ -341,16 +341,16 @@ class Layer:
         return np.empty(shape, _NUMPY_TYPES[self.results[number].type])
 
     def _library_of(self, array: Any) -> Tuple[Callable[[int, Tuple[int, ...]], Any], Callable[[Any], Any]]:
-        """How a result of the array's library is made, and what becomes of it after the call."""
+        """Returns a function that makes a result of the array's library, and one that finishes it after the call."""
         library = type(array).__module__.partition(".")[0]
         torch = sys.modules.get("torch")
-        if torch is not None and isinstance(array, torch.Tensor):  # of a class of the user's too
-            return (lambda number, shape: torch.empty(  # a default device may be another one
+        if torch is not None and isinstance(array, torch.Tensor):  # a subclass of the user's too
+            return (lambda number, shape: torch.empty(  # the default device may differ
                 shape, dtype=getattr(torch, _FRAMEWORK_TYPES[self.results[number].type]), device="cpu")), lambda result: result
         if library in ("jax", "jaxlib"):
             import jax.numpy
 
-            # JAX's arrays are never written to: a new one takes over NumPy's memory.
+            # JAX's arrays cannot be written to. A new one takes over NumPy's memory.
             def finish(result: Any) -> Any:
                 if result.dtype == np.uint16:
                     result = result.view(jax.numpy.bfloat16)
@@ -360,20 +360,20 @@ class Layer:
         return self._new_numpy, lambda result: result
 
     def explain(self, /, json: bool = False, **sizes: int) -> Text:
-        """What became of each term, as `skewer explain` prints it, or its JSON. Keywords are run-time sizes."""
+        """Returns what `skewer explain` prints about the layer, or its JSON. Keywords are run-time sizes."""
         from ._compile import ask
         return Text(ask("explain-json" if json else "explain", self._spec(), self._target.partition(",")[0], self.name,
                         sizes)[0])
 
     def plot(self, /, head: int = 0, **sizes: int) -> Plot:
-        """How positions are read, scores of one head, and tables. Notebooks show the picture; it is SVG text. Keywords are
-        run-time sizes."""
+        """Returns the picture of `skewer plot`: the rows that positions read, the scores of one head, and tables. It is SVG text,
+        which notebooks show. Keywords are run-time sizes."""
         from ._compile import ask
         return Plot(ask("plot", self._spec(), "host", self.name, sizes, head=head)[0])
 
     def report(self, path: Union[str, "os.PathLike[str]", None] = None, /, head: int = 0, **sizes: int) -> Page:
-        """The page of `skewer report`: the text, terms, skew diagrams to point at, masks, scores, roofline and schedule. It
-        is written to `path` where there is one. Notebooks show it; it is HTML text. Keywords are run-time sizes."""
+        """Returns the page of `skewer report`: the text, terms, skew diagrams to point at, masks, scores, roofline and schedule.
+        It is HTML text, which notebooks show. With a `path` it is written there too. Keywords are run-time sizes."""
         from ._compile import ask
         page = Page(ask("report", self._spec(), self._target.partition(",")[0], self.name, sizes, head=head)[0])
         if path is not None:
@@ -388,8 +388,8 @@ class Layer:
         return self._source
 
     def example(self, /, seed: int = 1, **sizes: int) -> Dict[str, Any]:
-        """NumPy's arrays for all operands by name: normal numbers, those of a spec's `~ 1 + 0.1` or `~ 0.5..2`, or indices
-        within their ranges. Sizes that are not given are 1, or their bound."""
+        """Returns NumPy's arrays for all operands by name: normal numbers, numbers as the spec declares them by `~ 1 + 0.1` or
+        `~ 0.5..2`, or indices within their ranges. A size that is not given is 1, or its bound."""
         self._known(sizes)
         generator = np.random.default_rng(seed)
         known = [sizes.get(name, bound or 1) for name, bound in self.sizes.items()]
@@ -397,7 +397,7 @@ class Layer:
         def value(extent: Any) -> int:
             return extent if isinstance(extent, int) else known[extent[0]] if isinstance(extent[0], int) else extent[0](*known)
 
-        # For indices without a range, as the driver has it: what of a layer is its number of queries.
+        # For indices without a range, as in the driver: the layer's number of queries.
         largest = max([1] + [extent for extent in self.results[0].shape[:-1] if isinstance(extent, int)])
         arrays = {}
         for argument, entry in zip(self.arguments, self.manifest["inputs"]):
@@ -413,7 +413,7 @@ class Layer:
         return arrays
 
     def bench(self, /, seconds: float = 1.0, threads: Optional[int] = None, **sizes: int) -> Bench:
-        """Times calls on seeded operands for about so many seconds. Keywords are run-time sizes."""
+        """Times calls on seeded operands for about `seconds`. Keywords are run-time sizes."""
         threads = self.threads if threads is None else threads
         arrays = tuple(self.example(**sizes).values())
         result = self(*arrays, threads=threads)
@@ -427,22 +427,22 @@ class Layer:
         return Bench(float(np.median(times)), min(times), len(times), self._flops(sizes), self.name, threads)
 
     def _flops(self, sizes: Mapping[str, int]) -> Optional[float]:
-        """Useful FLOPs of a call; None where they depend on sizes and the spec is not known."""
+        """Returns the useful FLOPs of a call; None if they depend on sizes and the spec is not known."""
         if not self.sizes:
             return self.manifest.get("details", {}).get("useful_flops")
         if self._source is None:
             return None
         known = json.loads(self.explain(json=True, **sizes))["kernels"][0]
-        # Of a layer of lengths all else that is explained is that of their bounds.
+        # For a layer with lengths, all other figures of the explanation are those of their bounds.
         return known.get("compiled_for_lengths", known)["useful_flops"]
 
     def __reduce__(self) -> Tuple[Any, ...]:
-        # The compiled objects: another process need not compile.
+        # Pickles the compiled objects, so that another process need not compile.
         return _unpickled, (self.name, self.manifest, self._objects, self._shared_object, self.threads, self._source,
                             self._target, self.diagnostics)
 
     def __copy__(self) -> "Layer":
-        return self  # a kernel has no state that calls could see
+        return self  # calls cannot see a state of the kernel
 
     def __deepcopy__(self, _: Any) -> "Layer":
         return self
@@ -466,10 +466,10 @@ def _unpickled(name: str, manifest: Dict[str, Any], objects: List[bytes], shared
 
 
 class Prepared:
-    """A layer and its `const` operands. Call it with the others, in the spec's order or by name: results have the same
-    bits as the layer's. The arrays are kept and read; if one of them changes, prepare the layer again.
+    """A layer and its `const` operands. Call it with the others, in the spec's order or by name. Its results have the same
+    bits as the layer's. It keeps the arrays and reads them; if one of them changes, prepare the layer again.
 
-    `bytes` is what was made: 0 where nothing is determined by `const` operands alone.
+    `bytes` is the size of the prepared data; 0 if nothing follows from `const` operands alone.
     """
 
     def __init__(self, layer: Layer, constants: Mapping[str, Any], threads: int, sizes: Optional[Mapping[str, int]] = None):
@@ -489,7 +489,7 @@ class Prepared:
             self._made = layer._kernel.prepare(tuple(constants.get(name) for name in layer._names), threads, sizes)
 
     def _check_lengths(self) -> None:
-        """Refuses a constant whose shape no run-time length makes; which one it is the call says."""
+        """Raises an error for a constant whose shape fits no run-time length; the length itself is known at the call."""
         bounds = list(self.layer.sizes.items())
         for argument in self.layer.arguments:
             shape = getattr(self._constants.get(argument.name), "shape", ())
@@ -504,11 +504,11 @@ class Prepared:
 
     @property
     def bytes(self) -> int:
-        """Of what was made."""
+        """The size of the prepared data."""
         return self._made.bytes if self._made else 0
 
     def __reduce__(self) -> Tuple[Any, ...]:
-        # Another process, or a copy, makes it anew from its arrays.
+        # Another process, or a copy, prepares the layer again from its arrays.
         return Prepared, (self.layer, self._constants, self._threads, self._sizes)
 
     def __repr__(self) -> str:
@@ -516,7 +516,7 @@ class Prepared:
             f"{self.bytes} bytes>"
 
     def __call__(self, /, *arrays: Any, **named: Any) -> Any:
-        """As the layer, without its const operands; `out`, `threads`, `sizes`, `q0`, `k0` and `head0` as there."""
+        """Computes the layer without its const operands. `out`, `threads`, `sizes`, `q0`, `k0` and `head0` are the layer's."""
         if len(arrays) > len(self._names):
             raise ArgumentError(self.layer.name, "arrays", None, f"at most {len(self._names)}", str(len(arrays)))
         for name in named:

@@ -1,4 +1,4 @@
-"""What layers show of themselves: text, pictures, pages."""
+"""The texts, pictures and pages that layers return, which notebooks show."""
 
 import base64
 import html
@@ -10,20 +10,20 @@ from typing import Dict, List, Tuple, Union
 
 
 class Text(str):
-    """Text that a REPL and a notebook show as it is, without quotes."""
+    """A text that a REPL and a notebook show without quotes."""
 
     def __repr__(self) -> str:
         return str(self)
 
 
 class Plot(str):
-    """A picture as SVG text; notebooks show it."""
+    """A picture as SVG text, which notebooks show."""
 
     def __repr__(self) -> str:
         return f"<skewer picture, {len(self)} characters of SVG: picture.save(path), str(picture)>"
 
     def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
-        """Writes it to a file."""
+        """Writes the picture to a file."""
         with open(path, "w", encoding="utf-8") as file:
             file.write(self)
 
@@ -32,7 +32,7 @@ class Plot(str):
 
 
 class Page(str):
-    """A whole page as HTML text; notebooks show it in a frame of its own."""
+    """A whole page as HTML text, which notebooks show in a frame of its own."""
 
     def __repr__(self) -> str:
         return f"<skewer page, {len(self)} characters of HTML: layer.report(path), str(page)>"
@@ -41,7 +41,7 @@ class Page(str):
         return f'<iframe srcdoc="{html.escape(self)}" width="100%" height="800" style="border: 0"></iframe>'
 
 
-# A cell of a grid, as the compiler draws it: with its place and value, for a mouse, which notebooks have no use for.
+# A cell of a grid as the compiler draws it. Its place and value are for a mouse; notebooks do not use them.
 _CELL = re.compile(r'<rect x="([^"]+)" y="([^"]+)" width="([^"]+)" height="([^"]+)" fill="([^"]+)" data-i="[^"]*"([^/]*)/>\n')
 _NUMBER = re.compile(r'<text x="([^"]+)" y="([^"]+)" font-size="([^"]+)" text-anchor="middle" fill="#000">(-?\d+)</text>\n')
 _CROSS = re.compile(r"M(\S+) (\S+?)L(\S+) (\S+?)M\S+ \S+?L\S+ [^M\"]+")
@@ -49,7 +49,7 @@ Cell = Tuple[float, float, float, float, str, str]
 
 
 def compact(svg: str) -> str:
-    """The same picture in a tenth of the text: the cells of a grid are one picture of pixels, or one path for each filling."""
+    """Returns the same picture in a tenth of the text: a grid's cells become one image of pixels, or one path per filling."""
     head, *groups = re.split(r"(?=<g id=)", svg)
     return head + "".join(map(_compact_group, groups))
 
@@ -64,7 +64,7 @@ def _compact_group(group: str) -> str:
     drawn = _pixels(cells) if len(fills) > 2 and all(re.fullmatch(r"#(\w\w)\1\1", fill) for fill in fills) else _paths(cells, lines)
     begin = found[0].start()
     rest = _CELL.sub("", group[begin:])
-    # Numbers in cells share all but their places.
+    # The numbers in cells differ in their places only.
     numbers = list(_NUMBER.finditer(rest))
     sizes = [one[3] for one in numbers]
     usual = max(set(sizes), key=sizes.count) if sizes else ""
@@ -83,7 +83,7 @@ def _short(value: float) -> str:
 
 
 def _paths(cells: List[Cell], lines: bool) -> str:
-    """Cells of the same filling, those beside each other as one rectangle."""
+    """Returns a path for the cells of each filling; cells next to each other become one rectangle."""
     runs: Dict[str, List[List[float]]] = {}
     for x, y, width, height, fill, _ in cells:
         run = runs.setdefault(fill, [])
@@ -100,7 +100,7 @@ def _paths(cells: List[Cell], lines: bool) -> str:
 
 
 def _pixels(cells: List[Cell]) -> str:
-    """Cells in shades of grey, each a pixel of a PNG (https://www.w3.org/TR/png/)."""
+    """Returns cells in shades of grey as the pixels of a PNG (https://www.w3.org/TR/png/)."""
     columns = {x: n for n, x in enumerate(sorted({cell[0] for cell in cells}))}
     rows = {y: n for n, y in enumerate(sorted({cell[1] for cell in cells}))}
     shades = [bytearray(len(columns)) for _ in rows]

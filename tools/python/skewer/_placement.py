@@ -1,4 +1,4 @@
-"""Who holds what of a sequence that several processes share, and what is to be computed of it when."""
+"""Which process holds which part of a shared sequence, and which parts it computes at each step of the ring."""
 
 from typing import Any, Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
@@ -10,8 +10,8 @@ from ._layer import Layer
 
 
 class Pair(NamedTuple):
-    """One call of the step kernel: which of the rank's pieces of queries, which of the source's pieces of keys, and where
-    in the whole sequence they begin."""
+    """One call of the step kernel: the rank's piece of queries, the source's piece of keys, and where both begin in the whole
+    sequence."""
 
     query: int
     key: int
@@ -22,9 +22,9 @@ class Pair(NamedTuple):
 class Placement:
     """A sequence of `length` positions on `ranks` processes.
 
-    Without `causal`, rank r has the r-th of `ranks` equal pieces. With it, the sequence is cut into twice as many, and rank
-    r has pieces r and 2*ranks - 1 - r, an early and a late one (zig-zag): a pair of pieces whose keys come after its
-    queries is not computed, and of the others every rank has as many at every step.
+    Without `causal`, rank r has the r-th of `ranks` equal pieces. With `causal`, the sequence is cut into twice as many pieces,
+    and rank r has an early one and a late one, r and 2*ranks - 1 - r (zig-zag). A pair of pieces whose keys come after its
+    queries is not computed. Every rank computes the same number of the other pairs at each step.
     """
 
     def __init__(self, length: int, ranks: int, causal: bool):
@@ -36,33 +36,33 @@ class Placement:
 
     @property
     def share(self) -> int:
-        """Positions that a rank holds."""
+        """The number of positions that a rank holds."""
         return self.length // self.ranks
 
     def pieces(self, rank: int) -> Tuple[int, ...]:
-        """Numbers of the pieces that a rank holds, in the order in which it holds them."""
+        """Returns the numbers of the pieces that a rank holds, in the order in which it holds them."""
         return (rank, 2 * self.ranks - 1 - rank) if self.causal else (rank,)
 
     def positions(self, rank: int) -> np.ndarray:
-        """Positions in the whole sequence of what a rank holds, in its order."""
+        """Returns the positions in the whole sequence that a rank holds, in its order."""
         return np.concatenate([np.arange(piece * self.size, (piece + 1) * self.size) for piece in self.pieces(rank)])
 
     def order(self) -> np.ndarray:
-        """Where each position of the sequence lies when all ranks' shares stand one after the other."""
+        """Returns the place of each position of the sequence in the row of all ranks' shares."""
         return np.argsort(np.concatenate([self.positions(rank) for rank in range(self.ranks)]))
 
     def pairs(self, rank: int, source: int) -> List[Pair]:
-        """What a rank computes with the keys of another, in order."""
+        """Returns the pairs that a rank computes with the keys of another rank, in order."""
         return [Pair(i, j, query * self.size, key * self.size) for i, query in enumerate(self.pieces(rank))
                 for j, key in enumerate(self.pieces(source)) if not self.causal or key <= query]
 
     def source(self, rank: int, step: int) -> int:
-        """Whose keys a rank has at a step: its own first, then those of the ranks before it."""
+        """Returns the rank whose keys a rank has at a step: first its own, then those of the ranks before it."""
         return (rank - step) % self.ranks
 
 
 class Kernels(NamedTuple):
-    """The two kernels of a ring, and where their operands come from."""
+    """The two kernels of a ring, and the sources of their operands."""
 
     step: Layer
     join: Layer
@@ -73,7 +73,7 @@ class Kernels(NamedTuple):
 
 def compile_kernels(spec: Any, placement: Placement, names: Tuple[str, str], lengths: Sequence[str],
                     queries: Mapping[str, int], keys: Mapping[str, int], options: Dict[str, Any]) -> Kernels:
-    """Compiles step and join for pieces of the placement's size, and checks that they are what a ring calls."""
+    """Compiles step and join for pieces of the placement's size, and checks that a ring can call them."""
     whole, of_queries, of_keys = lengths
     parameters = {**(options.pop("parameters", None) or {}), whole: placement.length, of_queries: placement.size,
                   of_keys: placement.size}
@@ -95,7 +95,7 @@ def compile_kernels(spec: Any, placement: Placement, names: Tuple[str, str], len
 
 
 def check_names(kernels: Kernels, operands: Mapping[str, Any], placement: Placement) -> None:
-    """Every operand once, and those that are shared as long as a share."""
+    """Checks that each operand comes once, and that the shared ones have the length of a share."""
     wanted = [argument.name for argument in kernels.step.arguments]
     if set(wanted) != set(operands):
         raise ArgumentError(kernels.step.name, "operands", None, ", ".join(wanted), ", ".join(operands) or "none")
@@ -107,7 +107,7 @@ def check_names(kernels: Kernels, operands: Mapping[str, Any], placement: Placem
 
 
 def cut(axis: int, dimensions: int, size: int, piece: int) -> Tuple[slice, ...]:
-    """The index of a piece of a share."""
+    """Returns the index of a piece of a share."""
     index = [slice(None)] * dimensions
     index[axis] = slice(piece * size, (piece + 1) * size)
     return tuple(index)

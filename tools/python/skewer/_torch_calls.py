@@ -1,4 +1,4 @@
-"""What a call from PyTorch is around a kernel: types and shapes, threads, autocast, and gradients that nobody computes."""
+"""The parts of a call from PyTorch around the kernel: types and shapes, threads, autocast, and refused gradients."""
 
 import os
 from typing import Any, Callable, List, Optional, Sequence, Tuple
@@ -15,7 +15,7 @@ library = torch.library.Library("skewer", "FRAGMENT")
 
 
 def shapes_of(layer: Layer, tensors: Tuple[torch.Tensor, ...]) -> List[List[Any]]:
-    """The results' shapes, in numbers or in the symbols of a trace. Checks what a trace can know of the operands."""
+    """Returns the results' shapes, in numbers or in the symbols of a trace. Checks what a trace knows of the operands."""
     sizes: List[Any] = [None] * len(layer.sizes)
     described = [layer._described(argument)[2] for argument in layer.arguments]
     for argument, extents, tensor in zip(layer.arguments, described, tensors):
@@ -43,8 +43,8 @@ def shapes_of(layer: Layer, tensors: Tuple[torch.Tensor, ...]) -> List[List[Any]
 
 
 def _find_openmp() -> None:
-    """Has kernels use the threads that PyTorch computes with: a team of their own beside it would have to share processors
-    with threads that wait awake. Where none is found, or PyTorch has other threads, kernels have their own."""
+    """Makes kernels use PyTorch's own threads. A second team would share the processors with threads that wait awake. If
+    PyTorch's OpenMP is not found, or PyTorch has other threads, kernels have threads of their own."""
     if "OpenMP" not in torch.__config__.parallel_info().partition("ATen parallel backend:")[2]:
         return
     try:
@@ -62,8 +62,8 @@ def _find_openmp() -> None:
 _find_openmp()
 
 
-# What a backward pass meets. An operator, because a program of torch.compile is traced with its backward pass, also where nobody
-# will run that.
+# The operator that a backward pass calls. It is an operator because torch.compile traces a program together with its backward
+# pass, even if that pass never runs.
 library.define("no_gradient(Tensor gradient, SymInt[] shape, str kernel, str argument) -> Tensor")
 
 
@@ -76,12 +76,12 @@ library.impl("no_gradient", _no_gradient, "CompositeExplicitAutograd")
 torch.library.register_fake("skewer::no_gradient", lambda gradient, shape, kernel, argument: gradient.new_empty(shape), lib=library)
 
 
-# Below functorch's transforms, each of which calls the operator at its own level.
+# Below functorch's transforms: each of them calls the operator at its own level.
 _Function = getattr(torch.autograd.function, "_SingleLevelFunction", torch.autograd.Function)
 
 
 class _NoBackward(_Function):  # type: ignore[misc, valid-type]
-    """A result without a backward pass, which says so when one comes."""
+    """A result without a backward pass: a backward pass through it raises GradientError."""
 
     @staticmethod
     def forward(context: Any, call: Callable[..., Any], kernel: str, names: Sequence[str], *arrays: Any) -> Any:
@@ -99,10 +99,10 @@ class _NoBackward(_Function):  # type: ignore[misc, valid-type]
 
 
 def without_backward(call: Callable[..., Any], kernel: str, names: Sequence[str], arrays: Sequence[Any]) -> Any:
-    """`call(*arrays)`, some of which require gradients: a backward pass through the result is a GradientError."""
+    """Returns `call(*arrays)` for arrays that require gradients; a backward pass through the result is a GradientError."""
     if _Function is torch.autograd.Function:
         return _NoBackward.apply(call, kernel, names, *arrays)
-    # Inside of a transform, functions of one level are allowed where somebody says that the call is at its own.
+    # Inside a transform, PyTorch allows functions of one level only if the caller says that the call is at its own level.
     functorch = torch._C._functorch
     before = functorch.get_single_level_autograd_function_allowed()
     functorch.set_single_level_autograd_function_allowed(True)
@@ -113,7 +113,7 @@ def without_backward(call: Callable[..., Any], kernel: str, names: Sequence[str]
 
 
 def autocast(layer: Layer, arrays: Sequence[Any], device: str = "cpu") -> Optional[Tuple[Any, ...]]:
-    """Under torch.autocast the arrays as the spec has their types; None where nothing is to be converted."""
+    """Returns the arrays in the spec's types under torch.autocast; None if nothing has to be converted."""
     if not torch.is_autocast_enabled(device):
         return None
     cast = tuple(array.to(TYPES[argument.type]) if isinstance(array, torch.Tensor) and argument.type in FLOATS.values() and

@@ -1,4 +1,4 @@
-"""What parameters of modules alone determine, and how an operator finds it."""
+"""The data that follows from modules' parameters alone, and how an operator finds it."""
 
 import weakref
 from typing import Dict, Optional, Sequence, Tuple
@@ -14,23 +14,23 @@ def where_of(tensors: Sequence[torch.Tensor]) -> Tuple[int, ...]:
 
 
 class Constants:
-    """Parameters of modules that are a layer's `const` operands, and what the kernel makes of them alone."""
+    """Parameters of modules that are a layer's `const` operands, and the data that the kernel prepares from them."""
 
     def __init__(self, layer: Layer, tensors: Sequence[torch.Tensor]):
-        # Held, so that no other tensor can come to lie where these are found.
+        # Keeps the tensors alive, so that no other tensor can get their addresses.
         self._layer, self._held = layer, [tensor.detach() for tensor in tensors]
         self.where = where_of(tensors)
         self.forget()
 
     def prepared_for(self, tensors: Sequence[torch.Tensor]) -> Optional[_core.Prepared]:
-        """Made anew where a tensor was written to since; None where nothing follows from these operands alone."""
+        """Returns the prepared data, made anew if a tensor changed since; None if nothing follows from these operands alone."""
         versions = tuple([tensor._version for tensor in tensors])
         known, made = self._made
         if known != versions:
             by_name = dict(zip(self._layer.constants, tensors))
             made = self._layer._kernel.prepare(tuple(by_name.get(one.name) for one in self._layer.arguments), 1)
             made = made if made.bytes else None
-            self._made = versions, made  # together: other threads may be calling
+            self._made = versions, made  # in one assignment, because other threads may be calling
         return made
 
     def forget(self) -> None:
@@ -38,8 +38,8 @@ class Constants:
 
 
 class Shelf:
-    """The constants of a layer's modules, found by where they lie: an operator is handed all operands at every call, also
-    in a compiled program, and knows by it which of them were prepared."""
+    """The constants of a layer's modules, by their addresses. An operator gets all operands at every call, in a compiled program
+    too, and finds by the addresses whether they were prepared."""
 
     def __init__(self, layer: Layer):
         self._layer = layer
@@ -47,7 +47,7 @@ class Shelf:
         self._found: Dict[Tuple[int, ...], "weakref.ref[Constants]"] = {}
 
     def keep(self, tensors: Sequence[torch.Tensor]) -> Optional[Constants]:
-        """To be held by whoever owns the tensors; None where their changes could not be seen or they are not there yet."""
+        """Returns constants for the tensors' owner to hold; None if changes could not be seen, or there is no data yet."""
         if not tensors or any(type(tensor) not in (torch.nn.Parameter, torch.Tensor) or tensor.device.type != "cpu" or
                               tensor.is_inference() or not tensor.is_contiguous() for tensor in tensors):
             return None
@@ -58,7 +58,7 @@ class Shelf:
             known = self._found
 
             def forget(reference: "weakref.ref[Constants]") -> None:
-                if known.get(where) is reference:  # and not one that took its place
+                if known.get(where) is reference:  # not a later one at the same address
                     del known[where]
 
             known[where] = weakref.ref(found, forget)

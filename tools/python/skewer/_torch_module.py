@@ -1,4 +1,4 @@
-"""A layer as a module of PyTorch, whose parameters are the model's own."""
+"""A layer as a module of PyTorch. Its parameters are the model's own."""
 
 import copy
 import gc
@@ -16,7 +16,7 @@ from ._torch_op import name_of, op, operators
 
 
 class _Held:
-    """What a module holds of its shelf: nothing in a copy of the module, or in one that was saved."""
+    """The constants that a module holds. A copy of the module, or a saved one, holds none."""
 
     __slots__ = ("constants",)
 
@@ -31,7 +31,7 @@ class _Held:
 
 
 def _owner_of(tensor: torch.Tensor) -> Optional[Tuple[torch.nn.Module, str]]:
-    """The module that has registered a tensor, and the name that it has there. None where no module has."""
+    """Returns the module that has registered a tensor, and the tensor's name there; None if no module has."""
     for holder in gc.get_referrers(tensor):
         if type(holder) is not dict:
             continue
@@ -45,13 +45,13 @@ def _owner_of(tensor: torch.Tensor) -> Optional[Tuple[torch.nn.Module, str]]:
 
 
 class _Owners:
-    """Which modules have the tensors that a Module was given, and under which names. A copy's, and those of what was read from a
-    file, are looked for when they are first needed."""
+    """The modules that own the tensors given to a Module, and the names there. For a copy, or a module read from a file, they
+    are searched for at first use."""
 
     def __init__(self) -> None:
         self.known: Dict[str, Tuple[torch.nn.Module, str]] = {}
         self.sought: Dict[str, torch.Tensor] = {}
-        # Of a copy: what was copied to what, which is complete when the copying has ended, and the owners before.
+        # For a copy: the map from originals to copies, which is complete when the copying has ended, and the owners before.
         self._copied: Tuple[Mapping[int, Any], Dict[str, Tuple[torch.nn.Module, str]]] = {}, {}
 
     def find(self) -> Dict[str, Tuple[torch.nn.Module, str]]:
@@ -69,7 +69,7 @@ class _Owners:
         return self.known
 
     def copied(self, tensors: Mapping[str, torch.Tensor], memo: Mapping[int, Any]) -> "_Owners":
-        """Those of a copy that holds these tensors."""
+        """Returns the owners for a copy that holds these tensors."""
         made = _Owners()
         made.sought = dict(tensors)
         made._copied = memo, dict(self.find())
@@ -77,28 +77,28 @@ class _Owners:
 
 
 class Module(torch.nn.Module):
-    """The layer as a module: operands that the spec calls `const` are its parameters, the others its inputs, by name or in
-    the spec's order.
+    """The layer as a module. Its parameters are the operands that the spec calls `const`; its inputs are the others, by name or
+    in the spec's order.
 
-    `values` gives the parameters' values by name; others are zeros, and require no gradient. A Parameter, or a buffer, of the
-    model is registered itself, as PyTorch ties weights, and the layer reads what its owner has under that name: a Parameter that
-    takes its place too (load_state_dict(assign=True), to_empty, an assignment, in the model or in a copy of it). A state dict
-    of the model has it once, under the owner's name. Of any other tensor the memory is shared, where it is contiguous, else it is
-    copied, which is a CopyWarning: give the Parameter, not a view of it.
+    `values` gives the parameters' values by name. A parameter without a value is zero and requires no gradient. A Parameter or
+    a buffer of the model is registered itself, as PyTorch ties weights: the layer reads what its owner has under that name.
+    That holds for a Parameter that replaces it too (load_state_dict(assign=True), to_empty, an assignment, in the model or in a
+    copy of it). A state dict of the model has it once, under the owner's name. Any other tensor shares its memory with the
+    module if it is contiguous. If not, it is copied, with a CopyWarning: give the Parameter, not a view of it.
 
-    `.half()`, `.bfloat16()` and `.float()`, alone or of a model around it, have the layer compiled for that type, from the cache
-    where it is there. What the parameters alone determine (packed weights and tables) is made once, and made anew when
-    one of them was replaced, or written to in a way that PyTorch counts (`tensor._version`): not through `.data` or an
-    array that shares its memory, after which `forget()` says that they have changed.
+    `.half()`, `.bfloat16()` and `.float()`, of the module or of a model around it, compile the layer for that type, or take it
+    from the cache. Everything that the parameters alone determine (packed weights and tables) is made once. It is made anew
+    after a parameter was replaced, or written to in a way that PyTorch counts (`tensor._version`). PyTorch does not count
+    writes through `.data` or through an array that shares the memory: call `forget()` after them.
     """
 
-    __module__ = "skewer.torch"  # what saved modules call it
+    __module__ = "skewer.torch"  # the name in saved modules
 
     def __init__(self, spec: Union[str, "os.PathLike[str]", Layer], *, values: Optional[Mapping[str, Any]] = None,
                  threads: Optional[int] = None, **options: Any):
         super().__init__()
         layer = spec if isinstance(spec, Layer) else compile_layer(spec, **options)
-        self._threads, self._asked = threads, layer  # .float() after .half() goes back to what was asked for
+        self._threads, self._asked = threads, layer  # .float() after .half() goes back to the layer that was asked for
         self._constants = layer.constants
         self._owners = _Owners()
         self._take(layer)
@@ -114,7 +114,7 @@ class Module(torch.nn.Module):
         self._keep([getattr(self, name) for name in self._constants])
 
     def _take(self, layer: Layer) -> None:
-        """Has the layer, of which there may be one for each type of numbers, computed from now on."""
+        """Makes the module compute this layer from now on; there may be one layer for each type of numbers."""
         self._layer = layer
         self._name = name_of(layer)
         self._operator = op(layer, threads=self._threads)
@@ -151,7 +151,7 @@ class Module(torch.nn.Module):
             setattr(self, argument.name, torch.nn.Parameter(value.detach().contiguous(), requires_grad=False))
 
     def _keep(self, tensors: Sequence[torch.Tensor]) -> None:
-        """Has the operator find the parameters that there are now."""
+        """Lets the operator find the present parameters."""
         known = self._held.constants
         if known is not None and known.where == where_of(tensors):
             for tensor in tensors:
@@ -162,7 +162,7 @@ class Module(torch.nn.Module):
         self._held.constants = operators[self._name][1].keep(tensors)
 
     def _constant(self, name: str) -> Tuple[torch.Tensor, bool]:
-        """A const operand as it is now, and whether it is the same in the next call unless somebody replaces it."""
+        """Returns a const operand as it is now, and whether the next call has the same one unless somebody replaces it."""
         owner = self._owners.find().get(name)
         if owner is not None:
             module, attribute = owner
@@ -172,7 +172,7 @@ class Module(torch.nn.Module):
             if found is not None:
                 return found, True
             found = getattr(module, attribute, None)
-            if isinstance(found, torch.Tensor):  # computed there from now on: parametrize, prune
+            if isinstance(found, torch.Tensor):  # the owner computes it from now on: parametrize, prune
                 return found, False
         for known in (self._parameters, self._buffers):
             if name in known:
@@ -180,7 +180,7 @@ class Module(torch.nn.Module):
         return getattr(self, name), False  # computed: torch.nn.utils.parametrize
 
     def _follow(self) -> None:
-        """Registers what the owners have now."""
+        """Registers the tensors that the owners have now."""
         for name in self._owners.find():
             known = self._parameters if name in self._parameters else self._buffers
             found, stays = self._constant(name)
@@ -196,13 +196,13 @@ class Module(torch.nn.Module):
                 try:
                     self._take(self._asked if wanted == float_of(self._asked) else with_float(self._asked, wanted))
                 except CompileError:
-                    pass  # the layer has no meaning in that type, which its next call says of its operands
+                    pass  # the layer has no meaning in that type; its next call says so
         return self
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         self._follow()
         super()._save_to_state_dict(destination, prefix, keep_vars)
-        for name in self._owners.find() if prefix else ():  # of a model: its owner saves it
+        for name in self._owners.find() if prefix else ():  # in a model the owner saves it
             destination.pop(prefix + name, None)
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool, missing_keys: List[str],
@@ -214,7 +214,7 @@ class Module(torch.nn.Module):
         self._follow()
 
     def __getstate__(self) -> Dict[str, Any]:
-        """What torch.save of a whole module, or another process, gets: the compiled layer, and not this process's operator."""
+        """Returns the state for torch.save or another process: the compiled layer, without this process's operator."""
         state = dict(self.__dict__)
         del state["_operator"]
         state["_owners"] = list(self._owners.find())
@@ -235,7 +235,7 @@ class Module(torch.nn.Module):
         return made
 
     def forget(self) -> None:
-        """Has the next call make anew what follows from the parameters alone."""
+        """Makes the next call prepare everything that follows from the parameters alone again."""
         if self._held.constants is not None:
             self._held.constants.forget()
 
@@ -251,8 +251,8 @@ class Module(torch.nn.Module):
             return self._operator(*[tensors[place] for place in self._places])
         found = [self._constant(name) for name in self._constants]
         constants = [tensor for tensor, _ in found]
-        # A trace would burn in where its parameters lie. The compiled program's calls find those of the last call that was
-        # not traced, or of the constructor; of others they make everything in every call.
+        # A trace would fix the addresses of the parameters. The calls of a compiled program find the parameters of the last call
+        # that was not traced, or of the constructor; for other parameters they make everything in every call.
         if not torch.compiler.is_compiling() and all(stays for _, stays in found):
             self._keep(constants)
         given = (*tensors, *constants)

@@ -1,4 +1,4 @@
-"""A layer as an operator of PyTorch: torch.library's definitions for the processor, GPUs, tracing, autocast, vmap and gradients."""
+"""A layer as an operator of PyTorch: its definitions in torch.library for processors, GPUs, traces, autocast, vmap, gradients."""
 
 import copyreg
 import hashlib
@@ -14,13 +14,13 @@ from ._layer import Layer
 from ._torch_calls import TYPES, autocast, library, shapes_of, without_backward
 from ._torch_constants import Shelf
 
-operators: Dict[str, Tuple[Callable[..., Any], Shelf]] = {}  # by name, with what their modules keep
-_asked: Dict[Any, Tuple[Layer, Optional[int]]] = {}  # operator -> what `op` was called with
+operators: Dict[str, Tuple[Callable[..., Any], Shelf]] = {}  # by name, with the constants of their modules
+_asked: Dict[Any, Tuple[Layer, Optional[int]]] = {}  # operator -> the arguments of `op`
 
 
 def name_of(layer: Layer) -> str:
-    """The operator's name: the kernel's, and a hash over the layer, so that the same spec has the same name in every
-    process (what torch.export has written finds it) and another one has another."""
+    """Returns the operator's name: the kernel's name and a hash over the layer. The same spec has the same name in every process,
+    so that a program of torch.export finds it; another spec has another name."""
     source = layer._source
     what = repr((source.text, source.parameters) if source else sorted(layer.manifest.items(), key=str))
     if layer._target != "host":
@@ -49,7 +49,7 @@ def _implementation(layer: Layer, shelf: Shelf, threads: Optional[int]) -> Calla
                            prepared=shelf.prepared_for(operands), of_framework=not threads, is_resolved=True,
                            **dict(zip(layer.origins, arguments[count:])))
 
-    # Arguments in order: by name each costs a call of this length a part of a microsecond.
+    # Arguments are in order, because a name costs a part of a microsecond in each call.
     def run(*tensors: torch.Tensor) -> Any:
         return kernel.call(tensors, None, threads or torch.get_num_threads(), allocate, None, 0, 0, 0,
                            shelf.prepared_for(tensors), not threads, True)  # PyTorch has resolved negations
@@ -73,10 +73,10 @@ def _implementation_on_gpu(layer: Layer) -> Callable[..., Any]:
 
 
 def _register(layer: Layer, name: str, shelf: Shelf, threads: Optional[int]) -> Callable[..., Any]:
-    """Defines the operator for the processor, for tracing, and for those who ask for gradients, autocast, vmap or GPUs."""
+    """Defines the operator for processors, GPUs, traces, gradients, autocast and vmap."""
     library.define(name + _schema(layer), tags=(torch.Tag.needs_contiguous_strides, torch.Tag.pt2_compliant_tag))
     operator = getattr(torch.ops.skewer, name).default
-    # Without a tensor among the operands nothing says that it is about the processor.
+    # Without a tensor among the operands, PyTorch would not choose the processor.
     library.impl(name, _implementation(layer, shelf, threads), "CPU" if layer.arguments else "CompositeExplicitAutograd")
 
     def fake(*arguments: Any) -> Any:
@@ -118,8 +118,8 @@ def _under_autocast(layer: Layer, operator: Callable[..., Any], device: str, key
 
 
 def _batching(layer: Layer, operator: Callable[..., Any]) -> Callable[..., Any]:
-    """The rule of torch.vmap: mapped operands whose first axis is the spec's first run-time size make that larger; any others
-    are computed one by one."""
+    """Returns the rule of torch.vmap. Mapped operands whose first axis is the spec's first run-time size make that size larger;
+    others are computed one by one."""
     operands_lead, results_lead = layer._leading()
     many = len(layer.results) > 1
 
@@ -142,11 +142,12 @@ def _batching(layer: Layer, operator: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def op(spec: Union[str, "os.PathLike[str]", Layer], *, threads: Optional[int] = None, **options: Any) -> Callable[..., Any]:
-    """The layer as an operator, torch.ops.skewer.NAME_HASH: a function of tensors in the spec's order, then of the origins
-    of a part.
+    """Returns the layer as an operator, torch.ops.skewer.NAME_HASH: a function of tensors in the spec's order, and then of the
+    origins of a part.
 
-    `spec` and `options` are those of skewer.compile, or a layer. `threads`: PyTorch's own (torch.get_num_threads()) unless
-    given: then so many of Skewer's. Asking for the same layer again gives the same operator; one that is known keeps its `threads`.
+    `spec` and `options` are those of skewer.compile; `spec` may also be a layer. Without `threads` it uses PyTorch's own threads
+    (torch.get_num_threads()), with `threads` that many of Skewer's. The same layer again gives the same operator, which keeps
+    its `threads`.
     """
     layer = spec if isinstance(spec, Layer) else compile_layer(spec, **options)
     name = name_of(layer)
@@ -158,7 +159,7 @@ def op(spec: Union[str, "os.PathLike[str]", Layer], *, threads: Optional[int] = 
 
 
 def _reduced(operator: Any) -> Any:
-    """Of PyTorch's operators those of this package go to other processes: as the layer, which need not be compiled again."""
+    """Pickles the operators of this package as their layers, so that another process need not compile them again."""
     return (_operator_of, _asked[operator]) if operator in _asked else object.__reduce_ex__(operator, 2)
 
 

@@ -1,4 +1,4 @@
-"""Layers in JAX: foreign functions of XLA on the processor, under jit, vmap and shard_map.
+"""Layers in JAX. They are foreign functions of XLA on the processor, under jit, vmap and shard_map.
 
 >>> from skewer import jax as skewer_jax
 >>> attend = skewer_jax.op("botnet.attn", H=16, W=16)
@@ -23,11 +23,11 @@ __all__ = ["op"]
 
 _TARGET = "skewer_call"
 _TYPES = {"f32": jnp.float32, "f16": jnp.float16, "bf16": jnp.bfloat16, "i32": jnp.int32, "i8": jnp.int8}
-_known: Dict[int, Layer] = {}  # held for ever: compiled programs call them
+_known: Dict[int, Layer] = {}  # never removed, because compiled programs call them
 
 
 def _key_of(layer: Layer) -> int:
-    """63 bits that stand for the layer: the same in every process, so that a program that JAX keeps on disk finds it."""
+    """Returns 63 bits that identify the layer in every process, so that a program that JAX keeps on disk finds it."""
     source = layer._source
     what = repr((layer.name, source.text, source.parameters, layer._target) if source else
                 (layer.name, sorted(layer.manifest.items(), key=str)))
@@ -40,7 +40,7 @@ def _register_handler() -> None:
 
 
 def _sizes_of(layer: Layer, arrays: Sequence[Any]) -> List[int]:
-    """The run-time sizes that the shapes say; checks types and shapes."""
+    """Returns the run-time sizes that follow from the shapes; checks types and shapes."""
     sizes: List[Any] = [None] * len(layer.sizes)
     described = [layer._described(argument)[2] for argument in layer.arguments]
     for argument, extents, array in zip(layer.arguments, described, arrays):
@@ -64,7 +64,7 @@ def _sizes_of(layer: Layer, arrays: Sequence[Any]) -> List[int]:
 
 
 def _is_empty(layer: Layer, sizes: Sequence[Any]) -> bool:
-    """Whether all sizes are known and leave no element to compute."""
+    """Returns whether all sizes are known and leave no element to compute."""
     if None in sizes:
         return False
     shapes = [[_value(extent, sizes) for extent in layer._described(result)[2]] for result in layer.results]
@@ -72,9 +72,9 @@ def _is_empty(layer: Layer, sizes: Sequence[Any]) -> bool:
 
 
 def _index(array: Any, wanted: str) -> Any:
-    """An operand of whole numbers that is given as int64 or bool, as the spec's type; any other as it is."""
+    """Converts an index operand given as int64 or bool to the spec's type; returns any other operand as it is."""
     if wanted == "i32" and array.dtype == jnp.int64:
-        return jnp.clip(array, -1 << 31, (1 << 31) - 1).astype(jnp.int32)  # what int32 cannot hold is outside of any range
+        return jnp.clip(array, -1 << 31, (1 << 31) - 1).astype(jnp.int32)  # other numbers are outside of every range
     return array.astype(_TYPES[wanted]) if wanted in ("i32", "i8") and array.dtype == jnp.bool_ else array
 
 
@@ -86,12 +86,12 @@ def _value(extent: Any, sizes: Sequence[int]) -> int:
 
 def op(spec: Union[str, "os.PathLike[str]", Layer], *, threads: int = 1, q0: int = 0, k0: int = 0, head0: int = 0,
        origins: bool = False, **options: Any) -> Callable[..., Any]:
-    """The layer as a function of JAX arrays in the spec's order, or by name.
+    """Returns the layer as a function of JAX arrays, in the spec's order or by name.
 
-    `spec` and `options` are those of skewer.compile, or a layer; `q0`, `k0` and `head0` say where a part begins. With
-    `origins` a last operand says it, an i32[3] of q0, k0 and head0 that may be computed in the program. vmap of operands
-    whose first axis is the batch makes the batch larger; any other vmap goes one by one. It computes forward only, on the
-    processor: where a derivative is asked for, in reverse or forward, that is a GradientError when it is traced.
+    `spec` and `options` are those of skewer.compile; `spec` may also be a layer. `q0`, `k0` and `head0` say where a part
+    begins. With `origins`, a last operand says it: an i32[3] of q0, k0 and head0, which the program may compute. vmap of
+    operands whose first axis is the batch makes the batch larger; any other vmap goes one by one. The function computes
+    forward only, on the processor. A derivative, in reverse or forward, is a GradientError when the program is traced.
     """
     layer = spec if isinstance(spec, Layer) else compile_layer(spec, **options)
     if not 1 <= threads <= 1024:
@@ -153,7 +153,7 @@ def op(spec: Union[str, "os.PathLike[str]", Layer], *, threads: int = 1, q0: int
 
 
 def _without_derivative(layer: Layer, function: Callable[..., Any]) -> Callable[..., Any]:
-    """XLA's own message names neither the layer nor the operand."""
+    """Returns the function with a GradientError for derivatives: XLA's own message names neither the layer nor the operand."""
     guarded = jax.custom_jvp(function)
 
     def refuse(arrays: Sequence[Any], tangents: Sequence[Any]) -> Any:
@@ -169,7 +169,7 @@ def _without_derivative(layer: Layer, function: Callable[..., Any]) -> Callable[
 
 
 def _named(layer: Layer, function: Callable[..., Any], origins: bool) -> Callable[..., Any]:
-    """The function, which takes operands by name too."""
+    """Returns the function, which then takes operands by name too."""
     order = [argument.name for argument in layer.arguments] + ["origins"] * origins
 
     @functools.wraps(function)
@@ -186,7 +186,7 @@ def _named(layer: Layer, function: Callable[..., Any], origins: bool) -> Callabl
                 raise ArgumentError(layer.name, missing[0], None, "an array", "none; the operands are " + ", ".join(order))
             arrays = (*arrays, *(named[name] for name in order[len(arrays):]))
         for argument, array in zip(layer.arguments, arrays):
-            # JAX would make it f32 without a word.
+            # JAX would convert it to f32 without a warning.
             if isinstance(array, np.ndarray) and array.dtype != _TYPES[argument.type] and \
                     not (argument.type in ("i32", "i8") and array.dtype.name in ("int64", "bool")):
                 wanted = str(np.dtype(_TYPES[argument.type]))
@@ -200,6 +200,6 @@ def _named(layer: Layer, function: Callable[..., Any], origins: bool) -> Callabl
 
 
 def _varying(arrays: Sequence[Any]) -> Dict[str, Any]:
-    """Of shard_map: along which axes of the mesh the results differ, which are those of the operands."""
+    """Returns the axes of the mesh along which the results differ in shard_map: those of the operands."""
     axes = frozenset().union(*(getattr(jax.typeof(array), "vma", frozenset()) for array in arrays))
     return {"vma": axes} if axes else {}

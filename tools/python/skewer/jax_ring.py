@@ -25,13 +25,13 @@ __all__ = ["Placement", "Ring"]
 
 
 class Ring:
-    """One layer, its sequence of `length` positions shared by the `ranks` devices along the mesh's axis `axis_name`: a
-    function to be called in shard_map.
+    """One layer whose sequence of `length` positions is shared by the `ranks` devices along the mesh's axis `axis_name`. Call it
+    in shard_map.
 
-    `spec`, `causal`, `step`, `join`, `lengths`, `queries`, `keys` and `results` are those of skewer.ring.Ring; `threads` are
-    those of a call; further keywords are those of skewer.compile. Keys travel by ppermute, which no step waits for before it
-    computes: whether they overlap is XLA's choice. Where a part begins is computed from the device's place along the axis, so
-    that all devices run one program, with `ranks` steps.
+    `spec`, `causal`, `step`, `join`, `lengths`, `queries`, `keys` and `results` are those of skewer.ring.Ring. `threads` is the
+    number of threads of a call. Further keywords are those of skewer.compile. Keys travel by ppermute. No step waits for it
+    before it computes, so that XLA may overlap both. The program computes where a part begins from the device's place along the
+    axis. So all devices run one program, with `ranks` steps.
     """
 
     def __init__(self, spec: Union[str, "os.PathLike[str]"], length: int, *, ranks: int, axis_name: str, causal: bool = True,
@@ -45,17 +45,17 @@ class Ring:
         self._join = skewer_jax.op(self.kernels.join, threads=threads)
 
     def place(self, whole: Any, axis: int = -2) -> jax.Array:
-        """A whole sequence in the order in which devices hold it: what shard_map cuts into shares."""
+        """Returns a whole sequence in the order in which devices hold it, for shard_map to cut into shares."""
         positions = [self.placement.positions(rank) for rank in range(self.placement.ranks)]
         return jnp.take(jnp.asarray(whole), np.concatenate(positions), axis)
 
     def restore(self, placed: Any, axis: int = -2) -> jax.Array:
-        """The other way round."""
+        """Returns a sequence in its own order again: the inverse of `place`."""
         return jnp.take(jnp.asarray(placed), self.placement.order(), axis)
 
     def __call__(self, **operands: Any) -> Tuple[jax.Array, jax.Array]:
-        """This device's share of the result, and of its lse. Operands come by name: shares of queries and keys, the others
-        whole. Raises ArgumentError, when it is traced, where an array or the mesh does not fit."""
+        """Returns this device's share of the result, and of its lse. Operands come by name: shares of queries and keys, the
+        others whole. Raises ArgumentError, when it is traced, if an array or the mesh does not fit."""
         placement, kernels = self.placement, self.kernels
         check_names(kernels, operands, placement)
         ranks = jax.lax.axis_size(self.axis_name)
@@ -75,10 +75,10 @@ class Ring:
         return tuple(parts)
 
     def _compute(self, rank: Any, step: int, given: Dict[str, Any], parts: List[Any]) -> List[Any]:
-        """The share's result and lse behind a step. Every rank computes as many pairs at it as any other."""
+        """Returns the share's result and lse after a step. All ranks compute the same number of pairs at a step."""
         placement = self.placement
         pairs = np.array([placement.pairs(one, placement.source(one, step)) for one in range(placement.ranks)], np.int32)
-        begun = 0  # pieces of the first step, whose results nothing is joined to: the same ones on all ranks, in order
+        begun = 0  # pieces of the first step, which has no earlier results to join; they are the same on all ranks, in order
         pieces: List[Any] = []
         for number in range(pairs.shape[1]):
             pair = Pair(*jnp.asarray(pairs[:, number])[rank])
@@ -103,7 +103,7 @@ class Ring:
         return jax.lax.dynamic_update_slice_in_dim(array, piece, number * self.placement.size, axis % array.ndim)
 
     def _operands(self, pair: Pair, given: Dict[str, Any]) -> List[Any]:
-        """The step's operands in the spec's order, the shared ones cut to the pair's pieces."""
+        """Returns the step's operands in the spec's order, with the shared ones cut to the pair's pieces."""
         ordered = []
         for argument in self.kernels.step.arguments:
             array = given[argument.name]

@@ -21,15 +21,15 @@ from ._placement import Kernels, Pair, Placement, check_names, compile_kernels, 
 
 __all__ = ["Placement", "Ring", "RingError"]
 
-_ALIGNMENT = 64  # bytes: what kernels read vectors from
-_MOST = 1024  # bytes of what a rank tells the others
+_ALIGNMENT = 64  # bytes, for kernels that read vectors
+_MOST = 1024  # bytes of a rank's message to the others
 
 
 class RingError(SkewerError):
-    """Another process of the ring died, hung, or failed: what it was to send did not come in time.
+    """Another process of the ring died, hung or failed, so that its message did not come in time.
 
-    `rank` is this process, `step` the number of the exchange (0: what all agree on before the first one of a call), `sender`
-    and `receiver` its neighbours.
+    `rank` is this process. `step` is the number of the exchange; 0 is the agreement before the first one of a call. `sender`
+    and `receiver` are the neighbours of this process.
     """
 
     def __init__(self, rank: int, ranks: int, step: int, text: str):
@@ -40,7 +40,7 @@ class RingError(SkewerError):
 
 
 class _Parcel:
-    """The keys and values of one rank in one piece of memory, which travels as it is."""
+    """The keys and values of one rank, in one piece of memory that travels as a whole."""
 
     def __init__(self, kernels: Kernels, operands: Mapping[str, torch.Tensor], placement: Placement, pieces: int):
         self.views: List[Dict[str, torch.Tensor]] = []
@@ -52,7 +52,7 @@ class _Parcel:
                 size = operands[name].element_size() * torch.Size(shape).numel()
                 places.append((name, shape, end, size))
                 end += -(-size // _ALIGNMENT) * _ALIGNMENT
-        # Zeros: the gaps between pieces travel too.
+        # It is filled with zeros, because the gaps between pieces travel too.
         memory = torch.zeros(end + _ALIGNMENT, dtype=torch.uint8, device=next(iter(operands.values())).device)
         start = -memory.data_ptr() % _ALIGNMENT
         self.bytes = memory[start:start + end]
@@ -68,22 +68,21 @@ class _Parcel:
 
 
 class Ring:
-    """One layer, its sequence of `length` positions shared by the processes of a group; every process makes one and calls
+    """One layer whose sequence of `length` positions is shared by the processes of a group. Every process makes a Ring, and calls
     it as often as the others do.
 
-    `spec` has two kernels, as examples/ring/ring.attn: `step` computes some queries over some keys and returns a result
-    and its lse; `join` puts two such pairs together. `lengths` are the spec's parameters for the length of the whole
-    sequence, of a piece's queries and of a piece's keys. `queries` and `keys` are operands that are shared, with their
-    axes of positions; the keys travel. All other operands, tables for example, every process has whole. `results` are the
-    axes of positions of result and lse. With `causal`, pieces lie in zig-zag and those in the future are left out: the
-    spec must mask them itself.
+    `spec` has two kernels, as examples/ring/ring.attn. `step` computes some queries over some keys, and returns a result and
+    its lse. `join` puts two such pairs together. `lengths` names the spec's parameters for the length of the whole sequence, of
+    a piece's queries and of a piece's keys. `queries` and `keys` are the shared operands, with their axes of positions; the keys
+    travel. Every process has all other operands whole, such as tables. `results` has the axes of positions of the result and of
+    the lse. With `causal`, the pieces lie in zig-zag, and pieces in the future are left out; the spec must mask them itself.
 
-    `group` is the default one unless given (without torch.distributed a ring of one). `timeout`, in seconds, bounds every
-    wait for a neighbour; unless given, the group's own does. `threads` is torch.get_num_threads() unless given.
-    `parameters` and further keywords are those of skewer.compile.
+    Without `group` it is the default group (without torch.distributed, a ring of one). `timeout`, in seconds, bounds every wait
+    for a neighbour; its default is the group's own. The default of `threads` is torch.get_num_threads(). `parameters` and
+    further keywords are those of skewer.compile.
 
-    It computes forward only, on processors, or on GPUs that the spec is compiled for (`target="host,sm_90a"`), and communicates by the
-    group's backend for such memory: gloo, or NCCL, with which it has not run yet.
+    A ring computes forward only, on processors, or on GPUs that the spec is compiled for (`target="host,sm_90a"`). It communicates
+    by the group's backend for such memory: gloo, or NCCL, with which it has not run yet.
     """
 
     def __init__(self, spec: Union[str, "os.PathLike[str]"], length: int, *, group: Any = None, causal: bool = True,
@@ -104,11 +103,11 @@ class Ring:
         self.timeout = None if timeout is None else datetime.timedelta(seconds=timeout)
 
     def share(self, whole: torch.Tensor, axis: int = -2) -> torch.Tensor:
-        """What this rank holds of a whole sequence."""
+        """Returns this rank's share of a whole sequence."""
         return whole.index_select(axis, torch.from_numpy(self.placement.positions(self.rank)).to(whole.device))
 
     def gather(self, share: torch.Tensor, axis: int = -2) -> torch.Tensor:
-        """The whole sequence of what every rank holds, in every process."""
+        """Returns the whole sequence in every process, from the shares of all ranks."""
         if self.ranks == 1:
             return share
         shares = [torch.empty_like(share, memory_format=torch.contiguous_format) for _ in range(self.ranks)]
@@ -117,12 +116,12 @@ class Ring:
         return torch.cat(shares, axis).index_select(axis, torch.from_numpy(self.placement.order()).to(share.device))
 
     def __call__(self, **operands: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
-        """This rank's share of the result, and of its lse. Operands come by name: shares of queries and keys, the others
+        """Returns this rank's share of the result, and of its lse. Operands come by name: shares of queries and keys, the others
         whole.
 
-        Raises RingError where another process does not send or take in time; ArgumentError where a tensor does not fit, or is
-        another on another rank, in every process; and whatever a kernel raises. The group is of no use afterwards where some
-        processes got an error and others did not. A backward pass through the results is a GradientError.
+        Raises RingError if another process does not send or receive in time. Raises ArgumentError, in every process, if a tensor
+        does not fit or differs on another rank. Errors of kernels pass through. If only some processes got an error, the group
+        cannot be used afterwards. A backward pass through the results is a GradientError.
         """
         if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in operands.values()):
             from ._torch_calls import without_backward
@@ -169,7 +168,7 @@ class Ring:
         parts[pair.query] = made if before is None else self.kernels.join(*before, *made, threads=threads)
 
     def _exchange(self, now: _Parcel, coming: _Parcel, step: int) -> List[Any]:
-        """Begins to send what is being computed with, and to receive what comes next."""
+        """Begins to send the keys of this step, and to receive those of the next."""
         after, before = ((self.rank + way) % self.ranks for way in (1, -1))
         if self.group is not None:
             after, before = (dist.get_global_rank(self.group, rank) for rank in (after, before))
@@ -182,15 +181,16 @@ class Ring:
             self._guarded(step, work.wait if self.timeout is None else lambda: work.wait(self.timeout))
 
     def _guarded(self, step: int, action: Callable[[], Any]) -> Any:
-        """torch.distributed says every failure by a RuntimeError."""
+        """Runs the action, and turns the RuntimeError by which torch.distributed reports every failure into a RingError."""
         try:
             return action()
         except RuntimeError as error:
             raise RingError(self.rank, self.ranks, step, str(error).splitlines()[0]) from error
 
     def _agree(self, operands: Mapping[str, torch.Tensor]) -> None:
-        """Messages have no shape: where ranks' keys differ, what came would be read as something else. So every call begins
-        with a number that stands for what a rank was given; where these differ, all ranks tell each other, and raise."""
+        """Checks that all ranks were given the same shapes and types. Messages have no shape, so that keys of another shape would
+        be read as something else. Every call begins with a number for the operands of each rank; if these numbers differ, all
+        ranks exchange their descriptions, and raise."""
         wrong = None
         try:
             self._check(operands)
@@ -219,7 +219,7 @@ class Ring:
                                     f"on rank {rank} {bytes(other.tolist()).rstrip(bytes(1)).decode(errors='replace')}")
 
     def _device(self, operands: Mapping[str, torch.Tensor]) -> torch.device:
-        """Where numbers lie that the group takes: where the operands do, if the layer was compiled for that."""
+        """Returns the device of the numbers that the group sends: the operands' device, if the layer was compiled for it."""
         for tensor in operands.values():
             if tensor.device.type == "cpu" or self.kernels.step._kernel.is_for_gpu:
                 return tensor.device

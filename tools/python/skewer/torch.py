@@ -5,8 +5,8 @@
 >>> out = op(q, k, v, rel_h, rel_w)
 >>> module = skewer_torch.Module("conformer.attn")   # `const` operands are its parameters
 
-Operators compute forward only: where a tensor requires a gradient, the backward pass is a GradientError. They read memory of the
-processor, and of GPUs that the layer was compiled for (`target="host,sm_90a"`), on PyTorch's current stream.
+Operators compute forward only: if a tensor requires a gradient, the backward pass is a GradientError. They read the processor's
+memory, and the memory of GPUs that the layer was compiled for (`target="host,sm_90a"`), on PyTorch's current stream.
 """
 
 import torch
@@ -19,13 +19,13 @@ __all__ = ["op", "Module", "lengths_of"]
 
 
 def lengths_of(mask: torch.Tensor) -> torch.Tensor:
-    """The lengths of a batch's sequences, int32, from the mask that says so in models: true, or 0, where a key is seen. Its last
-    axis are the keys, its first one the batch: [batch, keys], or [batch, 1, queries or 1, keys] as transformers makes it.
+    """Returns the lengths of a batch's sequences, int32, from a model's mask, which is true, or 0, where a key is seen. Its last
+    axis is the keys, its first one the batch: [batch, keys], or [batch, 1, queries or 1, keys] as transformers makes it.
 
-    Raises ArgumentError where it hides anything but the ends of sequences, or not the same from every query.
+    Raises ArgumentError if the mask hides anything but the ends of sequences, or differs between queries.
     """
     if mask.dim() == 2 and not mask.is_floating_point():
-        seen = mask != 0  # a tokenizer's: 1 where there is a token
+        seen = mask != 0  # a tokenizer's mask is 1 where there is a token
     else:
         seen = mask if mask.dtype == torch.bool else mask == 0
     rows = seen.reshape(seen.shape[0], -1, seen.shape[-1])
