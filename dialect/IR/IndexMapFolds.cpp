@@ -94,9 +94,10 @@ static OpFoldResult foldSliceOfPad(SliceOp slice, PadOp pad) {
 }
 
 OpFoldResult SliceOp::fold(FoldAdaptor) {
-  // In a dimension of one element every stride has the same effect.
+  // In a dimension of one element every stride has the same effect. At the bound of a length, x[:N] may be all of x;
+  // the layer must be made of the same operations at all lengths.
   bool isWhole = getInput().getType() == getResult().getType() && allZero(getOffsets());
-  if (isWhole)
+  if (isWhole && !(*this)->getParentOp()->hasAttr(kLengths))
     return getInput();
   if (auto inner = getInput().getDefiningOp<SliceOp>())
     return foldSliceOfSlice(*this, inner);

@@ -273,10 +273,10 @@ bool Typer::sliceNext(const Node &item, Slicing &slicing) {
     return false;
   slicing.offsets[slicing.position] = run->low, slicing.strides[slicing.position] = run->step;
   int64_t length = (run->high - run->low - 1) / run->step + 1;
-  if (length != size || !isRun) {
-    slicing.isCut = true;
+  if (length != size || !isRun)
     dimension = {length, "", {}};
-  }
+  // At the bound of a length, x[:N] may be all of x; the layer must be made of the same operations at all lengths.
+  slicing.isCut |= length != size || !isRun || !lengths.empty();
   if (isRun)
     slicing.shown.push_back(dimension);
   slicing.isReshaped |= !isRun;

@@ -1,6 +1,7 @@
 // Fits expression trees of one form, number by number, and tables that are windows of the longest table.
 #include "passes/Lengths/ExpressionFit.h"
 #include "dialect/IR/Attn.h"
+#include "dialect/Subscript/Analysis.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace skewer;
@@ -100,12 +101,41 @@ static std::optional<Expr> fitUnlike(llvm::ArrayRef<Expr> expressions, const Len
   return fitted ? std::optional(simplify(lessEqual(Expr(0), *fitted))) : std::nullopt;
 }
 
+/// Fits conditions that `and`, or `or`, joins in any order. Simplification sorts them by their texts, in which numbers
+/// are that change with the lengths; here they are sorted by what they read.
+static std::optional<Expr> fitJoined(llvm::ArrayRef<Expr> expressions, const Lengths &bounds) {
+  Kind kind = expressions[0].kind();
+  std::vector<std::vector<Expr>> parts;
+  for (const Expr &e : expressions) {
+    std::multimap<std::set<std::string>, Expr> sorted;
+    for (const Expr &part : kind == Kind::And ? conjunctsOf(e) : disjunctsOf(e))
+      sorted.insert({symbolsOf(part), part});
+    if (e.kind() != kind || (!parts.empty() && sorted.size() != parts[0].size()))
+      return std::nullopt;
+    auto &own = parts.emplace_back();
+    for (const auto &[symbols, part] : sorted)
+      own.push_back(part);
+  }
+  std::optional<Expr> joined;
+  for (size_t k = 0; k < parts[0].size(); ++k) {
+    std::vector<Expr> own;
+    for (const std::vector<Expr> &of : parts)
+      own.push_back(of[k]);
+    auto fitted = fitExpressions(own, bounds);
+    if (!fitted)
+      return std::nullopt;
+    joined = !joined ? *fitted : kind == Kind::And ? logicalAnd(*joined, *fitted) : logicalOr(*joined, *fitted);
+  }
+  return joined;
+}
+
 static std::optional<Expr> fitAlike(llvm::ArrayRef<Expr> expressions, const Lengths &bounds);
 
 std::optional<Expr> skewer::fitExpressions(llvm::ArrayRef<Expr> expressions, const Lengths &bounds) {
   if (auto fitted = fitAlike(expressions, bounds))
     return fitted;
-  return fitUnlike(expressions, bounds);
+  Kind kind = expressions[0].kind();
+  return kind == Kind::And || kind == Kind::Or ? fitJoined(expressions, bounds) : fitUnlike(expressions, bounds);
 }
 
 /// Fits expressions of one form, number by number.

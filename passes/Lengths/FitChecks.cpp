@@ -20,6 +20,31 @@ LogicalResult Fitter::checkProducts(const Same &same, const Extents &extents, Ar
   return success();
 }
 
+/// Returns whether the operations are slices that take elements from one place on, at one stride, along a dimension, and
+/// end within it at every length.
+bool Fitter::isPrefixAtAllLengths(const Same &same, int64_t d) const {
+  auto first = dyn_cast<attn::SliceOp>(same[0]);
+  if (!first)
+    return false;
+  SmallVector<int64_t> before, after;
+  for (Operation *op : same) {
+    auto slice = cast<attn::SliceOp>(op);
+    if (slice.getOffsets()[d] != first.getOffsets()[d] || slice.getStrides()[d] != first.getStrides()[d])
+      return false;
+    before.push_back(slice.getInput().getType().getDimSize(d));
+    after.push_back(slice.getType().getDimSize(d));
+  }
+  auto source = fitSizes(before), result = fitSizes(after);
+  if (!source || !result)
+    return false;
+  subscript::Domain lengths;
+  for (const auto &[name, bound] : bounds)
+    lengths[name] = {1, bound};
+  Expr last = (result->expression() - Expr(1)) * Expr(first.getStrides()[d]) + Expr(first.getOffsets()[d]);
+  auto behind = subscript::bound(source->expression() - Expr(1) - last, lengths);
+  return behind && behind->range.low >= 0;
+}
+
 /// Rejects index maps that count elements, or stop somewhere, along a dimension of run-time length.
 LogicalResult Fitter::checkMap(const Same &same) {
   auto varies = [&](Type (*type)(Operation *), int64_t d) {
@@ -56,6 +81,8 @@ LogicalResult Fitter::checkMap(const Same &same) {
     return success(); // a concatenation is as long as its parts
   for (int64_t d = 0, rank = cast<RankedTensorType>(after(same[0])).getRank(); d < rank; ++d)
     if (varies(after, d)) {
+      if (isPrefixAtAllLengths(same, d))
+        continue;
       // A dimension that is taken whole stays as it is.
       bool isWhole = llvm::all_of(same, [&](Operation *op) {
         auto from = attn::shapeOf(before(op)), to = attn::shapeOf(after(op));

@@ -202,6 +202,42 @@ std::optional<Extents> Fitter::axisExtents(const Same &same) {
   return extents;
 }
 
+/// Returns the tensor that operand `number` of the operation's spec is about.
+static Value operandOfSpec(Operation *op, size_t number) {
+  return llvm::TypeSwitch<Operation *, Value>(op)
+      .Case<attn::EinsumOp, attn::TermOp>([&](auto o) { return o.getInputs()[number]; })
+      .Case([](attn::AttentionOp o) { return o.getValue(); })
+      .Default([&](Operation *o) { return o->getOperand(number); });
+}
+
+/// Changes the specs so that all layers read one dimension of an operand by an index, if some of them read all of it
+/// along an axis and the others only its beginning (dimensionFor): the longest layer reads all of x[:N] if x has as
+/// many elements as the bound.
+static void readBeginningsAlike(ArrayRef<Operation *> same, MutableArrayRef<subscript::Einsum> specs, size_t operand,
+                                size_t dimension) {
+  auto readBy = [&](subscript::Einsum &spec) -> subscript::Dimension & { return spec.operands[operand][dimension]; };
+  bool anyIndex = llvm::any_of(specs, [&](subscript::Einsum &spec) { return !readBy(spec).isProduct(); });
+  bool areKnown = llvm::all_of(specs, [&](subscript::Einsum &spec) {
+    return readBy(spec).isAxis() || !readBy(spec).isProduct();
+  });
+  if (!anyIndex || !areKnown)
+    return;
+  for (auto [op, spec] : llvm::zip(same, specs)) {
+    subscript::Dimension &read = readBy(spec);
+    if (!read.isAxis())
+      continue;
+    std::string axis = read.axes[0];
+    int64_t extent = attn::shapeOf(operandOfSpec(op, operand))[dimension];
+    read.axes.clear();
+    read.index = subscript::min(Expr::symbol(axis), Expr(extent - 1));
+    if (isa<attn::TermOp>(op)) // the attention tells the size of the axis
+      continue;
+    subscript::AxisSizes sizes = attn::sizesFrom(op->getAttrOfType<DictionaryAttr>("sizes"));
+    sizes[axis] = extent;
+    op->setAttr("sizes", attn::sizesTo(op->getContext(), sizes));
+  }
+}
+
 LogicalResult Fitter::fitTexts(const Same &same, StringRef name, ArrayRef<Attribute> values) {
   SmallVector<StringRef> texts =
       llvm::map_to_vector(values, [](Attribute value) { return cast<StringAttr>(value).getValue(); });
@@ -231,9 +267,12 @@ LogicalResult Fitter::fitTexts(const Same &same, StringRef name, ArrayRef<Attrib
   for (size_t k = 0; k < specs[0].operands.size(); ++k)
     for (size_t d = 0; d < specs[0].operands[k].size(); ++d) {
       SmallVector<Expr> expressions;
+      for (const subscript::Einsum &spec : specs)
+        if (spec.operands[k].size() != specs[0].operands[k].size())
+          return differs();
+      readBeginningsAlike(same, specs, k, d);
       for (const subscript::Einsum &spec : specs) {
-        if (spec.operands[k].size() != specs[0].operands[k].size() ||
-            spec.operands[k][d].axes != specs[0].operands[k][d].axes)
+        if (spec.operands[k][d].axes != specs[0].operands[k][d].axes)
           return differs();
         expressions.push_back(spec.operands[k][d].index);
       }
@@ -269,10 +308,10 @@ static bool isPrefix(DenseElementsAttr part, DenseElementsAttr whole) {
 LogicalResult Fitter::fitAttribute(const Same &same, StringRef name, ArrayRef<Attribute> values) {
   if (llvm::all_equal(values))
     return success();
-  if (llvm::any_of(values, [](Attribute value) { return !value; }))
-    return refuse(same[0], "its " + name + " is there at some lengths alone");
   if (name == "sizes")
     return success(); // axisExtents fits them
+  if (llvm::any_of(values, [](Attribute value) { return !value; }))
+    return refuse(same[0], "its " + name + " is there at some lengths alone");
   // attn.position states a shape for sizes without a bound; the other sizes are those of its result (fitResults).
   if (name == "attn.shape" && llvm::all_of(values, llvm::IsaPred<ArrayAttr>))
     return success();

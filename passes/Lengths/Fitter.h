@@ -31,6 +31,7 @@ private:
   mlir::LogicalResult fitTexts(const Same &, llvm::StringRef name, llvm::ArrayRef<mlir::Attribute>);
   mlir::LogicalResult fitResults(const Same &);
   mlir::LogicalResult checkMap(const Same &);
+  bool isPrefixAtAllLengths(const Same &, int64_t dimension) const;
   std::optional<LengthPolynomial> fitSizes(llvm::ArrayRef<int64_t> sizes) const {
     return LengthPolynomial::through(sizes, bounds);
   }
