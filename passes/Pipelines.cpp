@@ -1,10 +1,10 @@
 // Registration of the passes and of the pipelines that have a flag of their own.
 #include "passes/Pipelines.h"
 #include "mlir/Pass/PassRegistry.h"
+#include "passes/Cpu/SplitMaps.h"
 #include "passes/Fusion/MergeFeatures.h"
 #include "passes/Fusion/RaiseSoftplus.h"
 #include "passes/Fusion/RunningSums.h"
-#include "passes/Fusion/SplitAttention.h"
 #include "passes/Passes.h"
 
 using namespace mlir;

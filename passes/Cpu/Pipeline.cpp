@@ -9,8 +9,8 @@
 #include "mlir/IR/TypeUtilities.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "mlir/Transforms/Passes.h"
+#include "passes/Cpu/SplitMaps.h"
 #include "passes/Emit/VectorMath.h"
-#include "passes/Fusion/SplitAttention.h"
 #include "passes/Passes.h"
 #include "passes/Pipelines.h"
 

@@ -16,7 +16,8 @@ using namespace skewer;
 using namespace skewer::attn;
 using namespace skewer::subscript;
 
-// Any schedule computes one number per offset once a call; a sum of fewer steps is not worth a stage.
+// If a sum depends on offsets alone, schedules compute its numbers before the scores, once for each head or each call. A
+// sum of fewer steps than this is then not worth a stage of its own.
 static constexpr int64_t kFewSteps = 8;
 
 namespace {
@@ -98,7 +99,8 @@ private:
         if (sums && !findAxis(subscript, extent))
           return false;
     }
-    // A vector of one side that meets a row of a table is not a number of a table, however the vector is read.
+    // If one subscript depends on one side and another on both sides, the term multiplies vectors of queries, or of keys,
+    // by rows of a table that pairs pick. It has no table of numbers that pairs pick.
     auto sides = [&](const Axis &axis) { return uses(axis.subscript, space.query) + uses(axis.subscript, space.key); };
     return !llvm::any_of(axes, [&](const Axis &axis) { return sides(axis) == 1; }) ||
            !llvm::any_of(axes, [&](const Axis &axis) { return sides(axis) == 2; });

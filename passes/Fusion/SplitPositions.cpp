@@ -94,7 +94,7 @@ bool splitOnce(AttentionOp attention) {
     return false;
   for (const Expr &conjunct : conjunctsOf(simplify(*view->mask, view->domain)))
     if (auto split = findSplit(conjunct, space))
-      return splitAttention(attention, space, *split, *view->mask);
+      return splitAttention(attention, *split);
   return false;
 }
 

@@ -1,5 +1,5 @@
 // Finds blocks of a map in a mask, from the keys that each query sees along one key axis.
-#include "passes/Fusion/MaskBlocks.h"
+#include "passes/Cpu/MaskBlocks.h"
 
 using namespace skewer;
 using namespace skewer::attn;

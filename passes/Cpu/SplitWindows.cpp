@@ -2,6 +2,7 @@
 // into blocks of queries, each with the few keys that the windows of the block reach.
 #include "dialect/IR/Term.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/Cpu/SplitMaps.h"
 #include "passes/Fusion/SplitAttention.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -11,11 +12,13 @@ using namespace skewer::attn;
 using namespace skewer::subscript;
 
 namespace {
-// The keys of a block's line fill vectors on all processors, and are few of the line: on shorter lines, tiles of whole
-// lines leave out as much, and more queries share what a tile reads. ms on an EPYC core with AVX-512, one head of depth
-// 64, windows of lines in blocks, then whole lines: 8 queries of 32 with 7 keys each 0.34, 0.46, of 56 1.08, 1.08
-// either way; 4 queries with 13 keys each of 32 1.19, 0.93, of 40 1.98, 1.78, of 48 (thrice the window) 1.32; 2 queries
-// of 50 4.69, 2.76, of 34 with 5 keys 1.72, 0.43.
+// A block reads a multiple of kLanes keys of each line: they fill vectors on every processor. Blocks are faster only if
+// these keys are a small part of a line. On a shorter line, tiles of whole lines skip as many keys, and more queries
+// share what a tile reads. Milliseconds of blocks, then of whole lines, for one head of depth 64 on an EPYC core with
+// AVX-512:
+// - 8 queries a block, windows of 7 keys: lines of 32 0.34, 0.46; lines of 56 1.08, 1.08;
+// - 4 queries a block, windows of 13 keys: lines of 32 1.19, 0.93; of 40 1.98, 1.78; of 48 (three windows) 1.32 in blocks;
+// - 2 queries a block: lines of 50 4.69, 2.76; lines of 34, windows of 5 keys, 1.72, 0.43.
 constexpr int64_t kLanes = 16;
 struct BlockOfQueries {
   int64_t queries, leastLines; // lines must be at least this many times as long as the window
@@ -92,7 +95,7 @@ bool splitWindows(AttentionOp attention) {
     if (window && (!best || window->keys < best->window->keys))
       best = Split{query, key, step, true, size / step, step, window};
   }
-  return best && splitAttention(attention, space, *best, *view->mask);
+  return best && splitAttention(attention, *best);
 }
 
 struct SplitWindows : PassWrapper<SplitWindows, OperationPass<func::FuncOp>> {
