@@ -1,12 +1,12 @@
 // The pipeline of `skewer run`, with the result compared in several ways.
 #include "tests/fuzz/Differential.h"
+#include "codegen/Compiler/Compiler.h"
 #include "tests/fuzz/Dice.h"
 #include "tests/fuzz/Export.h"
 #include "tests/fuzz/OnGpu.h"
 #include "tests/fuzz/Rename.h"
 #include "tools/skewer/Check.h"
 #include "tools/skewer/Execution.h"
-#include "tools/skewer/Facts.h"
 #include <cmath>
 #include <cstring>
 #include <fmt/format.h>

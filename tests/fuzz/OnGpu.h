@@ -1,9 +1,9 @@
 // A spec as GPU kernels, run by the interpreter.
 #pragma once
+#include "codegen/Compiler/Compiler.h"
 #include "passes/Schedule/GpuMachine.h"
 #include "tests/fuzz/Differential.h"
 #include "tools/skewer/Inputs.h"
-#include "tools/skewer/Session/Compilation.h"
 
 namespace skewer::fuzz {
 
@@ -29,7 +29,7 @@ struct GpuRun {
   bool roundsVectors = false;
 };
 /// `scheduled` is the layer after fusion. A tile that does not fit into shared memory is left to the model.
-GpuRun runOnGpu(driver::Compilation &, const driver::Kernel &, mlir::ModuleOp scheduled, const driver::Operands &,
+GpuRun runOnGpu(Compilation &, const Kernel &, mlir::ModuleOp scheduled, const driver::Operands &,
                 const gpu::GpuRequest &);
 
 } // namespace skewer::fuzz

@@ -220,6 +220,16 @@ def layers(root):
                     yield f"{path}:{number}: {below} includes {match.group(1)}, which stands above it"
 
 
+def compiler_header(root):
+    """Programs use the compiler by its public header, or by the two of its parts that need no MLIR."""
+    public = {"Compiler.h", "Messages.h", "Request.h"}
+    for path, text in texts(root, r"^(tools|tests/fuzz)/.*\.(cpp|h)$"):
+        for number, line in enumerate(text.splitlines(), 1):
+            if match := re.match(r'\s*#\s*include "codegen/Compiler/([^"]*)"', line):
+                if match.group(1) not in public:
+                    yield f"{path}:{number}: includes {match.group(1)} of codegen/Compiler: include Compiler.h"
+
+
 def strategy_names(root):
     """What schedules call the ways to compute a term, but for the content's own."""
     for _, text in texts(root, r"^dialect/IR/ScheduleVerifiers\.cpp$"):
@@ -315,6 +325,7 @@ CHECKS = {
     "scheme-names": scheme_names,
     "axis-names": axis_names,
     "layers": layers,
+    "compiler-header": compiler_header,
     "skeletons": skeletons,
     "members": members,
     "constraints": constraints,

@@ -106,6 +106,15 @@ class HouseTest(unittest.TestCase):
         self.assertEqual([finding.split(":")[0] for finding in self.findings("layers", files)],
                          ["passes/Analysis/C.h", "passes/Elsewhere/H.h", "passes/Gpu/F.cpp", "dialect/IR/G.h"])
 
+    def test_compiler_header(self):
+        files = {"tools/skewer/A.cpp": '#include "codegen/Compiler/Compiler.h"\n#include "codegen/Compiler/Request.h"\n',
+                 "tests/unit/B.cpp": '#include "codegen/Compiler/EveryLength.h"\n',
+                 "codegen/Compiler/C.cpp": '#include "codegen/Compiler/KernelNames.h"\n'}
+        self.assertEqual(self.findings("compiler-header", files), [])
+        files["tests/fuzz/D.h"] = '\n#include "codegen/Compiler/Facts.h"\n'
+        self.assertEqual(self.findings("compiler-header", files),
+                         ["tests/fuzz/D.h:2: includes Facts.h of codegen/Compiler: include Compiler.h"])
+
     def test_skeletons(self):
         files = {"dialect/IR/ScheduleVerifiers.cpp": 'constexpr X kCpuStrategies[] = {\n "matmul", "band"};\n',
                  "passes/Cpu/CpuKernel.cpp": '#include "passes/Cpu/Strategy.h"\nstrategy->plan(); // the "band"\n',

@@ -1,7 +1,7 @@
 // How a result is judged: differences as a share of the largest value, NaN and infinities element by element, and the
 // worst place named.
+#include "codegen/Compiler/Compiler.h"
 #include "tools/skewer/Check.h"
-#include "tools/skewer/Session/Compilation.h"
 #include <cmath>
 #include <gtest/gtest.h>
 #include <utility>

@@ -1,5 +1,5 @@
 // What a text's numbers decide at every length, compared one by one.
-#include "tools/skewer/Session/EveryLength.h"
+#include "codegen/Compiler/EveryLength.h"
 #include "passes/Lengths/LengthPolynomial.h"
 #include <functional>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // Useful work: the pairs that a mask leaves, counted one by one, and the FLOPs of a layer's formula.
-#include "tools/skewer/Flops.h"
 #include "AttentionTesting.h"
+#include "codegen/Compiler/Compiler.h"
 
 using namespace skewer;
 using skewer::testing::AttentionText;
@@ -29,7 +29,7 @@ TEST(VisiblePairs, AreThoseOfTheMask) {
     for (int64_t i = 0; i < 7; ++i)
       for (int64_t j = 0; j < 9; ++j)
         expected += skewer::testing::sees(attention.op, space, i, j);
-    EXPECT_EQ(driver::visiblePairs(attention.op), expected) << mask;
+    EXPECT_EQ(visiblePairs(attention.op), expected) << mask;
   }
 }
 
@@ -43,7 +43,7 @@ TEST(VisiblePairs, OnMaps) {
                      {{"h (iy ix) d, h (jy jx) d", {"2x12x8", "2x12x8"}}}};
   ParsedAttention attention(text);
   ASSERT_TRUE(attention);
-  EXPECT_EQ(driver::visiblePairs(attention.op), (3 + 2 * 2.0) * (4 + 3 * 2.0)); // neighbours along each axis
+  EXPECT_EQ(visiblePairs(attention.op), (3 + 2 * 2.0) * (4 + 3 * 2.0)); // neighbours along each axis
 }
 
 TEST(VisiblePairs, ACausalSquareIsHalf) {
@@ -52,7 +52,7 @@ TEST(VisiblePairs, ACausalSquareIsHalf) {
   text.score = {{"h i d, h j d", {"2x8x8", "2x8x8"}}};
   ParsedAttention attention(text);
   ASSERT_TRUE(attention);
-  EXPECT_EQ(driver::visiblePairs(attention.op), 32) << "as everybody counts it, without half of the diagonal";
+  EXPECT_EQ(visiblePairs(attention.op), 32) << "as everybody counts it, without half of the diagonal";
 }
 
 TEST(VisiblePairs, OfHeadsThatSeeDifferentKeysTheMean) {
@@ -64,7 +64,7 @@ TEST(VisiblePairs, OfHeadsThatSeeDifferentKeysTheMean) {
       for (int64_t j = 0; j < 9; ++j)
         expected += j <= i + 2 * h;
   std::string why;
-  EXPECT_EQ(driver::visiblePairs(attention.op, &why), expected / 2);
+  EXPECT_EQ(visiblePairs(attention.op, &why), expected / 2);
   EXPECT_EQ(why, "") << "nothing of it is known at run time only";
 }
 
@@ -74,7 +74,7 @@ TEST(VisiblePairs, LengthsLeaveAll) {
   text.arguments = ", %lengths: tensor<2xi32> {attn.name = \"lengths\"}";
   ParsedAttention attention(text);
   ASSERT_TRUE(attention);
-  EXPECT_EQ(driver::visiblePairs(attention.op), 63);
+  EXPECT_EQ(visiblePairs(attention.op), 63);
 }
 
 double flopsOfTerms(const AttentionText &text) {
@@ -83,10 +83,10 @@ double flopsOfTerms(const AttentionText &text) {
   if (!attention)
     return -1;
   attn::ScoreSpace space = attn::scoreSpace(attention.op);
-  double flops = 0, pairs = driver::visiblePairs(attention.op);
+  double flops = 0, pairs = visiblePairs(attention.op);
   auto view = attn::viewOf(attention.op);
   for (const attn::Term &term : view->score)
-    flops += driver::usefulFlops(term, pairs);
+    flops += usefulFlops(term, pairs);
   return flops;
 }
 
@@ -123,7 +123,7 @@ TEST(UsefulFlops, ValuesOfTheirOwnWidth) {
   text.valueShape = "2x9x5", text.resultShape = "2x7x5";
   ParsedAttention attention(text);
   ASSERT_TRUE(attention);
-  EXPECT_EQ(driver::valueFlops(attention.op, 63), 2 * 5 * 63);
+  EXPECT_EQ(valueFlops(attention.op, 63), 2 * 5 * 63);
 }
 
 TEST(UsefulFlops, AFunctionCountsItsHeadsAndItsBatch) {
@@ -134,7 +134,7 @@ TEST(UsefulFlops, AFunctionCountsItsHeadsAndItsBatch) {
   ParsedAttention attention(text);
   ASSERT_TRUE(attention);
   auto function = attention.op->getParentOfType<mlir::func::FuncOp>();
-  EXPECT_EQ(driver::usefulFlops(function, {{"batch", 3}}), 3 * 2 * (2 * 8 * 63 + 2 * 8 * 63));
-  EXPECT_EQ(driver::usefulFlops(function, {}), 2 * (2 * 8 * 63 + 2 * 8 * 63)) << "one batch row where nothing is said";
+  EXPECT_EQ(usefulFlops(function, {{"batch", 3}}), 3 * 2 * (2 * 8 * 63 + 2 * 8 * 63));
+  EXPECT_EQ(usefulFlops(function, {}), 2 * (2 * 8 * 63 + 2 * 8 * 63)) << "one batch row where nothing is said";
 }
 } // namespace

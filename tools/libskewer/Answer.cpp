@@ -15,7 +15,7 @@ skewer_answer *skewer_answer::of(llvm::function_ref<int32_t(skewer_answer &)> ca
   {
     llvm::raw_string_ostream messages(answer->messages), printed(answer->text);
     auto keep = [&](skewer::language::Diagnostic diagnostic) {
-      skewer::driver::printMessage(messages, diagnostic);
+      skewer::printMessage(messages, diagnostic);
       answer->diagnostics.push_back(std::move(diagnostic));
     };
     skewer::driver::StreamsTo streams(keep, printed);

@@ -1,13 +1,12 @@
 // Computes the float64 reference of a layer, and compares results with it by the rules of `skewer run`.
 #include "tools/libskewer/Judge.h"
+#include "codegen/Compiler/Compiler.h"
 #include "codegen/Reference/Reference.h"
 #include "tools/skewer/Check.h"
 #include "tools/skewer/Execution.h"
-#include "tools/skewer/Flops.h"
 #include "tools/skewer/Messages.h"
 #include "tools/skewer/Npy.h"
 #include "tools/skewer/OpenSpec.h"
-#include "tools/skewer/Session/Targets.h"
 #include "llvm/Support/JSON.h"
 #include <fmt/format.h>
 

@@ -20,7 +20,7 @@ skewer_answer *skewer_load(const char *kernel, const void *const *objects, const
     for (size_t k = 0; isWhole && k < count; ++k)
       isWhole = objects[k] != nullptr;
     if (!isWhole) {
-      skewer::driver::sayError("skewer_load: a null pointer");
+      skewer::sayError("skewer_load: a null pointer");
       return SKEWER_ANSWER_BAD_REQUEST;
     }
     std::vector<llvm::StringRef> images;
@@ -28,7 +28,7 @@ skewer_answer *skewer_load(const char *kernel, const void *const *objects, const
       images.emplace_back(static_cast<const char *>(objects[k]), bytes[k]);
     auto made = skewer::LoadedObjects::load(images, kernel);
     if (!made) {
-      skewer::driver::sayError("kernel '" + std::string(kernel) + "' cannot be loaded: " +
+      skewer::sayError("kernel '" + std::string(kernel) + "' cannot be loaded: " +
                                llvm::toString(made.takeError()));
       return SKEWER_ANSWER_WRONG;
     }

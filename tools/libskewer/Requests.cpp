@@ -1,4 +1,6 @@
-// The compiler's entries: turn a request into the options of a command, and the command's messages into an answer.
+// The compiler's entries: turn a request of the C API into one of the compiler, or into the options of a command, and the
+// messages into an answer.
+#include "codegen/Compiler/Compiler.h"
 #include "codegen/GPU/Assemble.h"
 #include "codegen/GPU/GpuTarget.h"
 #include "tools/libskewer/Answer.h"
@@ -8,11 +10,24 @@
 #include "tools/skewer/OptionTexts.h"
 #include "llvm/ADT/StringExtras.h"
 
+using namespace skewer;
 using namespace skewer::driver;
 
 static_assert(int(kDone) == SKEWER_ANSWER_DONE && int(kWrong) == SKEWER_ANSWER_WRONG &&
                   int(kUsage) == SKEWER_ANSWER_USAGE,
               "the commands' exit codes are the library's statuses");
+
+static int32_t statusOf(CompileStatus status) {
+  switch (status) {
+  case CompileStatus::Done:
+    return SKEWER_ANSWER_DONE;
+  case CompileStatus::Wrong:
+    return SKEWER_ANSWER_WRONG;
+  case CompileStatus::BadRequest:
+    return SKEWER_ANSWER_USAGE;
+  }
+  return SKEWER_ANSWER_WRONG;
+}
 
 /// Returns the texts of an array of C strings; nothing after a message if one is null.
 static std::optional<std::vector<std::string>> textsOf(const char *const *texts, size_t count, const char *what) {
@@ -32,8 +47,16 @@ static int32_t badRequest(const std::string &text) {
   return SKEWER_ANSWER_BAD_REQUEST;
 }
 
-/// Fills the options from a request. Returns SKEWER_ANSWER_DONE, or the status that says why this failed.
-static int32_t fill(const skewer_request *request, Options &options) {
+/// A request in the compiler's terms, and what only other calls than skewer_compile use of it.
+struct Call {
+  CompileRequest compile;
+  std::map<std::string, int64_t> sizes;
+  std::string kernel;
+  int64_t head = 0;
+};
+
+/// Reads a request. Returns SKEWER_ANSWER_DONE, or the status that says why this failed.
+static int32_t read(const skewer_request *request, Call &call) {
   if (!request)
     return badRequest("a null pointer");
   if (request->size != sizeof(skewer_request) || request->version != SKEWER_LIBRARY_API_VERSION)
@@ -47,42 +70,63 @@ static int32_t fill(const skewer_request *request, Options &options) {
   if (!parameters || !sizes)
     return SKEWER_ANSWER_BAD_REQUEST;
   int exitCode = kUsage;
-  if (!readParameters(*parameters, options.parameters, exitCode) ||
-      !readNumbers("--size", *sizes, options.sizes, exitCode))
+  CompileRequest &compile = call.compile;
+  if (!readParameters(*parameters, compile.parameters, exitCode) ||
+      !readNumbers("--size", *sizes, call.sizes, exitCode))
     return exitCode;
-  options.specs = {request->path ? request->path : "layer.attn"};
+  compile.specs = {request->path ? request->path : "layer.attn"};
   if (request->text)
-    options.text = request->text;
-  options.target = request->target ? request->target : "host";
-  options.kernel = request->kernel ? request->kernel : "";
+    compile.text = request->text;
+  compile.target = request->target ? request->target : "host";
+  call.kernel = request->kernel ? request->kernel : "";
   if (request->head < 0)
     return badRequest("expected a head from 0 on, found " + llvm::itostr(request->head));
-  options.head = request->head;
-  if (!readMachineFiles(options.target, exitCode))
+  call.head = request->head;
+  if (!readMachineFiles(compile.target, exitCode))
     return exitCode;
   llvm::SmallVector<llvm::StringRef> names;
   llvm::StringRef(request->emit ? request->emit : "").split(names, ',', -1, /*KeepEmpty=*/false);
   std::vector<std::string> kinds(names.begin(), names.end());
-  return readKinds(kinds, options.emit) ? int32_t(SKEWER_ANSWER_DONE) : int32_t(kUsage);
+  return readKinds(kinds, compile.emit) ? int32_t(SKEWER_ANSWER_DONE) : int32_t(kUsage);
+}
+
+/// Fills the options of a command from a request. Returns a status as `read` does.
+static int32_t fill(const skewer_request *request, Options &options) {
+  Call call;
+  if (int32_t status = read(request, call))
+    return status;
+  options.specs = std::move(call.compile.specs);
+  options.text = std::move(call.compile.text);
+  options.parameters = std::move(call.compile.parameters);
+  options.target = std::move(call.compile.target);
+  options.sizes = std::move(call.sizes);
+  options.kernel = std::move(call.kernel);
+  options.head = call.head;
+  return SKEWER_ANSWER_DONE;
 }
 
 /// Returns whether a target is a GPU and no ptxas is found to assemble its code.
-static bool wantsPtxAlone(const Options &options) {
+static bool wantsPtxAlone(const CompileRequest &request) {
   llvm::SmallVector<llvm::StringRef> names;
-  llvm::StringRef(options.target).split(names, ',');
+  llvm::StringRef(request.target).split(names, ',');
   if (llvm::none_of(names, [](llvm::StringRef name) { return skewer::gpu::isGpuName(name); }))
     return false;
-  auto ptxas = skewer::gpu::findPtxas(options.cudaPath);
+  auto ptxas = skewer::gpu::findPtxas(request.gpu.cudaPath);
   return ptxas ? false : (llvm::consumeError(ptxas.takeError()), true);
 }
 
 skewer_answer *skewer_compile(const skewer_request *request) {
   return skewer_answer::of([&](skewer_answer &answer) {
-    Options options;
-    if (int32_t status = fill(request, options))
+    Call call;
+    if (int32_t status = read(request, call))
       return status;
-    options.ptxOnly = wantsPtxAlone(options);
-    return int32_t(compileInMemory(options, answer.files));
+    call.compile.gpu.ptxOnly = wantsPtxAlone(call.compile);
+    CompileResult result = compile(call.compile);
+    for (language::Diagnostic &diagnostic : result.diagnostics)
+      say(std::move(diagnostic));
+    for (Artefact &artefact : result.artefacts)
+      answer.files.push_back({std::move(artefact.name), std::move(artefact.bytes)});
+    return statusOf(result.status);
   });
 }
 

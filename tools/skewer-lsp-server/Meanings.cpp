@@ -1,14 +1,13 @@
 // Takes axes and sizes from the typed tensors of a kernel, and the classes of terms from its fused form.
 #include "tools/skewer-lsp-server/Meanings.h"
+#include "codegen/Compiler/Compiler.h"
 #include "dialect/IR/Attn.h"
 #include "dialect/Language/Language.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Schedule/Target.h"
 #include "tools/skewer-lsp-server/Messages.h"
 #include "tools/skewer/ExplainLayer.h"
-#include "tools/skewer/Facts.h"
 #include "tools/skewer/ReaderAxes.h"
-#include "tools/skewer/Session/Compilation.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"
 #include <set>
@@ -60,15 +59,15 @@ struct Term {
   std::string text;
 };
 
-std::vector<Term> termsOf(driver::Compilation &compilation, const driver::Kernel &kernel) {
+std::vector<Term> termsOf(Compilation &compilation, const Kernel &kernel) {
   std::vector<Term> terms;
   auto scheduled = compilation.schedule(kernel);
   if (!scheduled)
     return terms;
   scheduled = driver::withReadersAxes(kernel, *scheduled);
-  driver::KernelFacts facts = driver::factsOf(kernel, *scheduled);
-  for (const driver::AttentionFacts &attention : facts.attentions)
-    for (const driver::TermFacts &term : attention.terms)
+  KernelFacts facts = factsOf(kernel, *scheduled);
+  for (const AttentionFacts &attention : facts.attentions)
+    for (const TermFacts &term : attention.terms)
       terms.push_back({{term.place.file, term.place.line}, term.text + ": " + term.className});
   for (const std::string &reason : facts.unfused)
     terms.push_back({{}, "not fused: " + reason});
@@ -79,14 +78,14 @@ std::vector<Term> termsOf(driver::Compilation &compilation, const driver::Kernel
 
 Meanings meaningsOf(StringRef text, const std::string &name) {
   Meanings meanings;
-  auto compilation = driver::Compilation::createFromText(text.str(), name, parametersIn(text), hostTarget());
+  auto compilation = Compilation::createFromText(text.str(), name, parametersIn(text), hostTarget());
   if (!compilation)
     return meanings;
   for (const language::NamedTensor &named : compilation->typedTensors().names) {
     Meaning &meaning = meanings[named.kernel][named.name];
     meaning.type = named.type, meaning.axes = named.axes;
   }
-  for (const driver::Kernel &kernel : compilation->kernels) {
+  for (const Kernel &kernel : compilation->kernels) {
     std::map<std::string, Meaning> &own = meanings[kernel.name];
     func::FuncOp function = kernel.einsumFunction();
     for (unsigned k = 0; k < function.getNumArguments(); ++k)

@@ -1,5 +1,6 @@
 // `skewer bench`: times kernels, with the processor's peak measured before and after each.
 #include "tools/skewer/Bench.h"
+#include "codegen/Compiler/Compiler.h"
 #include "tools/skewer/Check.h"
 #include "tools/skewer/Commands.h"
 #include "tools/skewer/Messages.h"
@@ -8,7 +9,6 @@
 #include "tools/skewer/Predict.h"
 #include "tools/skewer/Progress.h"
 #include "tools/skewer/ScheduleText.h"
-#include "tools/skewer/Session/Targets.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"

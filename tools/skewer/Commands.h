@@ -7,8 +7,6 @@
 namespace skewer::driver {
 
 int compile(const Options &);
-/// Compiles without writing to disk: returns the files in memory, with their paths in the output folder.
-int compileInMemory(const Options &, std::vector<OutputFile> &);
 int run(const Options &);
 int bench(const Options &);
 int explain(const Options &);

@@ -1,7 +1,7 @@
 // Compiles kernels into this process, binds operands and calls them.
 #include "tools/skewer/Execution.h"
+#include "codegen/Compiler/Compiler.h"
 #include "dialect/Language/Diagnostics.h"
-#include "tools/skewer/Flops.h"
 #include "tools/skewer/Messages.h"
 #include "tools/skewer/Progress.h"
 #include "llvm/Support/raw_ostream.h"

@@ -1,10 +1,10 @@
 // A kernel with its operands, compiled for this process or for this machine's GPU. `run` and `bench` call it.
 #pragma once
 #include "codegen/ABI/Emit.h"
+#include "codegen/Compiler/Compiler.h"
 #include "tools/skewer/Device.h"
 #include "tools/skewer/Inputs.h"
 #include "tools/skewer/Options.h"
-#include "tools/skewer/Session/Compilation.h"
 #include "tools/skewer/ThreadPool.h"
 
 namespace skewer::driver {

@@ -1,7 +1,7 @@
 // Runs kernels on this machine's GPU: compiles them and their entries into this process, and calls them through the
 // launcher.
 #include "codegen/ABI/Status.h"
-#include "tools/skewer/CompileGpu.h"
+#include "codegen/Compiler/Compiler.h"
 #include "tools/skewer/Execution.h"
 #include "tools/skewer/Messages.h"
 #include "llvm/ADT/StringExtras.h"
@@ -42,8 +42,8 @@ std::unique_ptr<Execution> Execution::createForGpu(Compilation &compilation, con
   execution->name = kernel.name;
   execution->device = &device;
   execution->counted = mlir::OwningOpRef<mlir::ModuleOp>(mlir::cast<mlir::ModuleOp>((*fused)->clone()));
-  Options how = options;
-  if (auto ptxas = gpu::findPtxas(options.cudaPath); !ptxas && options.cudaPath.empty()) {
+  GpuBuild how = options.gpu;
+  if (auto ptxas = gpu::findPtxas(how.cudaPath); !ptxas && how.cudaPath.empty()) {
     llvm::consumeError(ptxas.takeError());
     how.ptxOnly = true;
   } else if (!ptxas) {

@@ -20,9 +20,9 @@ std::vector<gpu::GpuShape> shapesOf(mlir::ModuleOp scheduled) {
 
 /// Returns ptxas, or "" after adding the reason to `missing`. If only PTX is requested, nothing is missing.
 std::string assemblerFor(const Options &options, std::vector<std::string> &missing) {
-  if (options.ptxOnly)
+  if (options.gpu.ptxOnly)
     return "";
-  auto ptxas = gpu::findPtxas(options.cudaPath);
+  auto ptxas = gpu::findPtxas(options.gpu.cudaPath);
   if (ptxas)
     return *ptxas;
   missing.push_back(llvm::toString(ptxas.takeError()));
@@ -33,7 +33,7 @@ std::string sassOf(const gpu::GpuCode &code, llvm::StringRef ptxas, const Option
                    std::vector<std::string> &missing) {
   if (code.cubin.empty())
     return "";
-  auto cuobjdump = gpu::findCuobjdump(options.cudaPath, ptxas);
+  auto cuobjdump = gpu::findCuobjdump(options.gpu.cudaPath, ptxas);
   auto sass = cuobjdump ? gpu::disassemble(code.cubin, *cuobjdump) : cuobjdump.takeError();
   if (sass)
     return *sass;
@@ -51,7 +51,7 @@ std::optional<GpuFacts> gpuFactsOf(Compilation &compilation, const Kernel &kerne
   std::string ptxas = assemblerFor(options, facts.missing);
   if (!ptxas.empty())
     facts.assembler = gpu::versionOfTool(ptxas);
-  gpu::GpuRequest request = options.gpuSchedule;
+  gpu::GpuRequest request = options.gpu.schedule;
   request.target = target.name;
   auto code = gpu::buildFor(target, ptxas, [&](int64_t rank) {
     request.rank = rank;
@@ -80,7 +80,7 @@ std::optional<GpuFacts> gpuFactsOf(Compilation &compilation, const Kernel &kerne
     if (launch.rows && attention < shapes.size()) {
       const gpu::GpuShape &shape = shapes[attention++];
       one.prediction = predict(shape, shape.tile, machine, one.registers.value_or(0));
-      one.byWarpRows = bestByWarpRows(shape, machine, options.gpuSchedule);
+      one.byWarpRows = bestByWarpRows(shape, machine, options.gpu.schedule);
       one.loop = gpu::mainLoopOf(sass, launch.kernel);
       one.scoresOfThread = double(shape.tile.rows * shape.tile.keys) / double(launch.threads);
     }

@@ -1,12 +1,12 @@
 // The part of `explain` about a kernel on a GPU: its resources, the number of blocks on a multiprocessor, the predicted
 // time on devices, and the instructions of its main loop.
 #pragma once
+#include "codegen/Compiler/Compiler.h"
 #include "codegen/GPU/Build.h"
 #include "codegen/GPU/Sass.h"
 #include "passes/Schedule/GpuCostModel.h"
 #include "tools/skewer/ExplainPage.h"
 #include "tools/skewer/Options.h"
-#include "tools/skewer/Session/Compilation.h"
 #include "llvm/Support/JSON.h"
 
 namespace skewer::driver {

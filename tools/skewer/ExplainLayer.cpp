@@ -1,9 +1,9 @@
 // Collects the facts that `explain` prints about a layer.
 #include "tools/skewer/ExplainLayer.h"
+#include "codegen/Compiler/Compiler.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Analysis/GpuShape.h"
 #include "passes/Analysis/TermClass.h"
-#include "tools/skewer/FunctionText.h"
 #include "llvm/ADT/StringExtras.h"
 #include <cmath>
 #include <fmt/format.h>

@@ -1,12 +1,12 @@
 // The part of `explain` about a fused attention beyond its terms: composed operations, tiles, rows never read,
 // predicted work.
 #pragma once
+#include "codegen/Compiler/Compiler.h"
 #include "dialect/IR/Attn.h"
 #include "passes/Fusion/Provenance.h"
 #include "passes/Schedule/CpuSchedule.h"
 #include "passes/Schedule/Prediction.h"
 #include "passes/Schedule/Target.h"
-#include "tools/skewer/Facts.h"
 
 namespace skewer::driver {
 

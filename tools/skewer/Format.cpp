@@ -1,8 +1,8 @@
 // `skewer format`: lays out specifications in one style.
+#include "codegen/Compiler/Compiler.h"
 #include "dialect/Language/Format.h"
 #include "tools/skewer/Commands.h"
 #include "tools/skewer/Messages.h"
-#include "tools/skewer/Session/SpecFile.h"
 #include "tools/skewer/WriteFiles.h"
 #include "llvm/Support/raw_ostream.h"
 

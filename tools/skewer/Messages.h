@@ -1,25 +1,8 @@
-// Diagnostics and printed output of the compiler: both go to the process's streams, or into memory.
+// Printed output of a command, and its diagnostics: both go to the process's streams, or into memory.
 #pragma once
-#include "dialect/Language/Diagnostic.h"
-#include "llvm/ADT/Twine.h"
-#include "llvm/Support/Error.h"
-#include "llvm/Support/raw_ostream.h"
+#include "codegen/Compiler/Messages.h"
 
 namespace skewer::driver {
-
-/// Reports a diagnostic: prints it to standard error, unless this thread has a StreamsTo.
-void say(language::Diagnostic);
-/// Reports a message about the request, without a file.
-void sayError(const llvm::Twine &);
-void sayWarning(const llvm::Twine &);
-void sayNote(const llvm::Twine &);
-/// Reports an error about a file as a whole.
-void sayErrorOf(llvm::StringRef file, const llvm::Twine &);
-/// Reports the error at its place in a machine file if it is an error of one; otherwise like the other `sayError`.
-void sayError(llvm::Error);
-
-/// Prints a diagnostic in the form that standard error shows.
-void printMessage(llvm::raw_ostream &, const language::Diagnostic &);
 
 /// Returns the stream for a command's output: standard output, unless this thread has a StreamsTo.
 llvm::raw_ostream &printed();
@@ -34,8 +17,7 @@ public:
   StreamsTo &operator=(const StreamsTo &) = delete;
 
 private:
-  language::DiagnosticSink sink;
-  language::DiagnosticSink *outerSink;
+  DiagnosticsTo diagnostics;
   llvm::raw_ostream *outerPrinted;
 };
 

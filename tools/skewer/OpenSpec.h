@@ -1,7 +1,7 @@
 // Opens a spec from the place that the options give.
 #pragma once
+#include "codegen/Compiler/Compiler.h"
 #include "tools/skewer/Options.h"
-#include "tools/skewer/Session/Compilation.h"
 
 namespace skewer::driver {
 

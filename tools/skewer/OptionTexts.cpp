@@ -98,14 +98,12 @@ bool readMachineFiles(const std::string &targets, int &exitCode) {
   return true;
 }
 
-bool readKinds(llvm::ArrayRef<std::string> kinds, std::vector<std::string> &emit) {
-  const llvm::StringRef kKnown[] = {"resolved", "typed", "attn", "fused", "scheduled",
-                                    "loops",    "llvm",  "asm",  "obj",   "shared"};
+bool readKinds(llvm::ArrayRef<std::string> kinds, std::set<Emit> &emit) {
   for (const std::string &kind : kinds) {
-    if (!llvm::is_contained(kKnown, llvm::StringRef(kind)))
-      return usage(fmt::format("--emit: unknown kind '{}'; known: {}", kind, llvm::join(llvm::ArrayRef(kKnown), ", ")));
-    if (!llvm::is_contained(emit, kind))
-      emit.push_back(kind);
+    const auto *known = llvm::find(emitNames(), kind);
+    if (known == emitNames().end())
+      return usage(fmt::format("--emit: unknown kind '{}'; known: {}", kind, llvm::join(emitNames(), ", ")));
+    emit.insert(static_cast<Emit>(known - emitNames().begin()));
   }
   return true;
 }

@@ -1,12 +1,7 @@
 // Parses the texts in options: NAME=VALUE, whole numbers, targets, kinds of files. The command line and the library,
 // which has no command line, share them.
 #pragma once
-#include "dialect/Language/Parameter.h"
-#include "llvm/ADT/ArrayRef.h"
-#include "llvm/ADT/StringRef.h"
-#include <map>
-#include <string>
-#include <vector>
+#include "codegen/Compiler/Request.h"
 
 namespace skewer::driver {
 
@@ -20,8 +15,8 @@ bool readNumbers(const char *option, llvm::ArrayRef<std::string> list, std::map<
                  int &exitCode);
 /// Reads the machine files among the targets, so that their errors are reported before any other work.
 bool readMachineFiles(const std::string &targets, int &exitCode);
-/// Reads the kinds of files in --emit, each once.
-bool readKinds(llvm::ArrayRef<std::string> kinds, std::vector<std::string> &emit);
+/// Reads the kinds of files in --emit.
+bool readKinds(llvm::ArrayRef<std::string> kinds, std::set<Emit> &emit);
 
 /// Does the same as readNumbers for -D, where a number may also be a real one.
 bool readParameters(llvm::ArrayRef<std::string> list, language::Parameters &to, int &exitCode);

@@ -368,11 +368,11 @@ bool fill(Options &options, int &exitCode) {
       !readParameters(parameters, options.parameters, exitCode) ||
       !readNumbers("--size", sizes, options.sizes, exitCode) ||
       !readNumbers("--origin", origins, options.origins, exitCode) ||
-      !readSchedule(schedule, options.cpuSchedule, options.gpuSchedule) || !readTensorFiles(options) ||
+      !readSchedule(schedule, options.cpuSchedule, options.gpu.schedule) || !readTensorFiles(options) ||
       !readBoundedNumbers(options))
     return false;
-  options.cudaPath = cudaPath;
-  options.ptxOnly = ptxOnly;
+  options.gpu.cudaPath = cudaPath;
+  options.gpu.ptxOnly = ptxOnly;
   options.fatbin = fatbin;
   options.kernel = kernel;
   options.dialectPlugins.assign(dialectPlugins.begin(), dialectPlugins.end());

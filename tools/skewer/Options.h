@@ -1,10 +1,6 @@
 // The options of the command line: one structure for all commands.
 #pragma once
-#include "dialect/Language/Parameter.h"
-#include "passes/Schedule/CostModel.h"
-#include "passes/Schedule/GpuMachine.h"
-#include "llvm/ADT/ArrayRef.h"
-#include "llvm/ADT/StringRef.h"
+#include "codegen/Compiler/Request.h"
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -25,10 +21,9 @@ struct CompileOptions {
   std::string prefix;                       // of the names of all kernels
   std::map<std::string, std::string> names; // names of kernels in the text, and their new names
   std::vector<std::string> chosenKernels;   // empty: all
-  std::vector<std::string> emit;
-  std::string cudaPath; // of a CUDA toolkit; empty: search for one
-  bool ptxOnly = false, fatbin = false;
-  gpu::GpuRequest gpuSchedule; // --schedule; its target and rank are unused
+  std::set<Emit> emit;
+  GpuBuild gpu;
+  bool fatbin = false;
   CpuRequest cpuSchedule;
   std::vector<std::string> dialectPlugins, passPlugins;
   std::string passes; // a pipeline in MLIR's syntax, run before fusion

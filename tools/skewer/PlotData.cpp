@@ -1,9 +1,9 @@
 // Computes positions, rows and values of a kernel's first attention.
 #include "tools/skewer/PlotData.h"
+#include "codegen/Compiler/Compiler.h"
 #include "dialect/IR/Term.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Analysis/TermClass.h"
-#include "tools/skewer/Facts.h"
 #include "tools/skewer/PlotSpace.h"
 #include "tools/skewer/PlotUnfused.h"
 #include "tools/skewer/PlotValues.h"

@@ -1,8 +1,8 @@
 // The data that `skewer plot` draws: the rows that each pair of positions reads, scores, biases, similarities.
 #pragma once
+#include "codegen/Compiler/Compiler.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "tools/skewer/Inputs.h"
-#include "tools/skewer/Session/Compilation.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/JSON.h"
 #include <optional>

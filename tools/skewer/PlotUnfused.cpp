@@ -1,7 +1,7 @@
 // Draws a layer that did not fuse: the einsums that read through index expressions, as they are written, and the first
 // softmax.
 #include "tools/skewer/PlotUnfused.h"
-#include "tools/skewer/Facts.h"
+#include "codegen/Compiler/Compiler.h"
 #include "tools/skewer/PlotSpace.h"
 
 using namespace mlir;

@@ -1,5 +1,6 @@
 // A thread that rewrites one line.
 #include "tools/skewer/Progress.h"
+#include "codegen/Compiler/Messages.h"
 #include "llvm/Support/Process.h"
 #include "llvm/Support/raw_ostream.h"
 #include <chrono>
@@ -80,6 +81,7 @@ ProgressLine::ProgressLine() {
     return;
   llvm::outs().SetUnbuffered(); // printed text appears right after the line is removed
   shown = new Line;
+  beforePrinting(clearProgress);
 }
 
 ProgressLine::~ProgressLine() {

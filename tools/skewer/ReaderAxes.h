@@ -1,7 +1,7 @@
 // Gives the axes of fused layers the names of the text. Below the language, axes are named by their position, which
 // does not help a reader.
 #pragma once
-#include "tools/skewer/Session/Compilation.h"
+#include "codegen/Compiler/Compiler.h"
 
 namespace skewer::driver {
 

@@ -1,6 +1,7 @@
 // `skewer report`: makes one page with all the data of explain and plot about a spec's kernels. The page's own script
 // draws the data.
 #include "tools/skewer/Report.h"
+#include "codegen/Compiler/Compiler.h"
 #include "passes/Analysis/AttentionShape.h"
 #include "tools/skewer/Commands.h"
 #include "tools/skewer/Execution.h"
@@ -10,7 +11,6 @@
 #include "tools/skewer/PlotData.h"
 #include "tools/skewer/PlotSvg.h"
 #include "tools/skewer/ScheduleText.h"
-#include "tools/skewer/Session/Targets.h"
 #include "tools/skewer/WriteFiles.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"

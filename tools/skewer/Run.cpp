@@ -1,4 +1,5 @@
 // `skewer run`: calls each kernel once, on the processor or on a GPU, and checks the results.
+#include "codegen/Compiler/Compiler.h"
 #include "tools/skewer/Check.h"
 #include "tools/skewer/Commands.h"
 #include "tools/skewer/Execution.h"
@@ -6,7 +7,6 @@
 #include "tools/skewer/Npy.h"
 #include "tools/skewer/ScheduleText.h"
 #include "tools/skewer/SeedByUse.h"
-#include "tools/skewer/Session/Targets.h"
 #include "tools/skewer/WriteFiles.h"
 #include "llvm/Support/raw_ostream.h"
 #include <fmt/format.h>

@@ -1,15 +1,12 @@
 // The parts of schedules that --schedule sets, and their values.
 #include "tools/skewer/ScheduleText.h"
+#include "codegen/Compiler/Compiler.h"
 #include "tools/skewer/OptionTexts.h"
 #include "llvm/ADT/STLExtras.h"
 #include <fmt/format.h>
 #include <set>
 
 namespace skewer::driver {
-
-static const char *const kCpuParts =
-    "tile_rows, tile_vectors, row_block, key_block, rows_per_item, keys_per_item, strategyN";
-static const char *const kGpuParts = "rows, keys, stages, queries, columns, warp_rows, key_parts";
 
 bool readSchedule(llvm::ArrayRef<std::string> list, CpuRequest &cpu, gpu::GpuRequest &gpu) {
   const std::pair<const char *, int64_t *> numbers[] = {{"tile_rows", &cpu.tileRows},
@@ -54,7 +51,7 @@ bool readSchedule(llvm::ArrayRef<std::string> list, CpuRequest &cpu, gpu::GpuReq
     const auto *part = llvm::find_if(numbers, [&](const auto &known) { return name == known.first; });
     if (part == std::end(numbers))
       return usage(
-          fmt::format("--schedule: unknown part '{}'; known: {} (processors), {} (GPUs)", name, kCpuParts, kGpuParts));
+          fmt::format("--schedule: unknown part '{}'; known: {} (processors), {} (GPUs)", name, kCpuScheduleParts, kGpuScheduleParts));
     int32_t number;
     if (value.getAsInteger(10, number) || number <= 0)
       return usage(fmt::format("--schedule {}: expected a positive number below 2^31, found '{}'", name, value.str()));
@@ -64,15 +61,7 @@ bool readSchedule(llvm::ArrayRef<std::string> list, CpuRequest &cpu, gpu::GpuReq
 }
 
 bool checkSchedule(const Options &options, bool forProcessor, bool forGpu) {
-  if (options.gpuSchedule.pinsTile() && !forGpu)
-    return usage(
-        fmt::format("--schedule: {} are parts of a GPU's schedule, and --target names no GPU; a processor's has {}",
-                    kGpuParts, kCpuParts));
-  if (options.cpuSchedule.pins() && !forProcessor)
-    return usage(
-        fmt::format("--schedule: {} are parts of a processor's schedule, and --target names GPUs alone; a GPU's has {}",
-                    kCpuParts, kGpuParts));
-  return true;
+  return checkPins(options.cpuSchedule, options.gpu.schedule, forProcessor, forGpu);
 }
 
 } // namespace skewer::driver

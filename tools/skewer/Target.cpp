@@ -1,10 +1,10 @@
 // `skewer target`: lists, prints and measures machine files.
+#include "codegen/Compiler/Compiler.h"
 #include "passes/Schedule/GpuMachine.h"
 #include "passes/Schedule/Machine.h"
 #include "tools/skewer/Commands.h"
 #include "tools/skewer/Messages.h"
 #include "tools/skewer/Probe.h"
-#include "tools/skewer/Session/Targets.h"
 #include "tools/skewer/WriteFiles.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"

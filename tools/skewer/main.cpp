@@ -1,12 +1,13 @@
 // skewer: compiles attention layers with positions to kernels; runs, times and explains them.
+#include "codegen/Compiler/Compiler.h"
 #include "tools/plugins/PluginFile.h"
 #include "tools/skewer/Commands.h"
 #include "tools/skewer/Messages.h"
 #include "tools/skewer/Progress.h"
-#include "tools/skewer/Session/Compilation.h"
 #include "llvm/Support/raw_ostream.h"
 #include <csignal>
 
+using namespace skewer;
 using namespace skewer::driver;
 
 /// Loads the plugins; returns false after an error.
@@ -19,7 +20,8 @@ static bool loadPlugins(const Options &options) {
       }
     return true;
   };
-  return load(options.dialectPlugins, skewer::loadDialectPlugin) && load(options.passPlugins, skewer::loadPassPlugin) &&
+  useDialects(registerPlugins);
+  return load(options.dialectPlugins, loadDialectPlugin) && load(options.passPlugins, loadPassPlugin) &&
          useOwnPasses(options.passes);
 }
 

@@ -1,8 +1,8 @@
 // Specs: from text to schedules, as `skewer` does it.
+#include "codegen/Compiler/Compiler.h"
 #include "mlir/Parser/Parser.h"
 #include "passes/Schedule/GpuMachine.h"
 #include "tests/fuzz/libfuzzer/Fuzzing.h"
-#include "tools/skewer/Session/Compilation.h"
 
 namespace skewer::fuzzing {
 

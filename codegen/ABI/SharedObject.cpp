@@ -1,5 +1,5 @@
 // Links with ld.lld.
-#include "tools/skewer/SharedObject.h"
+#include "codegen/ABI/SharedObject.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Config/llvm-config.h"
@@ -15,7 +15,7 @@
 
 namespace fs = llvm::sys::fs;
 
-namespace skewer::driver {
+namespace skewer {
 
 static llvm::Error failed(const std::string &text) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(), "--emit=shared: " + text);
@@ -106,4 +106,4 @@ llvm::Expected<std::string> linkShared(const std::string &kernel, llvm::ArrayRef
   return linkIn(folder, linker, kernel, objects);
 }
 
-} // namespace skewer::driver
+} // namespace skewer

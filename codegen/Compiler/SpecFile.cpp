@@ -1,6 +1,6 @@
 // Opens a spec.
-#include "tools/skewer/Session/SpecFile.h"
-#include "tools/skewer/Messages.h"
+#include "codegen/Compiler/SpecFile.h"
+#include "codegen/Compiler/Messages.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-namespace skewer::driver {
+namespace skewer {
 
 // Far beyond any hand-written spec. The limits exist because parsers recurse and diagnostics print whole lines.
 constexpr size_t kMostBytes = 64 << 20, kLongestLine = 1 << 16, kDeepestNesting = 1000;
@@ -87,4 +87,4 @@ bool addSpec(std::unique_ptr<llvm::MemoryBuffer> buffer, llvm::SourceMgr &source
   return true;
 }
 
-} // namespace skewer::driver
+} // namespace skewer

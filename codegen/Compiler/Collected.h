@@ -1,12 +1,12 @@
 // Keeps diagnostics until it is known whether they count.
 #pragma once
+#include "codegen/Compiler/Messages.h"
 #include "dialect/Language/Diagnostic.h"
-#include "tools/skewer/Messages.h"
 #include "llvm/ADT/STLExtras.h"
 #include <utility>
 #include <vector>
 
-namespace skewer::driver {
+namespace skewer {
 
 struct Collected {
   language::DiagnosticSink sink() {
@@ -16,4 +16,4 @@ struct Collected {
   std::vector<language::Diagnostic> all;
 };
 
-} // namespace skewer::driver
+} // namespace skewer

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace skewer::driver {
+namespace skewer {
 
 /// Returns a text such as "50 * tanh(s)" for the `through` region of an attention; `sums` are the names of its sums.
 std::string textOfFunction(mlir::Region &through, const std::vector<std::string> &sums);
@@ -15,4 +15,4 @@ std::string textOfFunction(mlir::Region &through, const std::vector<std::string>
 /// fewer bits are not shown.
 std::string textOfTensor(mlir::Value, const std::function<std::string(mlir::Value)> &nameOf);
 
-} // namespace skewer::driver
+} // namespace skewer

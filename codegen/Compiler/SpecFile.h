@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-namespace skewer::driver {
+namespace skewer {
 
 enum class SpecKind { Attn, Mlir };
 
@@ -17,4 +17,4 @@ bool openStandardInput(llvm::SourceMgr &sources, SpecKind &kind);
 /// Does the same for a text in memory. Diagnostics use the buffer's name; its ending gives the kind.
 bool addSpec(std::unique_ptr<llvm::MemoryBuffer>, llvm::SourceMgr &sources, SpecKind &kind);
 
-} // namespace skewer::driver
+} // namespace skewer

@@ -1,5 +1,5 @@
 // Writes operators between their operands, with parentheses around weaker ones, and other operations as calls.
-#include "tools/skewer/FunctionText.h"
+#include "codegen/Compiler/FunctionText.h"
 #include "dialect/IR/Attn.h"
 #include "dialect/IR/BuiltinFunctions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -11,7 +11,7 @@
 
 using namespace mlir;
 
-namespace skewer::driver {
+namespace skewer {
 namespace {
 enum Binding { Choice, Comparison, Sum, Product, Whole };
 struct Text {
@@ -132,4 +132,4 @@ std::string textOfFunction(Region &through, const std::vector<std::string> &sums
   return textOfOperand(block.getTerminator()->getOperand(0)).text;
 }
 
-} // namespace skewer::driver
+} // namespace skewer

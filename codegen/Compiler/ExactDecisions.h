@@ -1,9 +1,9 @@
 // Proves that decisions that depend on numbers are the same at every length of the range: by algebra, or at each
 // length.
 #pragma once
-#include "tools/skewer/Session/EveryLength.h"
+#include "codegen/Compiler/EveryLength.h"
 
-namespace skewer::driver {
+namespace skewer {
 
 /// A number over the symbols of lengths, or over those of positions too.
 class NumberOfLengths {
@@ -33,4 +33,4 @@ private:
 /// points.
 std::optional<UnlikeDecision> findUnproven(llvm::ArrayRef<language::Decisions> atFittingPoints, const Lengths &bounds);
 
-} // namespace skewer::driver
+} // namespace skewer

@@ -1,6 +1,9 @@
 // Compiles a spec to LLVM modules with the pipelines of passes/Pipelines.h.
-#include "tools/skewer/Session/Compilation.h"
+#include "codegen/Compiler/Compilation.h"
 #include "codegen/ABI/Emit.h"
+#include "codegen/Compiler/Collected.h"
+#include "codegen/Compiler/Dialects.h"
+#include "codegen/Compiler/MlirDiagnostics.h"
 #include "codegen/GPU/Ptx.h"
 #include "dialect/IR/Attn.h"
 #include "dialect/Language/Diagnostics.h"
@@ -14,15 +17,12 @@
 #include "passes/Lengths/FitLengths.h"
 #include "passes/Lengths/FlatPositions.h"
 #include "passes/Pipelines.h"
-#include "tools/skewer/Session/Collected.h"
-#include "tools/skewer/Session/Dialects.h"
-#include "tools/skewer/Session/MlirDiagnostics.h"
 #include <fmt/format.h>
 #include <functional>
 
 using namespace mlir;
 
-namespace skewer::driver {
+namespace skewer {
 
 static std::string &ownPasses() {
   static std::string pipeline;
@@ -218,7 +218,7 @@ bool Compilation::runPasses(ModuleOp module, const std::string &name, const char
     if (diagnostic.getSeverity() != DiagnosticSeverity::Remark)
       return failure();
     remarks.push_back({attn::textPlaceOf(diagnostic.getLocation()), diagnostic.str()});
-    return success(!printRemarks);
+    return success();
   });
   PassManager manager(mlirContext.get(), ModuleOp::getOperationName());
   manager.enableVerifier(true);
@@ -456,4 +456,4 @@ std::string Compilation::textOf(ModuleOp module) {
   return text;
 }
 
-} // namespace skewer::driver
+} // namespace skewer

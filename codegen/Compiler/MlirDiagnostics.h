@@ -1,9 +1,9 @@
 // Reports the diagnostics of MLIR as the driver's diagnostics.
 #pragma once
+#include "codegen/Compiler/Messages.h"
 #include "mlir/IR/Diagnostics.h"
-#include "tools/skewer/Messages.h"
 
-namespace skewer::driver {
+namespace skewer {
 
 /// Reports the diagnostics of the context, at the lines of the buffers, while it lives.
 class MlirDiagnostics {
@@ -17,4 +17,4 @@ private:
   mlir::ScopedDiagnosticHandler handler;
 };
 
-} // namespace skewer::driver
+} // namespace skewer

@@ -1,11 +1,11 @@
 // Compares decisions one by one: numbers as functions of the lengths, conditions and tables point by point.
-#include "tools/skewer/Session/EveryLength.h"
+#include "codegen/Compiler/EveryLength.h"
 #include "passes/Lengths/ExpressionFit.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
 #include <random>
 
-namespace skewer::driver {
+namespace skewer {
 using language::Decision;
 using language::Decisions;
 using subscript::Expr;
@@ -182,4 +182,4 @@ std::optional<UnlikeDecision> EveryLength::at(const Lengths &lengths, const Deci
   return std::nullopt;
 }
 
-} // namespace skewer::driver
+} // namespace skewer

@@ -1,5 +1,6 @@
 // Compiles a spec through the levels, with one module for each of its kernels.
 #pragma once
+#include "codegen/Compiler/SpecFile.h"
 #include "dialect/IR/KernelPlan.h"
 #include "dialect/IR/TextPlace.h"
 #include "dialect/Language/Decisions.h"
@@ -12,10 +13,10 @@
 #include "passes/Schedule/CostModel.h"
 #include "passes/Schedule/GpuCostModel.h"
 #include "passes/Schedule/Target.h"
-#include "tools/skewer/Session/SpecFile.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/SourceMgr.h"
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -26,7 +27,7 @@ struct Options;
 struct TypedText;
 } // namespace skewer::language
 
-namespace skewer::driver {
+namespace skewer {
 
 /// One kernel. `einsum` stays at level 1, because the reference judges by it. If the kernel has lengths, `einsum` is
 /// the layer at their bounds, and `shorter` holds the layers at the other points that show how the layer depends on the
@@ -67,9 +68,10 @@ public:
   ~Compilation();
 
   std::vector<Kernel> kernels;
-  /// Remarks of the passes that have run. With `printRemarks` they are also printed in the compiler style.
+  /// Remarks of the passes that have run.
   std::vector<Remark> remarks;
-  bool printRemarks = false;
+  /// Is told what is being compiled.
+  std::function<void(const std::string &)> doing = [](const std::string &) {};
   const Target &target() const { return machine; }
   /// Sets the target that the steps below compile for.
   void retarget(const Target &target) { machine = target; }
@@ -159,4 +161,4 @@ private:
 /// an error.
 bool useOwnPasses(const std::string &pipeline);
 
-} // namespace skewer::driver
+} // namespace skewer

@@ -1,10 +1,10 @@
 // Facts about a compiled kernel: its terms, the tensors that are never materialised, the parts that did not fuse.
 // `explain` prints them and the manifest contains them.
 #pragma once
-#include "tools/skewer/Session/Compilation.h"
+#include "codegen/Compiler/Compilation.h"
 #include "llvm/Support/JSON.h"
 
-namespace skewer::driver {
+namespace skewer {
 
 struct TermFacts {
   std::string text;        // "0.0884 q·rel_h[jy - iy + 13]"
@@ -60,4 +60,4 @@ void addPlace(llvm::json::Object &, const attn::TextPlace &);
 /// Returns the facts as the details of the manifest.
 std::string manifestDetails(const Kernel &, mlir::ModuleOp scheduled);
 
-} // namespace skewer::driver
+} // namespace skewer

@@ -1,10 +1,10 @@
 // Fits trees of numbers, leaf by leaf, as functions of the lengths.
-#include "tools/skewer/Session/ExactDecisions.h"
+#include "codegen/Compiler/ExactDecisions.h"
 #include "passes/Lengths/ExpressionFit.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cmath>
 
-namespace skewer::driver {
+namespace skewer {
 using language::Decision;
 using language::Decisions;
 using language::RealFunction;
@@ -458,4 +458,4 @@ std::optional<UnlikeDecision> findUnproven(llvm::ArrayRef<Decisions> atFittingPo
   return Prover(atFittingPoints, bounds).find();
 }
 
-} // namespace skewer::driver
+} // namespace skewer

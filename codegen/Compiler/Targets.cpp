@@ -1,12 +1,13 @@
-// Finds the targets that --target names.
-#include "tools/skewer/Session/Targets.h"
+// Finds the targets that a request names.
+#include "codegen/Compiler/Targets.h"
 #include "codegen/ABI/Dispatch.h"
+#include "codegen/Compiler/Messages.h"
 #include "codegen/GPU/GpuTarget.h"
 #include "dialect/Language/Diagnostics.h"
-#include "tools/skewer/Messages.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
-namespace skewer::driver {
+namespace skewer {
 
 std::string nearestTarget(llvm::StringRef name) {
   std::vector<std::string> names{"host"};
@@ -58,4 +59,32 @@ std::optional<std::vector<Target>> targetsNamed(const std::string &names) {
   return inOrderOfChoice(std::move(targets));
 }
 
-} // namespace skewer::driver
+std::optional<std::vector<gpu::GpuTarget>> takeGpuTargets(std::string &targets) {
+  std::vector<gpu::GpuTarget> gpus;
+  std::string others;
+  llvm::SmallVector<llvm::StringRef> names;
+  llvm::StringRef(targets).split(names, ',');
+  for (llvm::StringRef name : names) {
+    if (!gpu::isGpuName(name)) {
+      others += (others.empty() ? "" : ",") + name.str();
+      continue;
+    }
+    auto target = gpu::findGpuTarget(name);
+    if (!target) {
+      std::vector<std::string> names;
+      for (const gpu::GpuTarget &known : gpu::knownGpuTargets())
+        names.push_back(known.name);
+      sayError("--target: unknown GPU '" + name + "'" + nearestTarget(name) + "; known: " + llvm::join(names, ", "));
+      return std::nullopt;
+    }
+    if (llvm::any_of(gpus, [&](const gpu::GpuTarget &other) { return other.name == target->name; })) {
+      sayError("--target: '" + name + "' is given twice");
+      return std::nullopt;
+    }
+    gpus.push_back(std::move(*target));
+  }
+  targets = others;
+  return gpus;
+}
+
+} // namespace skewer

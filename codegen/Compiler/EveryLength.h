@@ -3,7 +3,7 @@
 #include "dialect/Language/Decisions.h"
 #include "passes/Lengths/LengthPolynomial.h"
 
-namespace skewer::driver {
+namespace skewer {
 
 /// Returns lengths at which decisions are checked again: each length short, about 2 for each doubling up to its bound,
 /// the others at their bounds or equally short. If a comparison with a number changes its result at that number, some
@@ -37,4 +37,4 @@ private:
   Lengths bounds;
 };
 
-} // namespace skewer::driver
+} // namespace skewer

@@ -1,5 +1,5 @@
 // Converts MLIR's locations to lines of a spec.
-#include "tools/skewer/Session/MlirDiagnostics.h"
+#include "codegen/Compiler/MlirDiagnostics.h"
 #include "dialect/IR/TextPlace.h"
 #include "dialect/Language/Diagnostics.h"
 #include "dialect/Language/Language.h"
@@ -7,7 +7,7 @@
 using namespace mlir;
 using skewer::language::Severity;
 
-namespace skewer::driver {
+namespace skewer {
 
 static Severity severityOf(DiagnosticSeverity severity) {
   switch (severity) {
@@ -49,4 +49,4 @@ void MlirDiagnostics::sayAt(Location location, Severity severity, const std::str
   say(std::move(diagnostic));
 }
 
-} // namespace skewer::driver
+} // namespace skewer

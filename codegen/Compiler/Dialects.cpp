@@ -1,5 +1,5 @@
 // Registers dialects and the interfaces that the generic path's bufferization uses.
-#include "tools/skewer/Session/Dialects.h"
+#include "codegen/Compiler/Dialects.h"
 #include "dialect/IR/Attn.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -22,11 +22,17 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
-#include "tools/plugins/PluginFile.h"
 
 using namespace mlir;
 
-void skewer::driver::registerDialects(DialectRegistry &registry) {
+static std::function<void(DialectRegistry &)> &addMoreDialects() {
+  static std::function<void(DialectRegistry &)> add = [](DialectRegistry &) {};
+  return add;
+}
+
+void skewer::useDialects(std::function<void(DialectRegistry &)> add) { addMoreDialects() = std::move(add); }
+
+void skewer::registerDialects(DialectRegistry &registry) {
   registry
       .insert<attn::AttnDialect, affine::AffineDialect, arith::ArithDialect, bufferization::BufferizationDialect,
               cf::ControlFlowDialect, func::FuncDialect, LLVM::LLVMDialect, linalg::LinalgDialect, math::MathDialect,
@@ -39,5 +45,5 @@ void skewer::driver::registerDialects(DialectRegistry &registry) {
   tensor::registerBufferizableOpInterfaceExternalModels(registry);
   registerBuiltinDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
-  registerPlugins(registry);
+  addMoreDialects()(registry);
 }

@@ -1,15 +1,15 @@
 // Imports a text with run-time lengths at the lengths that show how it depends on them.
+#include "codegen/Compiler/Collected.h"
+#include "codegen/Compiler/Compilation.h"
+#include "codegen/Compiler/ExactDecisions.h"
+#include "codegen/Compiler/MlirDiagnostics.h"
 #include "dialect/Language/Diagnostics.h"
 #include "passes/Lengths/FitLengths.h"
-#include "tools/skewer/Session/Collected.h"
-#include "tools/skewer/Session/Compilation.h"
-#include "tools/skewer/Session/ExactDecisions.h"
-#include "tools/skewer/Session/MlirDiagnostics.h"
 #include <fmt/format.h>
 
 using namespace mlir;
 
-namespace skewer::driver {
+namespace skewer {
 
 bool Compilation::decidesAlike(const Lengths &bounds, const std::vector<language::Decisions> &atFittingPoints) {
   EveryLength every(atFittingPoints, bounds);
@@ -139,4 +139,4 @@ bool Compilation::importShorter(language::Decisions atBounds) {
   return true;
 }
 
-} // namespace skewer::driver
+} // namespace skewer

@@ -5,7 +5,7 @@
 #include "passes/Analysis/TermClass.h"
 #include <map>
 
-namespace skewer::driver {
+namespace skewer {
 
 /// Returns the pairs of query and key that the mask leaves visible, for one leading index. A causal square counts as
 /// half of the pairs. The parts of a mask that depend on more than positions count as hiding nothing; `why`, if given,
@@ -24,4 +24,4 @@ double valueFlops(attn::AttentionOp, double pairs);
 /// contractions.
 double usefulFlops(mlir::func::FuncOp, const std::map<std::string, int64_t> &sizes);
 
-} // namespace skewer::driver
+} // namespace skewer

@@ -1,5 +1,5 @@
 // Counts useful FLOPs from the classes of terms.
-#include "tools/skewer/Flops.h"
+#include "codegen/Compiler/Flops.h"
 #include "dialect/Subscript/Program.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/STLExtras.h"
@@ -8,7 +8,7 @@ using namespace mlir;
 using namespace skewer::attn;
 using namespace skewer::subscript;
 
-namespace skewer::driver {
+namespace skewer {
 namespace {
 
 using Sizes = std::map<std::string, int64_t>;
@@ -180,4 +180,4 @@ double usefulFlops(func::FuncOp function, const Sizes &sizes) {
   return total;
 }
 
-} // namespace skewer::driver
+} // namespace skewer

@@ -1,0 +1,384 @@
+// The whole way from the text of a spec to objects, headers and manifests, from top to bottom. The steps of a kernel
+// are those of Compilation.h; the passes that each step runs stand in the same order in passes/Pipelines.cpp.
+#include "codegen/ABI/Dispatch.h"
+#include "codegen/ABI/Emit.h"
+#include "codegen/ABI/SharedObject.h"
+#include "codegen/Compiler/Compiler.h"
+#include "codegen/Compiler/KernelNames.h"
+#include "codegen/GPU/Fatbinary.h"
+#include "dialect/Language/Language.h"
+#include "dialect/Language/Resolved.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Transforms/Utils/Cloning.h"
+
+namespace skewer {
+namespace {
+
+/// The targets of a request.
+struct TargetList {
+  std::vector<Target> processors; // of several: an object for each, and one that chooses among them
+  std::vector<gpu::GpuTarget> gpus;
+  bool hasProcessor = true; // else `processors` is the host, by whose description kernels are only read
+};
+
+/// Makes the artefacts of the specs of a request.
+class SpecCompiler {
+public:
+  SpecCompiler(const CompileRequest &request, const TargetList &targets) : request(request), targets(targets) {}
+  /// Adds the artefacts of all kernels of a spec. Returns false after an error.
+  bool addSpec(const std::string &path);
+  std::vector<Artefact> artefacts;
+
+private:
+  friend class KernelCompiler;
+  std::unique_ptr<Compilation> open(const std::string &path);
+  void addNames(Compilation &, const std::string &path);
+  bool wants(Emit kind) const { return request.emit.count(kind) != 0; }
+  void add(const std::string &name, llvm::StringRef suffix, std::string bytes) {
+    artefacts.push_back({name + suffix.str(), std::move(bytes)});
+  }
+
+  const CompileRequest &request;
+  const TargetList &targets;
+  DeclaredNames declared;
+};
+
+/// Makes the artefacts of a kernel.
+class KernelCompiler {
+public:
+  KernelCompiler(SpecCompiler &all, Compilation &compilation, const Kernel &kernel)
+      : all(all), request(all.request), targets(all.targets), compilation(compilation), kernel(kernel) {}
+  bool run();
+
+private:
+  bool addGpuCode(mlir::OwningOpRef<mlir::ModuleOp> &fused);
+  bool addGpuArtefacts();
+  bool addProcessor(mlir::OwningOpRef<mlir::ModuleOp> fused);
+  bool addProcessors();
+  std::optional<TargetVariant> addObject(mlir::OwningOpRef<mlir::ModuleOp> scheduled, const std::string &variant);
+  bool addDispatcher(std::vector<TargetVariant>);
+  bool addGpuObject();
+  bool addSharedObject(size_t first);
+  void addManifest(std::string manifest);
+
+  bool wants(Emit kind) const { return all.wants(kind); }
+  void add(llvm::StringRef suffix, std::string bytes) { all.add(kernel.name, suffix, std::move(bytes)); }
+  bool failed(llvm::Error error) const {
+    Compilation::report(kernel.name, std::move(error));
+    return false;
+  }
+
+  SpecCompiler &all;
+  const CompileRequest &request;
+  const TargetList &targets;
+  Compilation &compilation;
+  const Kernel &kernel;
+  std::vector<gpu::GpuCode> codes; // of each GPU
+  std::vector<CudaImage> images;   // the same, as the object holds it
+};
+
+} // namespace
+
+// 1. A request has targets and specs.
+
+/// Finds the targets that a request names; nothing after an error in the request.
+static std::optional<TargetList> targetsOf(const CompileRequest &request) {
+  TargetList targets;
+  std::string processors = request.target;
+  auto gpus = takeGpuTargets(processors);
+  if (!gpus)
+    return std::nullopt;
+  targets.gpus = std::move(*gpus);
+  targets.hasProcessor = targets.gpus.empty() || !processors.empty();
+  if (request.fatbin && targets.gpus.empty()) {
+    sayError("--fatbin: --target names no GPU; add one, as in --target=host,sm_80");
+    return std::nullopt;
+  }
+  if (request.emit.count(Emit::Shared) && !targets.gpus.empty()) {
+    sayError("--emit=shared: a shared object is for processors, and --target names a GPU; link NAME.o and the "
+             "launcher's sources instead");
+    return std::nullopt;
+  }
+  if (!checkPins(request.cpuSchedule, request.gpu.schedule, targets.hasProcessor, !targets.gpus.empty()))
+    return std::nullopt;
+  auto found = targetsNamed(targets.hasProcessor ? processors : "host");
+  if (!found)
+    return std::nullopt;
+  targets.processors = std::move(*found);
+  return targets;
+}
+
+CompileResult compile(const CompileRequest &request) {
+  CompileResult result;
+  DiagnosticsTo diagnostics([&](language::Diagnostic one) { result.diagnostics.push_back(std::move(one)); });
+  auto failed = [&](CompileStatus status) {
+    result.status = status;
+    return std::move(result);
+  };
+  std::optional<TargetList> targets = targetsOf(request);
+  if (!targets)
+    return failed(CompileStatus::BadRequest);
+  SpecCompiler compiler(request, *targets);
+  for (const std::string &path : request.specs)
+    if (!compiler.addSpec(path))
+      return failed(CompileStatus::Wrong);
+  result.artefacts = std::move(compiler.artefacts);
+  return result;
+}
+
+// 2. A spec is read, checked and imported to level 1, einsums: once, or at several lengths (ImportLengths.cpp). Each of
+// its kernels has a module of its own from then on.
+
+std::unique_ptr<Compilation> SpecCompiler::open(const std::string &path) {
+  const Target &target = targets.processors.front();
+  return request.text ? Compilation::createFromText(*request.text, path, request.parameters, target)
+                      : Compilation::create(path, request.parameters, target);
+}
+
+bool SpecCompiler::addSpec(const std::string &path) {
+  std::unique_ptr<Compilation> compilation = open(path);
+  if (!compilation)
+    return false;
+  compilation->pinned = request.cpuSchedule;
+  if (request.doing)
+    compilation->doing = request.doing;
+  if (!chooseAndName(*compilation, request))
+    return false;
+  if (llvm::sys::path::extension(path) != ".mlir")
+    addNames(*compilation, path);
+  for (const Kernel &kernel : compilation->kernels)
+    if (!declared.add(*compilation, kernel.name) || !KernelCompiler(*this, *compilation, kernel).run())
+      return false;
+  return true;
+}
+
+/// Adds what the names in a text mean and what tensors it computes, in files that are named after the spec's.
+void SpecCompiler::addNames(Compilation &compilation, const std::string &path) {
+  std::string name = llvm::sys::path::stem(path).str();
+  if (wants(Emit::Resolved)) {
+    llvm::SourceMgr sources;
+    sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBuffer(compilation.text(), path), llvm::SMLoc());
+    auto names = language::resolvedNames(sources, [](const language::Diagnostic &) {}); // the spec has no errors
+    add(name, ".resolved.txt", names.value_or(""));
+  }
+  if (wants(Emit::Typed))
+    add(name, ".typed.txt", compilation.typedTensors().text);
+}
+
+// 3. A kernel is fused: level 1 to level 2 (addFusionPipeline). Targets part here.
+
+bool KernelCompiler::run() {
+  compilation.doing("compiling kernel '" + kernel.name + "'");
+  if (wants(Emit::Attn))
+    add(".attn.mlir", Compilation::textOf(*kernel.einsum));
+  std::string fusedText;
+  mlir::OwningOpRef<mlir::ModuleOp> fused = compilation.fuse(kernel, &fusedText);
+  if (!fused)
+    return false;
+  if (wants(Emit::Fused))
+    add(".fused.mlir", std::move(fusedText));
+  if (!targets.gpus.empty() && !addGpuCode(fused))
+    return false;
+  if (!targets.hasProcessor)
+    return addGpuObject();
+  size_t first = all.artefacts.size();
+  if (targets.processors.size() > 1 ? !addProcessors() : !addProcessor(std::move(fused)))
+    return false;
+  return !wants(Emit::Shared) || addSharedObject(first);
+}
+
+// 4. For each GPU: level 2 to a schedule (addGpuSchedulePipeline), to kernels in the NVVM dialect
+// (addGpuLoweringPipeline, addNvvmPipeline), to PTX and to a cubin; a candidate that spills or does not fit is followed
+// by the next (codegen/GPU/Build.h).
+
+bool KernelCompiler::addGpuCode(mlir::OwningOpRef<mlir::ModuleOp> &fused) {
+  // Layers of several lengths are compared in the form that the target's stages need.
+  bool hasLengths = !kernel.shorter.empty();
+  auto ofGpu = hasLengths ? compilation.fuse(kernel, nullptr, /*forGpu=*/true) : mlir::OwningOpRef<mlir::ModuleOp>();
+  if (hasLengths && !ofGpu)
+    return false;
+  auto compiled = compileForGpus(compilation, kernel, hasLengths ? *ofGpu : *fused, targets.gpus, request.gpu);
+  if (!compiled)
+    return false;
+  codes = std::move(*compiled);
+  images = imagesOf(codes);
+  return addGpuArtefacts();
+}
+
+/// Adds NAME.sm_80.ptx and NAME.sm_80.cubin for each GPU, the modules that the request wants, and NAME.fatbin.
+bool KernelCompiler::addGpuArtefacts() {
+  for (const gpu::GpuCode &code : codes) {
+    add("." + code.target.name + ".ptx", code.ptx);
+    if (!code.cubin.empty())
+      add("." + code.target.name + ".cubin", code.cubin);
+    if (wants(Emit::Scheduled))
+      add("." + code.target.name + ".scheduled.mlir", code.scheduled);
+    if (wants(Emit::Llvm))
+      add("." + code.target.name + ".nvvm.mlir", code.nvvm);
+  }
+  if (!request.fatbin)
+    return true;
+  auto fatbinary = gpu::findFatbinary(request.gpu.cudaPath);
+  if (!fatbinary) {
+    sayError(fatbinary.takeError());
+    return false;
+  }
+  auto fatbin = gpu::fatbinOf(codes, *fatbinary);
+  if (!fatbin)
+    return failed(fatbin.takeError());
+  add(".fatbin", std::move(*fatbin));
+  return true;
+}
+
+// 5. For each processor: level 2 to level 3, a schedule (addSchedulePipeline).
+
+/// Adds the artefacts for the only processor.
+bool KernelCompiler::addProcessor(mlir::OwningOpRef<mlir::ModuleOp> fused) {
+  if (!compilation.scheduleFused(*fused, kernel.name))
+    return false;
+  if (wants(Emit::Scheduled))
+    add(".scheduled.mlir", Compilation::textOf(*fused));
+  auto made = addObject(std::move(fused), "");
+  if (!made)
+    return false;
+  add(".h", headerText(made->plan, compilation.hash(), images));
+  addManifest(manifestText(made->plan, made->target, compilation.hash(), made->details));
+  return true;
+}
+
+/// Adds an object for each of several processors, and NAME.o, which chooses among them.
+bool KernelCompiler::addProcessors() {
+  std::vector<TargetVariant> variants;
+  for (const Target &target : targets.processors) {
+    compilation.retarget(target);
+    compilation.doing("compiling kernel '" + kernel.name + "' for " + target.name);
+    if (!all.declared.add(compilation, kernel.name + "_" + symbolSuffix(target.name)))
+      return false;
+    auto scheduled = compilation.schedule(kernel);
+    if (!scheduled)
+      return false;
+    if (wants(Emit::Scheduled))
+      add("." + target.name + ".scheduled.mlir", Compilation::textOf(*scheduled));
+    auto made = addObject(std::move(scheduled), target.name);
+    if (!made)
+      return false;
+    variants.push_back(std::move(*made));
+  }
+  compilation.retarget(targets.processors.front());
+  return addDispatcher(std::move(variants));
+}
+
+// 6. Level 3 to level 4, loops (addCpuLoweringPipeline), to the LLVM dialect (addLlvmPipeline), to an LLVM module with
+// the C entries (codegen/ABI/Emit.h), and to machine code.
+
+/// Adds NAME.o, or for one of several processors NAME.VARIANT.o, whose symbols begin with NAME_VARIANT.
+std::optional<TargetVariant> KernelCompiler::addObject(mlir::OwningOpRef<mlir::ModuleOp> scheduled,
+                                                       const std::string &variant) {
+  TargetVariant made;
+  made.target = compilation.target();
+  made.details = manifestDetails(kernel, *scheduled);
+  std::string suffix = variant.empty() ? "" : "." + variant;
+  auto lowered = compilation.lower(std::move(scheduled), kernel.name);
+  if (!lowered)
+    return std::nullopt;
+  if (wants(Emit::Loops))
+    add(suffix + ".loops.mlir", Compilation::textOf(*lowered->module));
+  if (!variant.empty())
+    lowered->plan.name += "_" + symbolSuffix(variant);
+  llvm::LLVMContext context;
+  std::string llvmText;
+  auto module = compilation.toLlvm(*lowered, context, wants(Emit::Llvm) ? &llvmText : nullptr);
+  if (!module)
+    return std::nullopt;
+  if (wants(Emit::Llvm))
+    add(suffix + ".ll", std::move(llvmText));
+  if (variant.empty() && !images.empty())
+    if (llvm::Error error = addCudaEntries(*module, lowered->plan, images, argsVersionOf(compilation.hash())))
+      return failed(std::move(error)), std::nullopt;
+  if (wants(Emit::Assembly)) {
+    // Code generation changes the module, so the assembly is made from a copy.
+    auto assembly = emitObject(*llvm::CloneModule(*module), made.target, /*assembly=*/true);
+    if (!assembly)
+      return failed(assembly.takeError()), std::nullopt;
+    add(suffix + ".s", std::move(*assembly));
+  }
+  auto object = emitObject(*module, made.target);
+  if (!object)
+    return failed(object.takeError()), std::nullopt;
+  add(suffix + ".o", std::move(*object));
+  made.plan = std::move(lowered->plan);
+  made.symbol = made.plan.name;
+  made.object = kernel.name + suffix + ".o";
+  return made;
+}
+
+// 7. What a program links and includes: NAME.o with the entries of all targets, NAME.h, NAME.json, and NAME.so.
+
+bool KernelCompiler::addDispatcher(std::vector<TargetVariant> variants) {
+  std::string manifest = manifestText(kernel.name, variants, compilation.hash());
+  std::vector<TargetVariant> inObject = variants; // NAME_info() describes the call, not the schedule
+  for (TargetVariant &variant : inObject)
+    variant.details = "{}";
+  llvm::LLVMContext context;
+  auto module =
+      dispatcherModule(kernel.name, variants, manifestText(kernel.name, inObject, compilation.hash()), context);
+  if (!module)
+    return failed(module.takeError());
+  if (llvm::Error error = optimize(**module, dispatcherTarget()))
+    return failed(std::move(error));
+  KernelPlan plan = variants.front().plan;
+  plan.name = kernel.name;
+  if (!images.empty())
+    if (llvm::Error error = addCudaEntries(**module, plan, images, argsVersionOf(compilation.hash())))
+      return failed(std::move(error));
+  auto object = emitObject(**module, dispatcherTarget());
+  if (!object)
+    return failed(object.takeError());
+  add(".o", std::move(*object));
+  add(".h", headerText(kernel.name, variants, compilation.hash(), images));
+  addManifest(std::move(manifest));
+  return true;
+}
+
+/// Adds NAME.o with entries for GPUs only.
+bool KernelCompiler::addGpuObject() {
+  const KernelPlan &plan = codes.front().plan;
+  std::string manifest = gpu::addGpuTargets(manifestText(plan, compilation.hash()), codes);
+  llvm::LLVMContext context;
+  auto module = cudaModule(plan, images, manifest, context, argsVersionOf(compilation.hash()));
+  if (!module)
+    return compilation.reportAtLine(kernel, module.takeError()), false;
+  auto object = emitObject(**module, dispatcherTarget());
+  if (!object)
+    return failed(object.takeError());
+  add(".o", std::move(*object));
+  add(".h", cudaHeaderText(plan, compilation.hash(), images));
+  add(".json", std::move(manifest));
+  return true;
+}
+
+void KernelCompiler::addManifest(std::string manifest) {
+  add(".json", codes.empty() ? std::move(manifest) : gpu::addGpuTargets(manifest, codes));
+}
+
+/// Adds NAME.so from the kernel's objects, which are among the artefacts from `first` on.
+bool KernelCompiler::addSharedObject(size_t first) {
+  std::vector<llvm::StringRef> objects;
+  for (const Artefact &artefact : llvm::drop_begin(all.artefacts, first))
+    if (llvm::StringRef(artefact.name).ends_with(".o"))
+      objects.push_back(artefact.bytes);
+  auto shared = linkShared(kernel.name, objects);
+  if (!shared)
+    return failed(shared.takeError());
+  add(".so", std::move(*shared));
+  return true;
+}
+
+llvm::ArrayRef<llvm::StringLiteral> emitNames() {
+  static constexpr llvm::StringLiteral kNames[] = {"resolved", "typed", "attn", "fused", "scheduled",
+                                                   "loops",    "llvm",  "asm",  "obj",   "shared"};
+  return kNames;
+}
+
+} // namespace skewer

@@ -1,0 +1,21 @@
+// The names of kernels: which kernels of a spec a request wants, what it calls them, and what their headers declare.
+#pragma once
+#include "codegen/Compiler/Compilation.h"
+#include "codegen/Compiler/Request.h"
+
+namespace skewer {
+
+/// Keeps the kernels that the request chooses, under the names that it gives them. Returns false after an error.
+bool chooseAndName(Compilation &, const CompileRequest &);
+
+/// The names that the headers of a request's kernels declare.
+class DeclaredNames {
+public:
+  /// Adds what the header of a kernel declares; returns false after an error if another kernel's header declares it.
+  bool add(const Compilation &, const std::string &kernel);
+
+private:
+  std::map<std::string, std::string> names; // each with the kernel that declares it
+};
+
+} // namespace skewer

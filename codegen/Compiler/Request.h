@@ -1,0 +1,62 @@
+// What a caller asks of the compiler, and what it gets.
+#pragma once
+#include "dialect/Language/Diagnostic.h"
+#include "dialect/Language/Parameter.h"
+#include "passes/Schedule/CostModel.h"
+#include "passes/Schedule/GpuMachine.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace skewer {
+
+/// The texts and modules on the way from a spec to an object, in their order, and the forms of the object. Each that a
+/// request names becomes an artefact; `Object` always does.
+enum class Emit { Resolved, Typed, Attn, Fused, Scheduled, Loops, Llvm, Assembly, Object, Shared };
+/// Returns their names ("resolved", "typed", …) in the order of the enumeration.
+llvm::ArrayRef<llvm::StringLiteral> emitNames();
+
+/// How code for GPUs is made.
+struct GpuBuild {
+  std::string cudaPath;     // of a CUDA toolkit; empty: search for one
+  bool ptxOnly = false;     // without ptxas
+  gpu::GpuRequest schedule; // the parts that are given instead of chosen; its target and rank are unused
+};
+
+/// A request to compile specs for targets.
+struct CompileRequest {
+  std::vector<std::string> specs;  // files that end in .attn or .mlir
+  std::optional<std::string> text; // of the only spec, whose path is then only a name for messages
+  language::Parameters parameters; // values for `param` and `size`
+  std::string target = "host";     // processors and GPUs: "x86-64-v3,sm_80". Of several processors a call chooses one
+  std::vector<std::string> kernels;         // the kernels to compile, by their names in the text; empty: all
+  std::map<std::string, std::string> names; // kernels in the text, and their new names
+  std::string prefix;                       // of all kernels' names
+  std::set<Emit> emit;
+  bool fatbin = false;     // also one file with the code for all GPUs
+  CpuRequest cpuSchedule;  // the parts of a processor's schedule that are given instead of chosen
+  GpuBuild gpu;
+  std::function<void(const std::string &)> doing; // is told what the compiler does now: "compiling kernel 'layer'"
+};
+
+/// A file that the compiler made: its name, without a folder, and its content.
+struct Artefact {
+  std::string name, bytes;
+};
+
+/// Done: all artefacts are there. Wrong: an error in a spec, or none of the targets' tools can compile it. BadRequest:
+/// an error in the request itself, whatever the spec is.
+enum class CompileStatus { Done, Wrong, BadRequest };
+
+struct CompileResult {
+  CompileStatus status = CompileStatus::Done;
+  std::vector<Artefact> artefacts;                // NAME.o, NAME.h, NAME.json and more; empty unless the status is Done
+  std::vector<language::Diagnostic> diagnostics; // in the order in which they were made
+};
+
+} // namespace skewer
