@@ -200,7 +200,7 @@ bool Compilation::separate(ModuleOp module) {
 }
 
 bool Compilation::runPasses(ModuleOp module, const std::string &name, const char *what,
-                            llvm::function_ref<void(OpPassManager &)> add) {
+                            llvm::function_ref<void(OpPassManager &)> add, Verify when) {
   MlirDiagnostics said(sources, mlirContext.get());
   // This handler runs before the one above: it looks at diagnostics and leaves the printing to the other.
   unsigned errors = 0;
@@ -221,9 +221,9 @@ bool Compilation::runPasses(ModuleOp module, const std::string &name, const char
     return success();
   });
   PassManager manager(mlirContext.get(), ModuleOp::getOperationName());
-  manager.enableVerifier(true);
+  manager.enableVerifier(when == Verify::AfterEach);
   add(manager);
-  if (succeeded(manager.run(module)))
+  if (succeeded(manager.run(module)) && (when == Verify::AfterEach || succeeded(verify(module))))
     return true;
   if (!errors && ownFault)
     reportOwnFault(ownFault->first, name, what, ownFault->second);
@@ -376,8 +376,9 @@ OwningOpRef<ModuleOp> Compilation::schedulePlain(const Kernel &kernel) {
 }
 
 std::optional<Lowered> Compilation::lower(OwningOpRef<ModuleOp> module, const std::string &name) {
-  if (!runPasses(*module, name, "lowering to loops",
-                 [&](OpPassManager &manager) { addCpuLoweringPipeline(manager, machine); }))
+  if (!runPasses(
+          *module, name, "lowering to loops", [&](OpPassManager &manager) { addCpuLoweringPipeline(manager, machine); },
+          Verify::AtEnd))
     return std::nullopt;
   std::optional<KernelPlan> plan = planOf(*module);
   if (!plan) {
@@ -404,18 +405,20 @@ OwningOpRef<ModuleOp> Compilation::lowerForGpu(ModuleOp fused, const std::string
   OwningOpRef<ModuleOp> module = scheduleForGpu(fused, name, request);
   if (module && scheduledText)
     *scheduledText = textOf(*module);
-  if (!module || !runPasses(*module, name, "lowering to a GPU kernel", [](OpPassManager &manager) {
-        addGpuLoweringPipeline(manager);
-        addNvvmPipeline(manager);
-      }))
+  auto addLowering = [](OpPassManager &manager) {
+    addGpuLoweringPipeline(manager);
+    addNvvmPipeline(manager);
+  };
+  if (!module || !runPasses(*module, name, "lowering to a GPU kernel", addLowering, Verify::AtEnd))
     return {};
   return module;
 }
 
 std::unique_ptr<llvm::Module> Compilation::toLlvm(Lowered &lowered, llvm::LLVMContext &llvmContext,
                                                   std::string *llvmText) {
-  if (!runPasses(*lowered.module, lowered.plan.name, "lowering to LLVM",
-                 [&](OpPassManager &manager) { addLlvmPipeline(manager, machine); }))
+  if (!runPasses(
+          *lowered.module, lowered.plan.name, "lowering to LLVM",
+          [&](OpPassManager &manager) { addLlvmPipeline(manager, machine); }, Verify::AtEnd))
     return nullptr;
   auto module = toLlvmModule(*lowered.module, lowered.plan, machine, llvmContext, specHash);
   if (!module) { // about the kernel's name or an argument's size: report at its line

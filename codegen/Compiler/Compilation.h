@@ -139,9 +139,13 @@ private:
                                              llvm::function_ref<void(mlir::OpPassManager &)> add);
   mlir::OwningOpRef<mlir::ModuleOp> runOnLengths(const Kernel &, const char *what,
                                                  llvm::function_ref<void(mlir::OpPassManager &)> add);
+  /// When the operations of a module are verified: after each pass, or once after the last one. A lowered module has
+  /// thousands of operations, which only MLIR's own passes change; verifying them after each pass takes a tenth of a
+  /// compilation.
+  enum class Verify { AfterEach, AtEnd };
   /// Runs passes; `what` names them in the message if none of them reports why it failed.
   bool runPasses(mlir::ModuleOp, const std::string &name, const char *what,
-                 llvm::function_ref<void(mlir::OpPassManager &)> add);
+                 llvm::function_ref<void(mlir::OpPassManager &)> add, Verify = Verify::AfterEach);
 
   /// Reports a failure of the compiler at something that the text may ask for: one error at its line, with advice.
   /// `about` is the message of a verifier without operations and constraints.
