@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""accuracy.py [SPEC...]: the share of its tolerance that each kernel's error is, over seeds and processors' schedules.
+"""accuracy.py [SPEC...]: prints each kernel's error as a share of its tolerance, over seeds and processors' schedules.
 
-Without specs those of tests/bench, tests/e2e/schemes, tests/e2e/layers and tests/e2e/conformance. Of a processor whose vectors
-are as wide as this one's the schedule is taken for the code of this one (`--schedule`), since it is the order of sums that
-matters; processors that choose the same schedule are one run. Of others the code itself runs. The worst share of each spec
-stands on a line, that of each folder at the end. Status 1 where a share is above --most (0.5: docs/accuracy.md).
+Without specs it takes those of tests/bench, tests/e2e/schemes, tests/e2e/layers and tests/e2e/conformance. For a processor with
+vectors as wide as this one's, it runs that processor's schedule in code for this one (`--schedule`), since the order of sums
+matters. Processors that choose the same schedule share a run. For other processors it runs their own code. It prints the worst
+share of each spec, and of each folder at the end. The status is 1 if a share is above --most (0.5: docs/accuracy.md).
 SKEWER=path/to/skewer.
 """
 import argparse
@@ -27,12 +27,12 @@ def call(*arguments):
 
 
 def strided_of(terms):
-    """The number of the term whose table rows are added to keys; 0 where there is none."""
+    """Returns the number of the term whose table rows are added to keys; 0 if there is none."""
     return next((number for number, term in enumerate(terms, 1) if term.get("strategy") == "strided_add"), 0)
 
 
 def kernels_of(spec, options, target):
-    """Each kernel's name with the schedule's parts, none where it has no attention or several that differ."""
+    """Returns each kernel's name with the parts of its schedule; none if it has no attention, or several different ones."""
     done = call("explain", spec, "--json", "--target=" + target, *options)
     if done.returncode:
         sys.exit("%s: %s" % (spec, done.stderr))
@@ -43,7 +43,7 @@ def kernels_of(spec, options, target):
 
 
 def shares_of(spec, kernel, options, seeds, rows, how):
-    """The worst share of each seed's results, fewer where the kernel could not be run, and what was said of that."""
+    """Returns the worst share of each seed's results, and messages; fewer shares if the kernel could not run."""
     done = call("run", spec, "--kernel", kernel, "--seeds", str(seeds), *(["--rows", str(rows)] if rows else []), *options, how)
     found = re.findall(r"largest error (\S+) of the largest value \(tolerance (\S+)\)", done.stdout)
     each = len(found) // seeds  # results
@@ -52,19 +52,19 @@ def shares_of(spec, kernel, options, seeds, rows, how):
 
 
 def lanes_of(target):
-    """None where the processor's schedule cannot be told."""
+    """Returns the lanes of the processor's vectors; None if its schedule cannot be found."""
     spec = os.path.join(TESTS, "bench/specs/plain-1k.attn")
     return next((schedule[0] for _, schedule in kernels_of(spec, [], target) if schedule), None)
 
 
 def ways_of(spec, options, targets, lanes):
-    """Options that make each kernel as a target does, and the first target that asks for it: {(kernel, options): target}."""
+    """Returns the options that make each kernel as a target does, with the first such target: {(kernel, options): target}."""
     ways = {}
     for target in targets:
         for kernel, schedule in kernels_of(spec, options, target):
             how = "--target=" + target
             if lanes[target] == lanes["host"]:
-                how = "--target=host" # also where there is nothing to choose
+                how = "--target=host" # also if there is nothing to choose
                 if schedule:
                     names = ("tile_rows", "tile_vectors", "row_block", "key_block", "rows_per_item")
                     how = "--schedule=" + ",".join("%s=%s" % pair for pair in zip(names, schedule[1:6]))

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""blas.py [--skewer BINARY] [--cc COMPILER] [ROWSxDEPTHxCOLUMNS...]: compiled matrix products beside OpenBLAS's sgemm.
+"""blas.py [--skewer BINARY] [--cc COMPILER] [ROWSxDEPTHxCOLUMNS...]: times compiled matrix products and OpenBLAS's sgemm.
 
-Both run on one thread, in one process, call by call in turn; the columns are medians, and "ratio" is the time of OpenBLAS
-over the time of the compiled product, which packs its columns anew in every call as sgemm does. Without OpenBLAS the
-script says so and ends with status 77."""
+Both run on one thread of one process, in turn, call by call. The columns are medians. "ratio" is the time of OpenBLAS divided
+by the time of the compiled product. The product packs its columns in every call, as sgemm does. Without OpenBLAS the script
+says so and ends with status 77."""
 import argparse
 import pathlib
 import subprocess

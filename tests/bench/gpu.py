@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Measures layers on this machine's GPU with `skewer bench --target=gpu` and prints them beside what PyTorch takes for plain
-attention of the same sizes, where a Python with torch is found (SKEWER_TORCH_PYTHON, else python3). Exits with 3 where there
-is no GPU, with 1 where a layer is wrong."""
+"""Measures layers on this machine's GPU with `skewer bench --target=gpu`. If there is a Python with torch (SKEWER_TORCH_PYTHON,
+else python3), it also prints PyTorch's time for plain attention of the same sizes. Exits with 3 if there is no GPU, and with 1
+if a layer is wrong."""
 import argparse
 import json
 import os
@@ -25,7 +25,7 @@ def torch_python():
 
 
 def sizes_of(options, spec, name):
-    """The shapes of q, k and v of a kernel, or None where they are not [batch, heads, N, dim]."""
+    """Returns the shapes of q, k and v of a kernel; None if they are not [batch, heads, N, dim]."""
     with tempfile.TemporaryDirectory() as folder:
         command = [options.skewer, "compile", spec, "--target=sm_80", "--ptx-only", "-o", folder]
         if call(command).returncode:
@@ -41,7 +41,7 @@ def sizes_of(options, spec, name):
 
 
 def beside(options, python, spec, name):
-    """A line about PyTorch, for people."""
+    """Returns a readable line about PyTorch's time."""
     sizes = python and sizes_of(options, spec, name)
     if not sizes:
         return ""

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""How long layers take to become PTX and a cubin, and what goes by rows or is refused.
+"""Measures the time in which layers become PTX and a cubin, and lists the layers that go by rows or are refused.
 
   gpu_compile.py                          the layers of tests/bench/specs, for every target
   gpu_compile.py --wide --target sm_80    heads 128, 192 and 256 wide, in f16 and f32, of several classes
 
-One line for each layer and target: seconds (process start included), and what the compiler said of its tiles: that it goes
-by rows, since its registers are spilled in every tile, or why it is refused. Exits 1 where a layer is refused, 3 without
-ptxas. `skewer` is taken from PATH, or --skewer.
+It prints a line for each layer and target: the seconds (with process start), and the compiler's message about tiles. A layer
+goes by rows if its registers are spilled in every tile. Exits with 1 if a layer is refused, and with 3 without ptxas. `skewer`
+is the one on PATH, or --skewer.
 """
 import argparse
 import pathlib
@@ -18,7 +18,7 @@ import time
 TARGETS = ["sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120a"]
 RELATIVE = '  p = einsum("b h i d, (j - i + N - 1) d -> b h i j", q, r) * D^-0.5\n'
 RESULT = '  return einsum("b h i j, b h j d -> b h i d", softmax(%s), v)\n'
-# Further operands, and the statements behind the content `s`.
+# Further operands, and the statements after the content `s`.
 CLASSES = {
     "plain": ("", RESULT % "s"),
     "causal": ("", RESULT % "s where j <= i"),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs `skewer bench --json` on specs and prints one table; with --compile also what `skewer compile` makes of each."""
+"""Runs `skewer bench --json` on specs and prints one table; with --compile also the sizes of the objects."""
 import argparse
 import json
 import os
@@ -27,7 +27,7 @@ def number_text(value, pattern):
 
 
 def row_of(name, kernel, object_bytes):
-    """A table row from one entry of `kernels` in the report of `skewer bench --json`."""
+    """Returns a table row for one entry of `kernels` in the report of `skewer bench --json`."""
     seconds, share = kernel.get("median_seconds"), kernel.get("percent_of_peak")
     plain, predicted = kernel.get("plain_median_seconds"), kernel.get("predicted_seconds")
     return [
@@ -49,8 +49,8 @@ def line_of(cells):
 
 
 def run(command):
-    """Standard output of a command and whether it succeeded; its messages go to the terminal. Notes, which say that
-    operands were seeded, would stand between the table's rows: they are shown where the command failed."""
+    """Runs a command. Returns its standard output, and whether it succeeded. Its messages go to the terminal. Notes about seeded
+    operands would stand between the table's rows, so that they are shown only if the command failed."""
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     for line in done.stderr.splitlines():
         if done.returncode or not line.startswith("skewer: note: "):
@@ -61,7 +61,7 @@ def run(command):
 
 
 def compile_spec(skewer, spec, out):
-    """Bytes of the object files that `skewer compile` writes into a folder of its own under `out`; None where it failed."""
+    """Returns the bytes of the objects that `skewer compile` writes into a folder of its own under `out`; None if it failed."""
     folder = os.path.join(out, os.path.splitext(os.path.basename(spec))[0])
     os.makedirs(folder, exist_ok=True)
     _, compiled = run([skewer, "compile", spec, "-o", folder])
@@ -71,7 +71,7 @@ def compile_spec(skewer, spec, out):
 
 
 def kernels_of(output):
-    """The entries of `kernels` in a report; none where the text is no report."""
+    """Returns the entries of `kernels` in a report; none if the text is no report."""
     try:
         return json.loads(output)["kernels"]
     except (ValueError, KeyError, TypeError):
@@ -79,7 +79,7 @@ def kernels_of(output):
 
 
 def bench_spec(arguments, spec):
-    """Prints the spec's rows; False where compiling or measuring failed or a result was wrong."""
+    """Prints the spec's rows. Returns False if compiling or measuring failed, or a result was wrong."""
     name = os.path.splitext(os.path.basename(spec))[0]
     object_bytes = None
     if arguments.compile:

@@ -1,6 +1,6 @@
-"""torch_peers.py '{"q": [batch, heads, N, dim], "k": …, "v": …, "type": "f16"}': what PyTorch takes on this GPU for attention
+"""torch_peers.py '{"q": [batch, heads, N, dim], "k": …, "v": …, "type": "f16"}': prints PyTorch's times on this GPU for attention
 of these sizes, as JSON: SDPA, compiled FlexAttention with a table of distances, and the rate of a large matrix product
-(cuBLAS). None of them has the layer's positions, a table of numbers aside: they are marks beside it, not the same work."""
+(cuBLAS). Apart from the table of numbers, none of them has the layer's positions: they do less work than the layer."""
 import json
 import statistics
 import sys
@@ -11,7 +11,7 @@ ROUNDS = 7
 
 
 def seconds(call):
-    """The median of rounds of as many calls as take about 20 ms, by CUDA events, after a warm-up."""
+    """Returns the median time of a call by CUDA events, after a warm-up; each round has as many calls as take about 20 ms."""
     def once(count):
         begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         begin.record()
@@ -44,7 +44,7 @@ def main():
     found["sdpa_seconds"] = seconds(lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v))
     try:
         found["flex_seconds"] = flex(q, k, v)
-    except Exception as error:  # old versions lack it, and compiling needs a C compiler
+    except Exception as error:  # old versions do not have it, and compiling needs a C compiler
         found["flex_error"] = str(error).splitlines()[0] if str(error) else type(error).__name__
     size = 8192
     a, b = (torch.randn(size, size, device="cuda", dtype=kind) for _ in range(2))

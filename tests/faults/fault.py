@@ -1,4 +1,4 @@
-"""What one fault is: `find`, which stands exactly once in `file`, becomes `replace`."""
+"""One fault: `find`, which stands exactly once in `file`, becomes `replace`."""
 from collections import namedtuple
 
 Fault = namedtuple("Fault", "name file says find replace")

@@ -1,8 +1,8 @@
 """The faults that plant.py plants: each changes one place of one file, and some test must notice.
 
-`find` stands exactly once in `file` and becomes `replace`. Choose a fault that somebody could make, that gives wrong
-results or accepts what is wrong on every processor, and a `find` that says enough to survive a reformatting. They are in
-planted/, by the part of the compiler, and those of the driver and of several parts are here.
+`find` stands exactly once in `file` and becomes `replace`. Choose a fault that somebody could make. On every processor it must
+give wrong results, or accept bad input. Choose a `find` that survives a reformatting. The faults are in planted/, by the part of
+the compiler; the faults of the driver and of several parts are here.
 """
 from fault import Fault
 from planted import gpus, language, middle, processors

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Plants faults in a copy of the compiler, one at a time, and says which test notices each.
 
-Tests are worth what they catch. faults.py lists mistakes that somebody could make; for each of them this script edits
-one place of a copy of the tree, builds, and runs the tests that the edited file goes into until one fails: first the
-case that README.md says caught it last time, then all of them, quickest first. Your own files are never
-touched: the copy is a clone of a commit in a folder of its own."""
+Tests are worth what they catch. faults.py lists mistakes that somebody could make. For each of them this script edits one
+place of a copy of the tree, builds, and runs the tests that use the edited file until one fails. It begins with the case
+that caught the fault last time, by README.md; then all of them follow, quickest first. The script never touches your own
+files: the copy is a clone of a commit in a folder of its own."""
 import argparse
 import fcntl
 import glob
@@ -26,8 +26,8 @@ TOOLS = ["skewer", "skewer-opt", "skewer-lsp-server"]
 LIT = ["dialect", "passes", "codegen", "e2e"]
 GROUPS = [("found", "skewer-fuzz", "fuzz.found-"), ("oracle", "skewer", "oracle.texts-"),
           ("meanings", "skewer", "meanings."), ("layers", "skewer", "layers.")]
-SEEDS = "0:700"  # of the suite (tests/fuzz/CMakeLists.txt)
-TABLE_TEST = re.compile(r"([\w.]+): ([\w/.-]+|seed \d+)(?: \((?:crash|no end)\))*")  # what the table says of who caught a fault
+SEEDS = "0:700"  # those of the suite (tests/fuzz/CMakeLists.txt)
+TABLE_TEST = re.compile(r"([\w.]+): ([\w/.-]+|seed \d+)(?: \((?:crash|no end)\))*")  # the test in the table
 EXAMPLES = """
 examples:
   plant.py --check                       every fault still fits its file; builds nothing
@@ -42,7 +42,7 @@ examples:
 
 
 class Stop(Exception):
-    """Something that is not about one fault."""
+    """An error that is not about one fault."""
 
 
 def read(path):
@@ -56,7 +56,7 @@ def write(path, text):
 
 
 def planted(fault, root):
-    """The text of the fault's file with the fault in it."""
+    """Returns the text of the fault's file with the fault in it."""
     path = os.path.join(root, fault.file)
     if not os.path.exists(path):
         raise Stop(f"fault '{fault.name}' is stale: there is no {fault.file}")
@@ -70,7 +70,7 @@ def planted(fault, root):
 
 
 def check(faults, root):
-    """Messages about faults that do not fit the tree."""
+    """Returns messages about faults that do not fit the tree."""
     names = [fault.name for fault in faults]
     messages = [f"two faults are called '{name}'" for name in sorted(set(names)) if names.count(name) > 1]
     for fault in faults:
@@ -82,7 +82,7 @@ def check(faults, root):
 
 
 def rows_of(readme):
-    """The rows of README.md's tables of faults, each by its columns' names."""
+    """Returns the rows of README.md's tables of faults, each by its columns' names."""
     rows, columns = [], None
     for line in readme.splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")] if line.startswith("|") else []
@@ -96,7 +96,7 @@ def rows_of(readme):
 
 
 def names_with_seeds(readme):
-    """The faults of the table that says which random layer notices each first."""
+    """Returns the faults of the table about the first random layer that notices each."""
     names, inside = [], False
     for line in readme.splitlines():
         inside = line.startswith("| faults, each") or (inside and line.startswith("|"))
@@ -105,13 +105,13 @@ def names_with_seeds(readme):
 
 
 def caught_before(readme):
-    """What the tables of README.md say: by the fault's name, the test that caught it and the case, if it names one."""
+    """Returns, by the fault's name, the test in README.md's tables that caught it, and its case if there is one."""
     found = {row["fault"]: TABLE_TEST.fullmatch(row["caught by"]) for row in rows_of(readme)}
     return {name: match.groups() for name, match in found.items() if match}
 
 
 def check_table(readme, faults, root):
-    """Messages about what README.md says and the tree does not: faults, their files, and the tests that caught them."""
+    """Returns messages about faults, files and tests that README.md names and the tree does not have."""
     rows, files = rows_of(readme), {fault.name: fault.file for fault in faults}
     names = [row["fault"] for row in rows]
     messages = [f"README.md has two rows for '{name}'" for name in sorted(set(names)) if names.count(name) > 1]
@@ -133,7 +133,7 @@ def check_table(readme, faults, root):
 
 
 def missing_test(test, case, root):
-    """What of a unit test or a lit test the tree does not have; None for the other kinds, which ctest knows alone."""
+    """Returns the part of a unit test or a lit test that the tree does not have; None for other kinds, which only ctest knows."""
     if test.startswith("lit."):
         path = os.path.join("tests", case)
     elif test.endswith("Test"):
@@ -144,20 +144,20 @@ def missing_test(test, case, root):
         return path
     if test.startswith("lit."):
         return None
-    # Instance/Suite.Case/0 of a test with parameters
+    # A test with parameters is Instance/Suite.Case/0.
     plain = re.sub(r"(?:\w+/)?(\w+\.\w+)(?:/\w+)?", r"\1", case)
     cases = {known.strip("*/") for known in cases_of(read(os.path.join(root, path)))}
     return None if plain in cases else f"{plain} in {path}"
 
 
 def run(command, folder, limit=None, **environment):
-    """Exit code and output; None as the code of a command that did not end in `limit` seconds."""
+    """Runs a command. Returns its exit code and output; the code is None if it did not end in `limit` seconds."""
     with subprocess.Popen(command, cwd=folder, env={**os.environ, **environment}, text=True, errors="replace",
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True) as process:
         try:
             output = process.communicate(timeout=limit)[0]
             return process.returncode, output
-        except BaseException as why:  # with everything that the command started
+        except BaseException as why:  # kills everything that the command started
             os.killpg(process.pid, signal.SIGKILL)
             output = process.communicate()[0]
             if isinstance(why, subprocess.TimeoutExpired):
@@ -173,7 +173,7 @@ def must(command, folder):
 
 
 class Lock:
-    """Holds a lock file, if there is one, around steps that load the machine; gives it back after `seconds`."""
+    """Holds a lock file, if there is one, around steps that load the machine, and releases it after `seconds`."""
 
     def __init__(self, path, seconds):
         self.stream = open(path, "a", encoding="utf-8") if path else None
@@ -188,22 +188,22 @@ class Lock:
         if self.since is not None and time.monotonic() - self.since >= self.seconds:
             fcntl.flock(self.stream, fcntl.LOCK_UN)
             self.since = None
-            time.sleep(1)  # so that who waits gets it
+            time.sleep(1)  # so that a waiting process gets it
 
 
 class Test:
-    """What is run at a time: a file of unit tests, by the names of its `cases`, or a command with all that it tests."""
+    """One run of tests: a file of unit tests, by the names of its `cases`, or a command with everything that it tests."""
 
     def __init__(self, name, targets, command, cases=("*",)):
         self.name, self.targets, self.command, self.cases = name, targets, command, cases
         self.files, self.seconds = set(), None
 
     def command_for(self, case):
-        """How one case is run, or all where it is None; programs of unit tests and lit read which one from elsewhere."""
+        """Returns the command for one case, or for all if it is None. Unit tests and lit take the case from the environment."""
         return self.command
 
     def failure(self, copy, case=None, seconds=None):
-        """The first test case that fails, or None; of all, or of one that takes so long without a fault."""
+        """Runs all cases, or one that takes `seconds` without a fault. Returns the first case that fails, or None."""
         seconds = seconds if case else self.seconds
         limit = 60 + 10 * seconds if seconds is not None else None  # a fault may make a loop endless
         options = f"--max-failures=1 -j{copy.jobs}"
@@ -224,7 +224,7 @@ class Test:
 
 
 class Fuzz(Test):
-    """Random layers; a case is the layer of one seed."""
+    """A run of random layers; a case is the layer of one seed."""
 
     def command_for(self, case):
         seed = int(case.removeprefix("seed ")) if case else None
@@ -232,7 +232,7 @@ class Fuzz(Test):
 
 
 class Group(Test):
-    """Tests of ctest whose names begin alike."""
+    """Tests of ctest with a common beginning of their names."""
 
     def __init__(self, name, target, prefix):
         super().__init__(name, [target], None)
@@ -244,13 +244,13 @@ class Group(Test):
 
 
 def cases_of(text):
-    """GoogleTest's filters for the test cases of a source file, those with parameters among them."""
+    """Returns GoogleTest's filters for the test cases of a source file, with those that have parameters."""
     cases = re.findall(r"^TEST(_F|_P)?\((\w+),\s*(\w+)\)", text, re.M)
     return [f"*/{suite}.{case}/*" if kind == "_P" else f"{suite}.{case}" for kind, suite, case in cases]
 
 
 def program_of(path, commands):
-    """The program that compile_commands.json compiles the file into; None where this build has none."""
+    """Returns the program that compile_commands.json compiles the file into; None if this build has none."""
     for entry in commands:
         if entry["file"] == path:
             return re.search(r" -o \S*CMakeFiles/(\w+)\.dir/", entry["command"]).group(1)
@@ -275,7 +275,7 @@ class Copy:
         return run(["ninja", f"-j{self.jobs}", *targets], self.build)
 
     def prepare(self):
-        """Configures, and says which tests there are and what is built into each."""
+        """Configures the copy, and finds the tests and the files that are built into each."""
         with self.lock:
             must(["cmake", "--preset", "release", "-B", self.build], self.source)
         self.tests = []
@@ -314,7 +314,7 @@ class Copy:
                 must(["ninja", f"-j{self.jobs}", target], self.build)
 
     def time_without_fault(self, tests):
-        """Runs those tests that have not been run yet, without a fault; leaves out the cases that fail."""
+        """Runs the tests that have not run yet, without a fault, and excludes the cases that fail."""
         for test in [test for test in tests if test.seconds is None]:
             self.must_build(test)
             print(f"without a fault: {test.name}", file=sys.stderr, flush=True)
@@ -327,7 +327,7 @@ class Copy:
             self.note()
 
     def time_case(self, test, case):
-        """The seconds that a case takes without a fault; None if there is no such case now, or it fails."""
+        """Returns the seconds that a case takes without a fault; None if it no longer exists, or fails."""
         key = f"{test.name}: {case}"
         if key not in self.passed["cases"]:
             self.must_build(test)
@@ -343,20 +343,20 @@ class Copy:
         write(self.record, json.dumps(self.passed))
 
     def leave_out(self, failure):
-        """A case that fails without a fault says nothing about one."""
+        """Excludes a case that fails without a fault, because it says nothing about one."""
         if failure.endswith(")"):
             raise Stop(f"{failure} without a fault")
         print(f"left out, as it fails without a fault: {failure}", file=sys.stderr, flush=True)
         self.without.append(failure.split(": ", 1)[1])
 
     def tests_of(self, file):
-        """The tests that the file is built into, quickest first; a header may be in any of them."""
+        """Returns the tests that the file is built into, quickest first; for a header, all tests."""
         tests = [test for test in self.tests if file in test.files] or self.tests
         self.time_without_fault(tests)
         return sorted(tests, key=lambda test: test.seconds or 0)
 
     def judge(self, fault, expected=None):
-        """Which test catches the fault, or None. `expected`, a test's name and a case, is what caught it before."""
+        """Returns the test that catches the fault, or None. `expected` is the test, and its case, that caught it before."""
         test = next((test for test in self.tests if expected and test.name == expected[0]), None)
         seconds = self.time_case(test, expected[1]) if test else None
         if seconds is not None and (failure := self.run_with(fault, [test], expected[1], seconds)):
@@ -364,7 +364,7 @@ class Copy:
         return self.run_with(fault, self.tests_of(fault.file))
 
     def run_with(self, fault, tests, case=None, seconds=None):
-        """The first failure of the tests, or of a case of them, with the fault planted; None if there is none."""
+        """Returns the first failure of the tests, or of one case, with the fault planted; None if there is none."""
         path, text = os.path.join(self.source, fault.file), planted(fault, self.source)
         original = read(path)
         try:
@@ -381,12 +381,12 @@ class Copy:
 
 
 def digest(fault, root):
-    """Changes with the fault and with the file that it is in."""
+    """Returns a hash of the fault and of its file."""
     return hashlib.sha256((fault.file + "\0" + planted(fault, root)).encode()).hexdigest()[:16]
 
 
 def table(rows):
-    """The results in Markdown, aligned so that they can be read as they are."""
+    """Returns the results as a Markdown table with aligned columns."""
     lines = [["fault", "file", "what it breaks", "caught by", "seconds"]]
     lines += [[fault.name, fault.file, fault.says, result["caught"] or "NOT CAUGHT", f"{result['seconds']:.0f}"]
               for fault, result in rows]
@@ -406,7 +406,7 @@ def plant_all(faults, options, folder):
     rows, prepared = [], False
     for number, fault in enumerate(faults, 1):
         mark, entry = digest(fault, copy.source), known.get(fault.name)
-        # What was not caught is tried again: there may be a new test.
+        # Faults that were not caught are tried again, because there may be a new test.
         if not entry or entry["digest"] != mark or not entry["caught"]:
             if not prepared:
                 copy.prepare()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""plant.py notices faults that no longer fit the tree, and leaves a fault's file as it was."""
+"""Tests plant.py: it notices faults that no longer fit the tree, and leaves a fault's file as it was."""
 import glob
 import os
 import re
@@ -55,7 +55,7 @@ class PlantTest(unittest.TestCase):
         self.assertEqual(Copy(self.root, "int once").judge(fault, ("Text", "A.B")), "Text: A.B")
         self.assertEqual(plant.read(filters), "A.B-\nA.B-\n")  # without the fault, then with it
         self.assertIsNone(Copy(self.root, "int twice").judge(fault, ("Text", "A.B")))
-        self.assertEqual(plant.read(filters).splitlines()[4:], ["*-", "*-"])  # all, where the case does not notice
+        self.assertEqual(plant.read(filters).splitlines()[4:], ["*-", "*-"])  # all cases, if the one case does not notice
         self.assertEqual(plant.read(path), original)
 
     def test_what_caught_a_fault_before(self):

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Runs layers of every class, in several shapes and types, on this machine's GPU and compares them with the reference.
 
-Sums of f32 over many numbers stand at the end: 4096 keys, and a matrix product 4096 deep. Tensor cores cut sums off where f32
-rounds, so these show what hardware does that an interpreter may not. Within 1e-5 of the largest value (TOLERANCES) is right;
-2.5e-6 is expected, and one chain of products over all of them would be off by 4e-5 and 7e-5.
+The last layers have long sums of f32: 4096 keys, and a matrix product 4096 deep. Tensor cores cut sums off where f32 rounds, so
+that these layers show effects of the hardware that an interpreter may not have. An error within 1e-5 of the largest value
+(TOLERANCES) is right; 2.5e-6 is expected. One chain of products over the whole sum would be off by 4e-5 and 7e-5.
 
-A sample runs under compute-sanitizer too (memcheck, racecheck, synccheck), where that tool is found. Exit codes: 0 all
-right, 1 something is wrong, 3 there is no GPU. `tools/bootstrap gpu-test` calls it.
+If compute-sanitizer is found, a sample runs under it too (memcheck, racecheck, synccheck). Exit codes: 0 if all are right, 1 if
+one is wrong, 3 if there is no GPU. `tools/bootstrap gpu-test` calls it.
 """
 import argparse
 import collections
@@ -18,7 +18,7 @@ import tempfile
 
 CONTENT = 'einsum("b h i d, b h j d -> b h i j", q, k)'
 
-# Name: further arguments, what is added to the content, what stands behind the scale, and a mask.
+# By name: further arguments, the terms added to the content, the text after the scale, and a mask.
 Layer = collections.namedtuple("Layer", "arguments term after mask", defaults=("", "", "", ""))
 LAYERS = {
     "content": Layer(),
@@ -49,7 +49,7 @@ LAYERS = {
 SHAPES = [(1, 1, 4, 4, 16), (2, 3, 7, 11, 32), (1, 2, 5, 13, 64), (1, 2, 8, 16, 80), (2, 2, 15, 20, 64), (1, 1, 16, 32, 128)]
 TYPES = ["f16", "bf16", "f32"]
 SAMPLE = (2, 3, 7, 11, 32)
-TOLERANCES = {"f32": "1e-5", "f16": "2e-3", "bf16": "1.5e-2"}  # what `skewer run` takes on a GPU, of the largest value
+TOLERANCES = {"f32": "1e-5", "f16": "2e-3", "bf16": "1.5e-2"}  # shares of the largest value, for `skewer run` on a GPU
 LONG = (1, 1, 64, 64, 64)
 LONG_LAYERS = ["content", "causal", "offset-query-side"]
 DEEP = """param N = 96, depth = 4096, c = 160
@@ -97,7 +97,7 @@ class Report:
         self.right = self.wrong = 0
 
     def add(self, title, code, output):
-        """Exits where there is no GPU: a matrix of which nothing ran has not passed."""
+        """Adds a result. Exits if there is no GPU: a matrix without a run has not passed."""
         if code == 3:
             print(f"gpu-test: not run: {output}", file=sys.stderr)
             sys.exit(3)

@@ -1,4 +1,4 @@
-"""Runs a build and shows how far it is. pip keeps what a build prints to itself: where there is a terminal, that gets a line.
+"""Runs a build and shows its progress. pip hides the output of a build, so that the line goes to the terminal, if there is one.
 
 usage: progress.py COMMAND ARGUMENT ...
 """
@@ -9,11 +9,11 @@ import subprocess
 import sys
 import time
 
-FEW = 20  # steps that are done before anybody asks
+FEW = 20  # fewer steps are done before anybody asks
 
 
 def open_terminal():
-    """The terminal, where standard output is not one; None where there is none."""
+    """Returns the terminal of the process if standard output is not one; None if there is no terminal."""
     if sys.stdout.isatty():
         return None
     try:
@@ -23,7 +23,7 @@ def open_terminal():
 
 
 class Progress:
-    """Prints on the terminal how many steps are done, at most once a second."""
+    """Prints the number of finished steps on the terminal, at most once a second."""
 
     def __init__(self, terminal):
         self.terminal, self.start, self.said, self.has_said = terminal, time.monotonic(), 0.0, False

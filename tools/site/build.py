@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The guides as a site: stages every page of the tree that the guides lead to, and runs MkDocs, where any warning is an error.
+"""Builds the site of the guides: stages every page that the guides lead to, and runs MkDocs, for which a warning is an error.
 
 usage: build.py FOLDER [--mkdocs PROGRAM]
 
-The site is FOLDER/site/index.html. Pages keep their places, so that their links hold; what a link names outside of the
-pages (sources, scripts) is not part of the site, and becomes the path as text. MkDocs and Pygments come from PyPI into a virtual
-environment in FOLDER where MkDocs is not given; without it, and without a network, it says so and exits with 3.
+The site is FOLDER/site/index.html. Pages keep their places, so that their links hold. A link to a file that is no page (a
+source, a script) becomes the path as text. Unless --mkdocs names a program, MkDocs and Pygments come from PyPI into a virtual
+environment in FOLDER; without a network the script says so and exits with 3.
 """
 import argparse
 import os
@@ -22,7 +22,7 @@ LINK = re.compile(r"(?<!!)\[([^\]\[]*)\]\(([^()\s]+)\)")
 
 
 def pages():
-    """Paths of all pages, from the root."""
+    """Yields the paths of all pages, from the root."""
     for name in PAGES:
         path = os.path.join(ROOT, name)
         if os.path.isfile(path):
@@ -33,14 +33,14 @@ def pages():
 
 
 def outside_of_code(text, change):
-    """`change` for the parts of a page that are no code."""
+    """Returns the text with `change` applied to the parts that are no code."""
     parts = re.split(r"(^```.*?^```[^\n]*$|^(?: {4}|\t)[^\n]*$|`[^`\n]+`)", text, flags=re.DOTALL | re.MULTILINE)
     return "".join(part if k % 2 else change(part) for k, part in enumerate(parts))
 
 
 def on_one_line(text):
-    """Code inside of a paragraph that goes on in the next line: there the site would show the end of the line. Backquotes are
-    paired from the beginning of a paragraph, of an item or of a row on: what stands between two pieces of code is none."""
+    """Returns the text with each piece of code of a paragraph on one line, because the site would show the end of the line. Pairs
+    of backquotes are counted from the beginning of a paragraph, an item or a row."""
     parts = re.split(r"(^```.*?^```[^\n]*$|\n[ \t]*(?=\n)|\n(?=[ \t]*(?:[-*+]|\d+\.)[ \t]|\|))", text, flags=re.DOTALL | re.MULTILINE)
     code = re.compile(r"(?<!`)`[^`]+`(?!`)")
     return "".join(part if k % 2 else code.sub(lambda match: re.sub(r"\s*\n\s*", " ", match.group()), part)
@@ -48,7 +48,7 @@ def on_one_line(text):
 
 
 def staged(page, text, known):
-    """The page's text with links that the site can follow: a folder's is that of its README; of no page, the path as text."""
+    """Returns the page with links that the site can follow: a folder's go to its README; of a file that is no page, text."""
     def link(match):
         words, target = match.groups()
         if re.match(r"[a-z]+:|#", target):
@@ -61,7 +61,7 @@ def staged(page, text, known):
             return f"[{words}]({path}{'#' + anchor if anchor else ''})"
         return words if place in words else f"{words} (`{place}`)"
     text = on_one_line(text)
-    # Links whose text is code are split by it: they are looked at first, as a whole.
+    # A link whose text is code would be split at the code, so that these links come first.
     text = re.sub(r"\[(`[^`\n]+`)\]\(([^()\s]+)\)", link, text)
     return outside_of_code(text, lambda part: LINK.sub(link, part))
 
@@ -113,7 +113,7 @@ def main():
         print("SKIPPED: MkDocs is not here and could not be installed from PyPI; the site was not built", file=sys.stderr)
         return 3
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "DISABLE_MKDOCS_2_WARNING": "true"}
-    # Not --quiet: what is not logged is not counted as a warning either.
+    # Without --quiet, because MkDocs counts only those warnings that it logs.
     done = subprocess.run([mkdocs, "build", "--strict", "--config-file", os.path.join(folder, "mkdocs.yml")],
                           stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment, check=False)
     if done.returncode == 0:

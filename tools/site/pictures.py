@@ -4,8 +4,8 @@
 usage: pictures.py [--skewer PROGRAM]            draws each picture anew
        pictures.py [--skewer PROGRAM] --check    exits with 1, and says so, if a picture is out of date
 
-A panel that depends on the values of operands would differ between processors, so that none is taken: skew diagrams show
-rows of tables, and a picture of masks shows which scores there are.
+No panel depends on the values of operands, because these differ between processors. Skew diagrams show rows of tables, and a
+picture of masks shows which scores there are.
 """
 import argparse
 import os

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The reference of the Python package, docs/reference/python.md, from its docstrings and annotations.
+"""Writes the reference of the Python package, docs/reference/python.md, from its docstrings and annotations.
 
 usage: python_reference.py            writes the page
-       python_reference.py --check    exits with 1, and says so, where the page is not what the sources say
+       python_reference.py --check    exits with 1, and says so, if the page is out of date
 
-Sources are read, not imported: neither the package nor a framework need be there.
+It reads the sources and does not import them, so that it needs neither the package nor a framework.
 """
 import ast
 import os
@@ -25,7 +25,7 @@ def tree(module):
 
 
 def exported(module):
-    """The names of `__all__`."""
+    """Returns the names of `__all__`."""
     for node in module.body:
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
             return [ast.literal_eval(name) for name in node.value.elts]
@@ -33,7 +33,7 @@ def exported(module):
 
 
 def definitions(module):
-    """Classes and functions by name, with those that come from modules beside it."""
+    """Returns classes and functions by name, with those that come from other modules of the package."""
     found = {}
     for node in module.body:
         if isinstance(node, ast.ImportFrom) and node.level == 1 and node.module and node.module != "_core":
@@ -78,7 +78,7 @@ def signature(name, function, is_method=False):
 
 
 def prose(node):
-    """A docstring as Markdown: sessions are code."""
+    """Returns a docstring as Markdown; sessions become code."""
     text = ast.get_docstring(node) or ""
     return re.sub(r"(?:^(?:>>>|\.\.\.) .*\n?)+", lambda block: "```python\n" + re.sub(r"(?m)^(?:>>>|\.\.\.) ", "", block.group()).rstrip() +
                   "\n```\n", text, flags=re.MULTILINE).strip()
@@ -97,7 +97,7 @@ def of_class(name, node):
     is_error = name.endswith(("Error", "Warning"))
     yield code(head + ("\n" + "\n".join(fields) if fields else ""))
     yield prose(node)
-    # What others make is not called by its class.
+    # Users do not call the constructors of errors, Layer and Prepared.
     if "__init__" in methods and not is_error and name not in ("Layer", "Prepared"):
         yield code(signature(name, methods["__init__"], True))
     for method in methods.values():
@@ -115,7 +115,7 @@ def of_class(name, node):
 
 
 def native():
-    """Functions of the extension and what it says of them."""
+    """Returns the functions of the extension, with their docstrings."""
     with open(os.path.join(ROOT, "tools", "python", "src", "Module.cpp"), encoding="utf-8") as stream:
         return dict(re.findall(r'module\.def\("(\w+)", &\w+, "([^"]+)"\)', stream.read()))
 

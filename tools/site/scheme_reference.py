@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""docs/reference/schemes.md: the built-in schemes that users call, from dialect/Schemes/*.attn.
+"""Writes docs/reference/schemes.md, the built-in schemes that users call, from dialect/Schemes/*.attn.
 
 usage: scheme_reference.py            writes the page
-       scheme_reference.py --check    exits with 1, and says so, where the page is not what the files say"""
+       scheme_reference.py --check    exits with 1, and says so, if the page is out of date"""
 import glob
 import os
 import re
@@ -15,7 +15,7 @@ RESULT = re.compile(r"\s*(-> \[[^\]]*\])")
 
 
 def schemes(text):
-    """(signature, what it is) of each definition below a line `#: …`."""
+    """Yields (signature, description) for each definition below a line `#: …`."""
     for match in LISTED.finditer(text):
         depth, end = 0, text.index("(", match.end())
         while True:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a call from Python costs more than the C entry with the same operands: medians, in microseconds."""
+"""Measures the extra cost of a call from Python, compared with the C entry with the same operands: medians in microseconds."""
 
 import ctypes
 import statistics
@@ -20,7 +20,7 @@ kernel small(q, k, v : f32[batch, N, d], table : f32[2*N - 1, d]) -> f32[batch, 
 
 
 def median_of(call, rounds=200, calls=50):
-    """Seconds of a call: the median of the rounds' means."""
+    """Returns the seconds of a call: the median of the rounds' means."""
     times = []
     for _ in range(rounds):
         start = time.perf_counter()
@@ -31,7 +31,7 @@ def median_of(call, rounds=200, calls=50):
 
 
 class Exec(ctypes.Structure):
-    """skewer_exec of docs/abi.md."""
+    """The struct skewer_exec of docs/abi.md."""
 
     _fields_ = [("size", ctypes.c_uint32), ("version", ctypes.c_uint32), ("workspace", ctypes.c_void_p),
                 ("workspace_bytes", ctypes.c_uint64), ("workers", ctypes.c_int32), ("reserved", ctypes.c_int32),
@@ -39,7 +39,7 @@ class Exec(ctypes.Structure):
 
 
 def c_entry(layer, arrays, out):
-    """The C entry as a call, and what ctypes itself costs as another."""
+    """Returns the C entry as a function, and a function that measures the cost of ctypes alone."""
     words = (ctypes.c_uint64 * (1 + len(arrays) + 1 + 1 + 3))()
     words[0] = ctypes.sizeof(words) | 1 << 32
     for number, array in enumerate((*arrays, out)):
@@ -75,7 +75,7 @@ def main():
         rows.append(("PyTorch, layer(...)", lambda: layer(*tensors)))
         op = skewer_torch.op(layer, threads=1)
         rows.append(("PyTorch, skewer.torch.op", lambda: op(*tensors)))
-        # The same text with a parameter said is another operator.
+        # The same text with an explicit parameter is another operator.
         torch.set_num_threads(2)
         on_two, own_two = skewer_torch.op(LAYER, N=8), skewer_torch.op(LAYER, N=8, d=16, threads=2)
         rows.append(("the same, 2 threads", lambda: on_two(*tensors)))

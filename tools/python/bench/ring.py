@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What ring attention costs beside one process, and what it would cost on many machines.
+"""Measures ring attention against one process, and predicts its cost on many machines.
 
     ring.py measure [N] [RANKS] [THREADS]       starts RANKS processes here and times their rings, computation and waits
     ring.py predict --pair=S --join=S --rest=S  computes a table for many ranks from measured seconds
@@ -35,7 +35,7 @@ class Timed:
 
 
 def one(rank, ranks, folder, length, threads, rounds=5):
-    """A process of the ring: seconds of a call, and in it of the step kernel, the join and all else."""
+    """Runs one process of the ring. Returns the seconds of a call, and its parts: the step kernel, the join and the rest."""
     import torch
     import torch.distributed as dist
 
@@ -68,8 +68,8 @@ def one(rank, ranks, folder, length, threads, rounds=5):
 
 
 def report(attend, title, calls):
-    """By the median call of each clock: seconds that passed, and seconds of processors, which other work on the machine
-    does not change much."""
+    """Prints the median call by both clocks: seconds that passed, and seconds of processors. Other work on the machine hardly
+    changes the latter."""
     placement, middle = attend.placement, len(calls) // 2
     for clock, name in enumerate(("seconds that passed", "seconds of processors")):
         call, step, join = sorted((call[clock], sum(times[clock] for times in call[2]),
@@ -94,7 +94,7 @@ def measure(length, ranks, threads):
 
 
 def predict(options):
-    """A step computes 2 pairs, joins twice and sends its keys meanwhile; the first has 3 pairs, 1 join."""
+    """Prints predicted times. A step has 2 pairs, joins twice and sends its keys meanwhile; the first has 3 pairs and 1 join."""
     message = 2 * 2 * options.piece * HEADS * DIM * 4  # keys and values of two pieces, f32
     compute = 2 * options.pair + 2 * options.join
     print(f"pieces of {options.piece}: {message / 1e6:.2f} MB a message; a step computes {1e3 * compute:.3f} ms and "

@@ -1,4 +1,5 @@
-"""A wheel carries what it links: run with the Python of an environment that holds it and NumPy. Not found by unittest's discovery."""
+"""Checks that a wheel has the libraries that it links. Run it with the Python of an environment that has the wheel and NumPy;
+unittest's discovery does not find it."""
 
 import subprocess
 import sys
@@ -24,8 +25,8 @@ ours = [path for path in paths if any(name in path for name in carried)]
 assert len(ours) == len(carried) and all(any(name in path for path in ours) for name in carried), ours
 for path in ours:
     assert path.startswith(package + "/"), f"{path} is not the wheel's own"
-# All that the system gives are the C and C++ libraries, and what Python's own modules need. What LLVM needs of these is in
-# the package under another name.
+# The system gives the C and C++ libraries, and those of Python's own modules, and no other. The package has LLVM's part of these
+# under another name.
 allowed = ("libc.so", "libm.so", "libstdc++", "libgcc_s", "libdl", "libpthread", "librt", "libutil", "ld-linux", "libpython",
            "libz.so", "libexpat", "libbz2", "libcrypto", "libssl", "libffi", "liblzma")
 foreign = [path for path in paths if path.startswith(("/usr/lib", "/lib")) and "/python" not in path and

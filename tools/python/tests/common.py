@@ -1,11 +1,11 @@
-"""What the tests share: small layers, and their results written out in float64."""
+"""Small layers that the tests share, and their results in float64."""
 
 import os
 import re
 import tempfile
 from pathlib import Path
 
-# Never the user's own cache; a folder for each process, so that what a test compiles is compiled by it.
+# Tests do not use the user's cache. Each process has a folder, so that a test really compiles its layers.
 os.environ["SKEWER_CACHE"] = tempfile.mkdtemp(prefix="skewer-cache-")
 
 import numpy as np  # noqa: E402
@@ -39,12 +39,12 @@ BUCKETS = """kernel buckets(q, k, v : f32[8, 4], table : f32[6],
 
 
 def python_of(page):
-    """The blocks of Python that a page of the tree shows."""
+    """Returns the blocks of Python in a page of the tree."""
     return _blocks(page, "python")
 
 
 def attn_of(page):
-    """The specs that a page of the tree shows."""
+    """Returns the specs in a page of the tree."""
     return _blocks(page, "attn")
 
 
@@ -54,7 +54,7 @@ def _blocks(page, language):
 
 
 def example(*names):
-    """The path of a file among the examples."""
+    """Returns the path of a file of the examples."""
     return str(Path(__file__).resolve().parents[3].joinpath("examples", *names))
 
 

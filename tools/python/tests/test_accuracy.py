@@ -1,4 +1,4 @@
-"""A few random layers: the error of their kernels beside that of eager code in f32."""
+"""Compares the errors of the kernels of a few random layers with the errors of eager code in f32."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ SWEEP = Path(__file__).resolve().parents[3] / "tests" / "oracle" / "beside_eager
 
 class BesideEager(unittest.TestCase):
     def sweep(self, *options):
-        # PyTorch's threads wait for each other awake.
+        # PyTorch's threads stay awake while they wait for each other.
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         return subprocess.run([sys.executable, SWEEP, "--quiet", *options], check=False, capture_output=True, text=True, env=environment)
 

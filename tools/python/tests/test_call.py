@@ -1,4 +1,4 @@
-"""Calls with NumPy's arrays, and arrays that a layer must refuse."""
+"""Tests calls with NumPy's arrays, and arrays that a layer must refuse."""
 
 import ctypes
 import os
@@ -15,7 +15,7 @@ import skewer
 
 
 def elsewhere(array, device_type, device_id):
-    """A DLPack capsule of NumPy's whose device is another (dlpack.h: the pointer to the memory, then type and number)."""
+    """Returns a DLPack capsule of NumPy's with another device (dlpack.h: the pointer to the memory, then type and number)."""
     capsule = array.__dlpack__()
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
@@ -64,7 +64,7 @@ class Calls(unittest.TestCase):
                 warnings.simplefilter("always")
                 np.testing.assert_array_equal(layer(**kind), expected)
             if kind is backwards:
-                self.assertEqual(said, [])  # said before
+                self.assertEqual(said, [])  # it was warned of before
 
     def test_the_note_says_why_and_what_to_do(self):
         def said_of(call):
@@ -188,7 +188,7 @@ class Calls(unittest.TestCase):
         x = common.operands(batch=5)
         expected = self.layer(**x, threads=2)
         child = os.fork()
-        if child == 0:  # the parent's threads are not here
+        if child == 0:  # a child has none of its parent's threads
             good = np.array_equal(self.layer(**x, threads=2), expected)
             os._exit(0 if good else 1)
         _, status = os.waitpid(child, 0)
@@ -205,7 +205,7 @@ class Calls(unittest.TestCase):
 
         counter = threading.Thread(target=count)
         counter.start()
-        sys.setswitchinterval(10)  # nobody gives the lock away but by releasing it
+        sys.setswitchinterval(10)  # a thread keeps the lock until it releases it itself
         try:
             before = counted[0]
             for _ in range(3):
@@ -248,7 +248,7 @@ class BadArrays(unittest.TestCase):
 
     def test_another_device(self):
         class Elsewhere:
-            """An array that says by DLPack where it is."""
+            """An array whose DLPack gives another device."""
 
             def __init__(self, device):
                 self.device = device

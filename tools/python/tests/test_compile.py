@@ -1,4 +1,4 @@
-"""Texts, files, folders, the cache, explanations and pictures."""
+"""Tests of compiling texts, files and folders; of the cache, explanations and pictures."""
 
 import base64
 import copy
@@ -74,7 +74,7 @@ class Compile(unittest.TestCase):
             subprocess.run([SKEWER, "compile", spec, "-o", self.folder / name, *options], check=True)
             self.expect_right(skewer.compile(self.folder / name))
         before = os.getcwd()
-        os.chdir(self.folder / "shared")  # a name without a folder in front of it
+        os.chdir(self.folder / "shared")  # so that the name has no folder
         try:
             self.expect_right(skewer.load("."))
         finally:
@@ -132,7 +132,7 @@ class Compile(unittest.TestCase):
         self.assertEqual(html.unescape(shown.split('srcdoc="')[1].split('" width=')[0]), page)
 
     def test_what_notebooks_get(self):
-        """The same picture in less than 300 KB: 64 x 64 cells in six panels are 2.2 MB as they are drawn."""
+        """A notebook gets the same picture in less than 300 KB; as drawn, 64 x 64 cells in six panels take 2.2 MB."""
         for layer in (skewer.compile(common.example("botnet", "botnet.attn"), H=8, W=8),
                       skewer.compile(common.example("music", "music_transformer.attn"), N=50),
                       skewer.compile(common.example("music", "music_transformer.attn"), N=12)):
@@ -153,7 +153,7 @@ class Compile(unittest.TestCase):
             self.expect_the_same_shades(whole, tree, name)
 
     def expect_the_same_shades(self, whole, small, name):
-        """Pixels have the shades of the cells that they stand for."""
+        """Checks that the pixels have the shades of their cells."""
         pictures = 0
         for before, after in zip(whole.findall(name + "g"), small.findall(name + "g")):
             image = after.find(name + "image")
@@ -254,7 +254,7 @@ class Compile(unittest.TestCase):
             self.assertEqual(done.returncode, 1)
 
     def test_words_of_this_package(self):
-        """The compiler's messages speak of keywords, not of options of the command line."""
+        """The compiler's messages name keywords, not options of the command line."""
         for call, text in ((lambda: skewer.compile(common.TINY, N="abc"), "parameter N: expected a number"),
                            (lambda: skewer.compile(common.TINY, target="z80"), "error: target: unknown processor"),
                            (lambda: skewer.compile(common.TINY, batch=3), "a parameter cannot give it.*by the shapes of the arrays")):
@@ -359,7 +359,7 @@ class Documents(unittest.TestCase):
 
 
     def test_the_guide(self):
-        """What docs/python.md shows of NumPy, one block after another, beside the examples' files."""
+        """The blocks of docs/python.md for NumPy run, one after another, next to the examples' files."""
         shown = [block for block in common.python_of("docs/python.md") if "torch" not in block and "jax" not in block]
         self.assertEqual(len(shown), 2)
         known = skewer.compile(common.example("botnet", "botnet.attn"), H=16, W=16).example(batch=2)
@@ -425,7 +425,7 @@ class Cache(unittest.TestCase):
             self.assertEqual(self.entries()[0].read_bytes()[:32], whole[:32])
 
     def test_a_folder_of_somebody_else(self):
-        """What can be read is used, though nothing can be written there."""
+        """A folder that can only be read is used."""
         skewer.compile(common.TINY)
         self.asked, original = 0, os.utime
 
@@ -535,7 +535,7 @@ class Cache(unittest.TestCase):
         with self.assertWarnsRegex(skewer.CacheWarning, "kept in memory only"):
             skewer.compile(common.TINY)
         with warnings.catch_warnings():
-            warnings.simplefilter("error")  # said once
+            warnings.simplefilter("error")  # warned once
             skewer.compile(common.TINY)
             skewer.compile(common.TINY, N=9)
         self.assertEqual(self.asked, 2)
@@ -559,7 +559,7 @@ class Cache(unittest.TestCase):
         self.assertEqual(list(self.folder.iterdir()), [])
 
     def test_what_others_are_writing_stays(self):
-        """A file that another process is about to rename is not an entry to evict; one that was abandoned is removed."""
+        """A file that another process is about to rename stays; an abandoned one is removed."""
         os.environ["SKEWER_CACHE_BYTES"] = "1"
         young, old = self.folder / "young.part", self.folder / "old.part"
         for file in (young, old):
@@ -576,7 +576,7 @@ class Cache(unittest.TestCase):
                 "for n in (4, 5, 6): \n"
                 "  x = common.operands(n=n)\n"
                 "  assert np.allclose(skewer.compile(common.TINY, N=n)(**x), common.tiny(**x), atol=1e-6)\n")
-        size = {"SKEWER_CACHE_BYTES": "20000"}  # less than there is: they evict what others read
+        size = {"SKEWER_CACHE_BYTES": "20000"}  # less than the entries have: each process evicts entries that others read
         processes = [subprocess.Popen([sys.executable, "-W", "error", "-c", code], env={**os.environ, **size},
                                       cwd=os.path.dirname(os.path.abspath(__file__))) for _ in range(4)]
         self.assertEqual([process.wait() for process in processes], [0] * 4)

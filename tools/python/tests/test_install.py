@@ -1,4 +1,4 @@
-"""What `pip install .` says, and what it leaves behind where it fails."""
+"""Tests of `pip install .`: its output, and the files that a failed one leaves behind."""
 
 import os
 import pty
@@ -12,15 +12,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 PROGRESS = ROOT / "tools" / "python" / "progress.py"
-# Prints as ninja does: 200 steps, one every 20 ms or so.
+# Prints like ninja: 200 steps, one every 20 ms or so.
 BUILD = "import time\nfor step in range(1, 201):\n    print(f'[{step}/200] Building', flush=True)\n    time.sleep(0.02)\n"
 
 
 def on_a_terminal(command):
-    """What a command without standard streams of a terminal prints on the one that it belongs to; its exit status."""
+    """Runs a command without standard streams of a terminal. Returns its output on its terminal, and its exit status."""
     child, terminal = pty.fork()
     if not child:
-        os.dup2(1, 9)  # a terminal that nobody has open hangs up
+        os.dup2(1, 9)  # keeps the terminal open: it hangs up if no process has it open
         quiet = os.open(os.devnull, os.O_RDWR)
         for stream in (0, 1, 2):
             os.dup2(quiet, stream)
@@ -58,7 +58,7 @@ class Progress(unittest.TestCase):
 @unittest.skipUnless(shutil.which("cmake"), "no cmake")
 class Failed(unittest.TestCase):
     def configure(self, path):
-        """CMake's configure of the package in a bare clone, with no other programs than those in a folder."""
+        """Configures the package in a bare clone, with the programs of one folder only."""
         return subprocess.run([shutil.which("cmake"), "-S", self.clone / "tools" / "python", "-B", self.clone / "build" / "python", "-G", "Ninja",
                                f"-DCMAKE_MAKE_PROGRAM={shutil.which('ninja')}", "-DCMAKE_FIND_USE_CMAKE_SYSTEM_PATH=OFF"],
                               env={**os.environ, "PATH": str(path), "CXX": ""}, capture_output=True, text=True, check=False)
@@ -80,7 +80,7 @@ class Failed(unittest.TestCase):
         self.assertFalse((self.clone / "build" / "release").exists())
 
     def test_a_configure_that_fails_leaves_nothing(self):
-        # All programs are there, and the compiler's own CMakeLists.txt is not right.
+        # All programs are there, but the compiler's own CMakeLists.txt is wrong.
         (self.clone / "CMakePresets.json").write_text('{"version": 6, "configurePresets": [{"name": "release", "generator": "Ninja", '
                                                       '"binaryDir": "${sourceDir}/build/release"}]}')
         (self.clone / "CMakeLists.txt").write_text('cmake_minimum_required(VERSION 3.25)\nproject(X NONE)\nmessage(FATAL_ERROR "no MLIR")\n')

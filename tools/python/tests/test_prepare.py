@@ -1,4 +1,4 @@
-"""What const operands alone determine, made once."""
+"""Tests of prepared layers: the data that const operands alone determine is made once."""
 
 import copy
 import pickle
@@ -46,7 +46,7 @@ class Prepare(unittest.TestCase):
         x, constants = self.split()
         expected = self.layer(x, **constants)
         prepared = self.layer.prepare(**constants)
-        constants["w"][:] = np.nan  # nobody reads it any more
+        constants["w"][:] = np.nan  # the kernel does not read it again
         constants["u"][:] = np.nan
         np.testing.assert_array_equal(prepared(x), expected)
 
@@ -76,7 +76,7 @@ class Prepare(unittest.TestCase):
         np.testing.assert_array_equal(prepared(**x), layer(**x))
 
     def test_lengths(self):
-        """Of a table whose rows are counted by a run-time length nothing is made; it is taken, and read at each call."""
+        """For a table whose rows are a run-time length, nothing is prepared; each call reads the table."""
         layer = skewer.compile(common.LENGTHS.replace("table :", "const table :"))
         x = layer.example(N=20)
         table = x.pop("table")

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Makes a wheel that auditwheel has repaired run on an older glibc than that of the machine it was built on.
+"""Makes a wheel, after auditwheel's repair, run on an older glibc than the one of the machine that built it.
 
 usage: manylinux.py WHEEL FOLDER [--glibc 2.28] [--libstdcxx 3.4.24]
 
-A library asks for each function by a version, that of the glibc it was linked with. Most functions that are asked for by a new
-version have been there under an old one too (2.34 moved those of threads and dlopen into libc, 2.29 those of exp and log were
-made faster): of these the version is taken away, and whichever the machine has is found. The few that are really new come from
-old_glibc.c, which travels with the wheel. A function that is neither is an error that names it.
+A library asks for each function by a version: the one of the glibc that it was linked with. Most functions with a new version
+existed before, under an old version (2.34 moved the functions of threads and dlopen into libc, 2.29 made exp and log faster).
+The script removes the version of these, so that the loader takes whichever the machine has. The few functions that are really
+new come from old_glibc.c, which travels with the wheel. Any other function is an error that names it.
 """
 import argparse
 import base64
@@ -23,7 +23,7 @@ import zipfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SHIM = "libskewer-old-glibc.so"
-# Parts of libc since 2.34, and libraries of their own before.
+# These are parts of libc since 2.34; before, they were libraries of their own.
 BEFORE_2_34 = ("libpthread.so.0", "libdl.so.2", "librt.so.1")
 DT_STRTAB, DT_SYMTAB, DT_VERSYM, DT_VERNEED, DT_VERNEEDNUM = 5, 6, 0x6FFFFFF0, 0x6FFFFFFE, 0x6FFFFFFF
 
@@ -42,7 +42,7 @@ def elf_hash(name):
 
 
 class Elf:
-    """A 64-bit little-endian object with what it needs of others, by version."""
+    """A 64-bit little-endian object, with the versions that it needs of other libraries."""
 
     def __init__(self, path):
         self.path = path
@@ -68,7 +68,7 @@ class Elf:
         return self.data[begin:self.data.index(0, begin)].decode()
 
     def versions(self):
-        """(library, version, its number among the symbols, place of the entry)"""
+        """Yields (library, version, its number among the symbols, place of the entry)."""
         if DT_VERNEED not in self.tags:
             return
         at = self.offset(self.tags[DT_VERNEED])
@@ -82,7 +82,7 @@ class Elf:
             at += following
 
     def symbols(self):
-        """(name, number of its version, place of that number)"""
+        """Yields (name, number of its version, place of that number)."""
         names, versions = self.offset(self.tags[DT_SYMTAB]), self.offset(self.tags[DT_VERSYM])
         for n in range(self.symbol_count()):
             name = struct.unpack_from("<I", self.data, names + 24 * n)[0]
@@ -102,7 +102,7 @@ class Elf:
 
 
 def known_versions(library):
-    """Of a library of this machine: the versions of each function."""
+    """Returns the versions of each function of a library of this machine."""
     path = subprocess.run(["cc", f"-print-file-name={library}"], check=True, capture_output=True, text=True).stdout.strip()
     found = {}
     text = subprocess.run(["objdump", "-T", path], check=True, capture_output=True, text=True).stdout
@@ -112,12 +112,12 @@ def known_versions(library):
 
 
 class Aging:
-    """Takes the new versions away."""
+    """Removes the new versions from objects."""
 
     def __init__(self, limits):
         self.limits = limits
         self.known = {}
-        self.missing = []  # what no older system has
+        self.missing = []  # functions that no older system has
         self.shim = set()
         for name in subprocess.run(["nm", "-D", "--defined-only", shim_of(tempfile.mkdtemp())], check=True, capture_output=True,
                                    text=True).stdout.split("\n"):
@@ -129,7 +129,7 @@ class Aging:
         return family in self.limits and re.fullmatch(r"[\d.]+", number) and numbers(number) > self.limits[family]
 
     def age(self, path):
-        """The libraries that the object has to ask for now, beside those that it asked for."""
+        """Rewrites an object. Returns the libraries that it needs now in addition to those before."""
         elf = Elf(path)
         entries = list(elf.versions())
         new = {number: (library, version) for library, version, number, _ in entries if self.is_new(version)}
@@ -149,9 +149,9 @@ class Aging:
                     self.missing.append(f"{os.path.basename(path)} needs {name} of {version} ({library})")
                 if numbers(version.partition("_")[2]) >= (2, 34) and family == "GLIBC":
                     wanted.update(BEFORE_2_34)
-            struct.pack_into("<H", elf.data, place, 1)  # of no version
+            struct.pack_into("<H", elf.data, place, 1)  # no version
         for library in {library for library, _ in new.values()}:
-            # An entry that nobody uses still has to be there: each becomes one that is asked for anyway.
+            # The loader checks unused entries too: each becomes a copy of an entry that is needed anyway.
             old = [(version, place) for other, version, _, place in entries if other == library and not self.is_new(version)]
             if not old:
                 sys.exit(f"{os.path.basename(path)} asks {library} for new versions alone")
@@ -178,7 +178,7 @@ def is_elf(path):
 
 
 def repack(folder, wheel, tag):
-    """The folder as a wheel of that platform, with the record of its files."""
+    """Packs the folder as a wheel of that platform, with the record of its files."""
     info, = glob.glob(os.path.join(folder, "*.dist-info"))
     path = os.path.join(info, "WHEEL")
     with open(path, encoding="utf-8") as file:

@@ -1,6 +1,7 @@
 """One process of a ring of JAX, as test_jax_ring.py starts it: jax_ring_process.py RANK RANKS PORT WHAT.
 
-Compares its share with the whole layer, says the error, and where WHAT is "die" or "hang" goes on calling after rank 1 is gone or does nothing.
+Compares its share with the whole layer and prints the error. If WHAT is "die" or "hang", rank 1 dies or does nothing, and the
+others go on with calls.
 """
 
 import os

@@ -1,6 +1,6 @@
 """One process of a ring, as test_ring.py starts it: ring_process.py RANK RANKS FOLDER WHAT CAUSAL.
 
-Writes what it got to FOLDER/RANK.npz, and says an exception's type, the seconds that it took, and its text.
+Writes its results to FOLDER/RANK.npz. After an exception it prints the type, the seconds that passed, and the text.
 """
 
 import datetime
@@ -20,7 +20,7 @@ N, TIMEOUT = 96, 4.0
 
 
 def operands(batch=2):
-    """The same in every process: q, k, v and the table."""
+    """Returns q, k, v and the table, which are the same in every process."""
     generator = np.random.default_rng(7)
     made = {name: generator.standard_normal((batch, 2, N, 16), np.float32) for name in "qkv"}
     made["table"] = generator.standard_normal((2 * N - 1, 16), np.float32)
@@ -42,7 +42,7 @@ def main():
         sys.argv[5] == "causal"
     dist.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=ranks,
                             timeout=datetime.timedelta(seconds=120))
-    dist.barrier()  # to start late is not to be late in the ring
+    dist.barrier()  # a late start does not count as late in the ring
     group = None if what in ("compute", "late") else dist.new_group(timeout=datetime.timedelta(seconds=TIMEOUT))
     attend = ring.Ring(SPEC, N, group=group, causal=causal, threads=1, timeout=TIMEOUT if what == "late" else None)
     dist.barrier()
@@ -54,7 +54,7 @@ def main():
         dist.barrier()
         dist.destroy_process_group()
         return
-    if what in CHANGES:  # of what rank 1 gives at a later call; the others go on as before
+    if what in CHANGES:  # rank 1 changes an operand at a later call; the others go on as before
         given = operands()
         if rank == 1:
             given = CHANGES[what](given)
@@ -62,16 +62,16 @@ def main():
         given = operands()
         if rank == 1 and what == "die":
             os._exit(9)
-        if rank == 1:  # "hang", "late": it is there, and does nothing
+        if rank == 1:  # "hang", "late": it lives, and does nothing
             time.sleep(10 * TIMEOUT)
             os._exit(9)
     start = time.monotonic()
     try:
-        while True:  # a message or two that had been taken already do not tell
+        while True:  # the first calls may succeed with messages that had arrived before
             call(attend, given)
     except Exception as error:
         print(type(error).__name__, time.monotonic() - start, error, flush=True)
-    os._exit(3)  # a group that lost a process is not taken down in order
+    os._exit(3)  # a group that lost a process cannot be closed in order
 
 
 if __name__ == "__main__":

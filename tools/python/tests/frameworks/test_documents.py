@@ -1,4 +1,4 @@
-"""What the guides show of PyTorch and JAX, run as it stands there; sequences are shorter."""
+"""Runs the guides' code for PyTorch and JAX as the pages have it, with shorter sequences."""
 
 import os
 import tempfile
@@ -20,7 +20,7 @@ import skewer
 
 
 def shown(page, word):
-    """The only block of a page that imports what the word names, beside that of transformers."""
+    """Returns the only block of a page that imports the named module, apart from the one about transformers."""
     block, = [text for text in common.python_of(page) if f"from skewer import {word}" in text and "AttentionInterface" not in text]
     return block
 
@@ -40,7 +40,7 @@ class Guides(unittest.TestCase):
         self.arrays = self.layer.example(batch=1)
 
     def test_pytorch(self):
-        """Lines of two layers, each beside its own text."""
+        """The lines of two layers run, each with its own text."""
         lines = shown("docs/python.md", "torch").splitlines()
         of_botnet = [line for line in lines if "conformer" not in line]
         known = self.run_beside("botnet", "\n".join(of_botnet), {name: torch.from_numpy(array) for name, array in self.arrays.items()})
@@ -55,7 +55,7 @@ class Guides(unittest.TestCase):
         self.assertEqual(known["layer"].pos.data_ptr(), arrays["pos"].data_ptr())
 
     def test_transformers(self):
-        """A model whose attentions are the text that stands beside the lines."""
+        """The lines run with a model whose attentions are the text next to them."""
         page = "docs/python.md"
         block, = [text for text in common.python_of(page) if "AttentionInterface" in text]
         spec, = [text for text in common.attn_of(page) if "kernel causal" in text]
@@ -100,7 +100,7 @@ class Guides(unittest.TestCase):
         whole, arrays = self.ring()
         known = self.run_beside("ring", shown("docs/ring.md", "jax_ring").replace("8192", "256"), dict(arrays))
         np.testing.assert_allclose(known["whole"], whole(**arrays)[0], atol=2e-6)
-        # What the module itself shows.
+        # The examples in the module's own docstring.
         known = self.run_beside("ring", shown("docs/reference/python.md", "jax_ring").replace("8192", "256"),
                                 {**arrays, "jax": jax, "PartitionSpec": PartitionSpec})
         np.testing.assert_allclose(known["out"], whole(**arrays)[0], atol=2e-6)

@@ -1,5 +1,5 @@
-"""Calls with memory of a GPU, as CUDA's driver is told of them: by a driver without a GPU (tests/e2e/inputs/fake_cuda.c), whose
-memory is the processor's, and whose kernels copy one of their arguments to another."""
+"""Tests the calls of CUDA's driver for memory of a GPU, with a driver that needs no GPU (tests/e2e/inputs/fake_cuda.c). The
+driver's memory is the processor's, and its kernels copy one argument to another."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ from skewer import jax as skewer_jax, torch as skewer_torch
 
 ROOT = Path(__file__).parents[4]
 
-# What a process with that driver does: layers are called with objects that say by DLPack that they lie on a GPU.
+# A process with that driver calls layers with objects whose DLPack says that they are on a GPU.
 PREAMBLE = """
 import contextlib, ctypes, sys
 import common, numpy as np, torch

@@ -1,4 +1,4 @@
-"""Layers in JAX: arrays, jit, vmap, shard_map, and the struct layouts that they stand on."""
+"""Tests of layers in JAX: arrays, jit, vmap, shard_map, and the struct layouts that they need."""
 
 import os
 import subprocess
@@ -45,7 +45,7 @@ class Arrays(unittest.TestCase):
                          jnp.bfloat16)
         with self.assertRaises(skewer.ArgumentError):
             layer(arrays()[0].astype(jnp.float16), *arrays()[1:])
-        with self.assertRaises(skewer.ArgumentError):  # never written to
+        with self.assertRaises(skewer.ArgumentError):  # JAX's arrays cannot be written to
             layer(*arrays(), out=arrays()[0])
 
 
@@ -83,7 +83,7 @@ class Operators(unittest.TestCase):
         text = jax.jit(mapped).lower(*stacked, table).as_text()
         self.assertEqual(text.count("@skewer_call"), 1)
         self.assertNotIn("while", text)
-        # Only some of them mapped; and twice.
+        # vmap of only some operands; and vmap of vmap.
         some = jax.vmap(self.relative, in_axes=(None, 0, 0, None))(stacked[0][0], *stacked[1:], table)
         np.testing.assert_array_equal(some[1], self.relative(stacked[0][0], stacked[1][1], stacked[2][1], table))
         twice = jax.vmap(mapped, in_axes=(0, 0, 0, None))(*(x[None] for x in stacked), table)
@@ -159,7 +159,7 @@ class Operators(unittest.TestCase):
                 ask()
             self.assertEqual((wrong.exception.kernel, wrong.exception.argument), ("tiny", "k"))
             self.assertIn("jax.lax.stop_gradient", str(wrong.exception))
-        # What does not go through the layer, or stops before it, has its derivative.
+        # Functions that do not go through the layer, or stop gradients before it, have their derivatives.
         got = jax.grad(lambda x: (x * self.tiny(q, jax.lax.stop_gradient(x), v)).sum())(k)
         np.testing.assert_allclose(got, self.tiny(q, k, v), atol=1e-6)
 
@@ -210,7 +210,7 @@ class Operators(unittest.TestCase):
             self.tiny(q, np.zeros(k.shape), v)
 
     def test_calls_that_nobody_knows(self):
-        # A program that was kept and comes from a process with other layers.
+        # A program that JAX kept on disk, from a process with other layers.
         shape = jax.ShapeDtypeStruct((2, 8, 4), jnp.float32)
         for numbers, text in ((np.array([1, 1, 0, 0, 0, 2], np.int64), "has not compiled"),
                               (np.array([1], np.int64), "without its numbers")):

@@ -1,4 +1,4 @@
-"""Attention over a sequence that devices share, under shard_map: the same as whole, the same bits from run to run."""
+"""Tests attention over a sequence that devices share, under shard_map: the whole layer's result, with the same bits each run."""
 
 import os
 import socket
@@ -24,7 +24,7 @@ PART = PartitionSpec(None, None, "sequence")
 
 
 def sharded(attend, ranks):
-    """The ring as a function of placed arrays."""
+    """Returns the ring as a function of placed arrays."""
     mesh = Mesh(np.array(jax.devices()[:ranks]), ("sequence",))
     return jax.jit(jax.shard_map(lambda q, k, v, table: attend(q=q, k=k, v=v, table=table), mesh=mesh,
                                  in_specs=(PART, PART, PART, PartitionSpec()), out_specs=(PART, PART)))
@@ -33,7 +33,7 @@ def sharded(attend, ranks):
 class Rings(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        assert common.TINY  # a cache of the test's own
+        assert common.TINY  # gives the test a cache of its own
         cls.layer = skewer.compile(SPEC, kernel="whole", N=N)
         cls.given = {name: jnp.asarray(array) for name, array in cls.layer.example(batch=2).items()}
         cls.whole = cls.layer(**cls.given)
@@ -81,7 +81,7 @@ class Rings(unittest.TestCase):
 
 
 class Processes(unittest.TestCase):
-    """jax.distributed: a process for each device."""
+    """Rings of jax.distributed, with a process for each device."""
 
     def start(self, ranks, what, flags=None):
         with socket.socket() as free:
@@ -112,7 +112,7 @@ class Processes(unittest.TestCase):
         self.assertEqual(self.start(2, "compute")[0], [0, 0])
 
     def failed(self, what, flags=None):
-        """Seconds until rank 0 got an error where rank 1 is gone, and its text."""
+        """Returns the seconds until rank 0 gets an error after rank 1 is gone, and the error's text."""
         statuses, texts = self.start(2, what, flags)
         self.assertEqual(statuses[0], 3, texts)
         said = [line.split(None, 2) for line in texts[0].splitlines() if line.startswith("error")]

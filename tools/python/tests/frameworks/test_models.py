@@ -1,4 +1,4 @@
-"""The scripts of examples/python at small sizes: they fail where a model's output differs."""
+"""Runs the scripts of examples/python at small sizes; they fail if a model's output differs."""
 
 import importlib.util
 import os
@@ -8,7 +8,7 @@ import types
 import unittest
 from pathlib import Path
 
-import common  # a cache of the test's own
+import common  # gives the test a cache of its own
 import torch
 
 EXAMPLES = Path(__file__).parents[4] / "examples" / "python"
@@ -17,10 +17,10 @@ EXAMPLES = Path(__file__).parents[4] / "examples" / "python"
 @unittest.skipUnless(importlib.util.find_spec("transformers"), "transformers is not installed")
 class Models(unittest.TestCase):
     def run_script(self, name, layers, *options, alone=1):
-        """`alone`: how many attentions are timed by themselves."""
+        """Runs a script. `alone` is the number of attentions that it times by themselves."""
         self.assertTrue(common.TINY)
         options = options or ("--no-compile", "--threads", "1")  # compiling takes seconds for each attention
-        # PyTorch's threads wait for each other awake, which takes seconds where processors are busy.
+        # PyTorch's threads stay awake while they wait for each other, which takes seconds on busy processors.
         environment = {**os.environ, "OMP_WAIT_POLICY": "passive"}
         done = subprocess.run([sys.executable, EXAMPLES / name, "--small", "--runs", "1", "--seconds", "0.01", *options],
                               check=False, capture_output=True, text=True, timeout=600, env=environment)
@@ -60,7 +60,7 @@ class Models(unittest.TestCase):
 
 
 class WhatIsNoticed(unittest.TestCase):
-    """A comparison in which Skewer's layers had no part is an error, not a difference of 0."""
+    """A comparison in which Skewer's layers were not called is an error, not a difference of 0."""
 
     TEXT = """param N = 4, d = 4
     kernel k(q, k, v : f32[N, d], bias : f32[N]) -> f32[N, d] {
@@ -116,7 +116,7 @@ class WhatIsNoticed(unittest.TestCase):
         record = self.harness.attention_alone.Recorded(model, ["inner"], None)
         with record, torch.no_grad():
             whole = model(torch.ones(4, 4))
-        model.inner.weight.data.zero_()  # what was recorded stays what it was
+        model.inner.weight.data.zero_()  # the recorded output stays as it was
         torch.testing.assert_close(record.core()(), whole)
         self.harness.attention_alone.compare("one", {"eager": record.core()}, record.core(), options)
         with self.assertRaisesRegex(SystemExit, "the attention alone differs by"):

@@ -1,4 +1,4 @@
-"""Attention over a sequence that processes share: the same as in one process, the same bits, and errors in time."""
+"""Tests attention over a sequence that processes share: the result of one process, the same bits, and errors in time."""
 
 import subprocess
 import sys
@@ -18,7 +18,7 @@ import ring_process  # noqa: E402
 
 
 def in_processes(ranks, what, causal=True, others=False):
-    """Starts the processes, and returns their exit statuses, what they printed and what they computed."""
+    """Starts the processes. Returns their exit statuses, their outputs and their results."""
     with tempfile.TemporaryDirectory() as folder:
         started = [subprocess.Popen([sys.executable, ring_process.__file__, str(rank), str(ranks), folder, what,
                                      "causal" if causal else "all"], stdout=subprocess.PIPE, text=True,
@@ -121,7 +121,7 @@ class Processes(unittest.TestCase):
         self.compare(2, False)
 
     def failed(self, ranks, what):
-        """What the others say where rank 1 is gone: type, seconds, text. None of them hangs until it is killed."""
+        """Returns the type, seconds and text of the errors of the other ranks after rank 1 is gone. None of them may hang."""
         statuses, texts, _ = in_processes(ranks, what, others=True)
         said = [text.split(None, 2) for rank, text in enumerate(texts) if rank != 1]
         self.assertEqual([statuses[rank] for rank in range(ranks) if rank != 1], [3] * (ranks - 1), texts)
@@ -141,7 +141,7 @@ class Processes(unittest.TestCase):
                 self.assertLess(float(seconds), ring_process.TIMEOUT + 3)
 
     def test_operands_that_change_on_one_rank(self):
-        """At a later call, at which the other ranks go on as before: all hear of it, and at once."""
+        """An operand changes on one rank at a later call: all ranks get an error, and at once."""
         for ranks, what in ((2, "batch"), (4, "batch"), (2, "type"), (4, "share"), (2, "table")):
             statuses, texts, _ = in_processes(ranks, what)
             self.assertEqual(statuses, [3] * ranks)

@@ -1,4 +1,4 @@
-"""Layers whose tables are a model's own Parameters: what PyTorch does with a model is seen by the layer."""
+"""Tests layers whose tables are a model's own Parameters: the layer sees what PyTorch does with the model."""
 
 import copy
 import io
@@ -23,7 +23,7 @@ kernel tied(q, k, v : f32[batch, heads, N, dim], const table : f32[2*N - 1, head
 
 
 class Table(nn.Module):
-    """What owns the table where the model itself does not."""
+    """The owner of the table, if it is not the model itself."""
 
     def __init__(self):
         super().__init__()
@@ -31,7 +31,7 @@ class Table(nn.Module):
 
 
 class Net(nn.Module):
-    """The layer, and a head behind it, in one of the places where models have tables."""
+    """The layer with a head after it, in one of the places where models have tables."""
 
     def __init__(self, where="own"):
         super().__init__()
@@ -204,7 +204,7 @@ class Tied(unittest.TestCase):
             torch.testing.assert_close(program.module()(*self.given), net.right(*self.given), atol=5e-6, rtol=0)
 
     def test_computed_by_its_owner(self):
-        """What an owner computes from other parameters from some time on, and what it has again afterwards."""
+        """An owner begins to compute its table from other parameters, and stops again."""
         class Tripled(nn.Module):
             def forward(self, table):
                 return 3 * table

@@ -1,4 +1,4 @@
-"""Layers in PyTorch: tensors, operators, compiled and exported programs, modules, gradients."""
+"""Tests of layers in PyTorch: tensors, operators, compiled and exported programs, modules, gradients."""
 
 import copy
 import gc
@@ -65,7 +65,7 @@ class Tensors(unittest.TestCase):
         torch.testing.assert_close(out.float(), expected(*(half.float() for half in halves)), atol=0.02, rtol=0)
 
     def test_numbers_that_are_negated_as_they_are_read(self):
-        """z.conj().imag: DLPack says where its numbers lie, and not that their signs are the other ones."""
+        """z.conj().imag is negated when it is read: DLPack gives the place of the numbers, and not that their signs are wrong."""
         layer, (q, k, v) = skewer.compile(common.TINY), tensors()
         negated = torch.complex(q, -q).conj().imag
         self.assertTrue(negated.is_neg())
@@ -92,7 +92,7 @@ class Tensors(unittest.TestCase):
             with self.assertRaises(skewer.ArgumentError) as wrong:
                 layer(bad, k, v)
             self.assertIn(found, wrong.exception.found)
-        with self.assertRaises(skewer.GradientError):  # as PyTorch's own functions have it
+        with self.assertRaises(skewer.GradientError):  # as for PyTorch's own functions
             layer(q, k.clone().requires_grad_(), v, out=torch.empty_like(q))
 
 
@@ -163,8 +163,8 @@ class Operators(unittest.TestCase):
             subprocess.run([sys.executable, "-c", code, path], cwd=Path(__file__).parents[1], check=True)
 
     def test_threads_are_those_of_torch(self):
-        """In a process of its own: as many threads as PyTorch has, the same bits on one and two, and a child of a fork,
-        in which OpenMP's threads are gone, goes on."""
+        """In a process of its own: a layer uses as many threads as PyTorch, has the same bits on one and two, and works in the
+        child of a fork, which has none of OpenMP's threads."""
         code = ("import os, sys, common, torch\nfrom skewer import _core, torch as skewer_torch\n"
                 "op = skewer_torch.op(common.TINY)\n"
                 "x = [torch.from_numpy(a) for a in common.operands(batch=64).values()]\n"
@@ -193,14 +193,14 @@ class Operators(unittest.TestCase):
                 transform(k.detach())
 
     def test_derivatives_forward_are_refused(self):
-        """A result without a tangent would be a derivative of 0."""
+        """A result without a tangent would mean a derivative of 0."""
         q, k, v = tensors()
         layer = skewer.compile(common.TINY)
         for call in (self.op, layer, lambda *x: layer(*x, out=torch.empty_like(q))):
             with self.assertRaises(skewer.GradientError) as wrong:
                 torch.func.jvp(lambda k: call(q, k, v), (k,), (k,))
             self.assertEqual((wrong.exception.argument, wrong.exception.found), ("k", "a tensor with a tangent"))
-            with torch.autograd.forward_ad.dual_level():  # of something else
+            with torch.autograd.forward_ad.dual_level():  # a tangent of something else
                 torch.testing.assert_close(call(q, k, v), expected(q, k, v), atol=1e-6, rtol=0)
 
     def test_targets_have_operators_of_their_own(self):
@@ -251,7 +251,7 @@ class Modules(unittest.TestCase):
 
 
 class Prepared(unittest.TestCase):
-    """What follows from parameters is made once, and never used for others."""
+    """The data that follows from parameters is made once, and is never used for other parameters."""
 
     def setUp(self):
         self.module = skewer_torch.Module(CONST, values={"table": torch.randn(15, 4)})
@@ -261,7 +261,7 @@ class Prepared(unittest.TestCase):
         return (module or self.module)._held.constants._made[1]
 
     def check(self, call=None):
-        """The result is that of the parameter as it is now, and what was made is kept for the next call."""
+        """Checks that the result is the one of the present parameter, and that the prepared data is kept for the next call."""
         module, given = self.module, tensors(seed=3)
         call = module if call is None else call
         for _ in range(2):
@@ -309,7 +309,7 @@ class Prepared(unittest.TestCase):
         with torch.no_grad():
             self.module.table.add_(1)
         self.assertIsNot(self.check(compiled), first)
-        # The program of another parameter: that of the last call that was not traced is no longer found.
+        # The program of another parameter: it no longer finds the one of the last call that was not traced.
         self.module.table = torch.nn.Parameter(torch.randn(15, 4), requires_grad=False)
         given = tensors(seed=4)
         torch.testing.assert_close(compiled(*given), self.layer(*given, table=self.module.table.detach()), atol=0, rtol=0)
@@ -367,7 +367,7 @@ class Prepared(unittest.TestCase):
         self.assertIsNone(pickle.loads(pickle.dumps(self.module._held)).constants)
 
     def test_saved_whole(self):
-        """torch.save of a module, read by a process that has not compiled the layer."""
+        """A process that has not compiled the layer reads a module that torch.save wrote."""
         given = tensors()
         path = os.path.join(tempfile.mkdtemp(), "module.pt")
         torch.save((self.module, self.module(*given)), path)

@@ -1,4 +1,4 @@
-"""What PyTorch does around an operator: autocast, other types, vmap, processes, indices and masks, tracing."""
+"""Tests PyTorch's uses of an operator: autocast, other types, vmap, processes, indices and masks, tracing."""
 
 import copy
 import io
@@ -32,8 +32,8 @@ def compute(layer, given):
 
 class Types(unittest.TestCase):
     def test_autocast(self):
-        """As PyTorch's own float32 operations: what comes in another type is converted."""
-        torch._dynamo.reset()  # other tests' programs of operators count for the limit of recompilations
+        """Operands of another type are converted, as for PyTorch's own float32 operations."""
+        torch._dynamo.reset()  # programs of other tests count for the limit of recompilations
         linear, given = torch.nn.Linear(4, 4), tensors()
         module = skewer_torch.Module(CONST, values={"table": torch.randn(15, 4)})
         compiled = torch.compile(skewer_torch.op(common.TINY), fullgraph=True, backend="aot_eager")
@@ -99,7 +99,7 @@ class Vmap(unittest.TestCase):
         table = torch.randn(15, 4)
         self.check(op, (0, 0, 0, None), (q, k, v, table))
         self.check(op, (1, 0, None, None), (q.movedim(0, 1), k, v[0], table))
-        # Nested, and of a table, which every call has alone.
+        # Nested vmap, and vmap of a table, which needs a call for each.
         inner = torch.vmap(op, (0, 0, 0, None))
         deep = [torch.randn(2, 3, 2, 8, 4) for _ in range(3)]
         torch.testing.assert_close(torch.vmap(inner, (0, 0, 0, None))(*deep, table)[1, 2], op(*(x[1, 2] for x in deep), table), atol=2e-6, rtol=0)
@@ -138,7 +138,7 @@ class Processes(unittest.TestCase):
         torch.save(model, memory)
         memory.seek(0)
         self.assertIs(torch.load(memory, weights_only=False).op, model.op)
-        # Operators of others are as they were.
+        # Operators of other libraries are as they were.
         with self.assertRaises(Exception):
             pickle.dumps(torch.ops.aten.sin.default)
 
@@ -206,7 +206,7 @@ class Traced(unittest.TestCase):
         layer = skewer.compile(common.TINY)
         with self.assertRaisesRegex(Exception, "it is skewer.torch.op"):
             torch.compile(lambda q, k, v: layer(q, k, v), fullgraph=True, backend="aot_eager")(*tensors())
-        # With breaks allowed it is called as it is.
+        # If graph breaks are allowed, the layer is called as it is.
         loose = torch.compile(lambda q, k, v: layer(q, k, v) + 1, backend="aot_eager")
         torch.testing.assert_close(loose(*tensors()), layer(*tensors()) + 1, atol=0, rtol=0)
 

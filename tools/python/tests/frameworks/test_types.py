@@ -1,4 +1,4 @@
-"""The package's types as a user's checker sees them."""
+"""Checks the package's types with a user's type checker."""
 
 import os
 import subprocess
