@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""What comes out of every spec of the tree, as hashes, so that a change that should change no byte can show it:
+"""Hashes the objects of every spec of the tree, to prove that a change of the compiler changes no byte of them:
 
     same_objects.py hash --skewer build/release/bin/skewer -o before.json
     … the change, and a build …
     same_objects.py hash --skewer build/release/bin/skewer -o after.json
     same_objects.py compare before.json after.json         # says what differs; exit status 1 if anything does
 
-Specs are the .attn files that git tracks, each part of one that `# -----` divides, and the ```attn blocks of the documents.
-Every kernel has a hash for each target: of its object, or for a GPU of its PTX. A spec that is refused is recorded as such.
-`--root` is the tree whose specs are read (that of this script); a spec whose text differs between the two is compared all
-the same: a migrated spelling shows that it means what it meant."""
+Specs are the .attn files that git tracks (each part, if lines `# -----` divide a file) and the ```attn blocks of the documents.
+Every kernel has a hash for each target: of its object, or for a GPU of its PTX. A refused spec is recorded as refused. `--root`
+is the tree whose specs are read (default: this script's). Specs whose texts differ between the two files are compared too: a
+new spelling then shows that it has the old meaning."""
 import argparse
 import concurrent.futures
 import hashlib
@@ -24,12 +24,12 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 TARGETS = ["x86-64-v2", "x86-64-v3", "x86-64-v4", "sm_80", "sm_90"]
 BLOCK = re.compile(r"(?ms)^```attn\n(.*?)^```")
 PART = re.compile(r"(?m)^# -----.*\n")
-SPEC_HASH = re.compile(rb'"spec_hash": "[0-9a-f]{16}"')  # the manifest in an object says from which text it was made
+SPEC_HASH = re.compile(rb'"spec_hash": "[0-9a-f]{16}"')  # the manifest in an object has a hash of the text
 SECONDS = 600
 
 
 def specs(root, patterns):
-    """Name and text of each spec."""
+    """Yields the name and the text of each spec."""
     listing = subprocess.run(["git", "-c", "safe.directory=*", "-C", root, "ls-files", "-z", "*.attn", "*.md"],
                              check=True, capture_output=True).stdout.decode()
     for path in filter(None, listing.split("\0")):
@@ -39,12 +39,12 @@ def specs(root, patterns):
             text = stream.read()
         parts = BLOCK.findall(text) if path.endswith(".md") else PART.split(text)
         for number, part in enumerate(parts, 1):
-            if re.search(r"(?m)^kernel\b", part):  # a library of schemes alone, like the built-in ones, is no layer
+            if re.search(r"(?m)^kernel\b", part):  # a file with schemes alone is no layer
                 yield path if len(parts) == 1 else f"{path}#{number}", part
 
 
 def compiled(skewer, text, target):
-    """The hash of each kernel's object or PTX; the first error under "" where the spec is refused."""
+    """Returns the hash of each kernel's object or PTX; the first error under "" if the spec is refused."""
     with tempfile.TemporaryDirectory() as folder:
         with open(os.path.join(folder, "spec.attn"), "w", encoding="utf-8") as stream:
             stream.write(text)
@@ -91,7 +91,7 @@ def compare(arguments):
     is_hash = re.compile("[0-9a-f]{64}").fullmatch
     for key in sorted(before.keys() | after.keys()):
         old, new = before.get(key), after.get(key)
-        if old == new or (old and new and not is_hash(old) and not is_hash(new)):  # refused both times
+        if old == new or (old and new and not is_hash(old) and not is_hash(new)):  # refused in both
             same += 1
             continue
         differing += 1

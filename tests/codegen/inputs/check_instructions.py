@@ -1,4 +1,4 @@
-"""check_instructions.py ASSEMBLY REGISTER LANES: what the inner loops of a kernel's phases are made of."""
+"""check_instructions.py ASSEMBLY REGISTER LANES: checks the instructions of the inner loops of a kernel's phases."""
 import re
 import sys
 
@@ -13,7 +13,7 @@ for line in text.splitlines():
     if name and line.startswith(".L"):
         functions.setdefault(name, []).append(line.split(":")[0] + ":")
 
-# The parts that do the work have the kernel's name, a dot and the name of a phase's function.
+# A function that does the work of a phase is called KERNEL.PHASE.
 phases = {name: lines for name, lines in functions.items() if re.search(r"\.\w+_(attend|pack)$", name)}
 assert any(name.endswith("_attend") for name in phases), sorted(functions)
 attend = next(lines for name, lines in phases.items() if name.endswith("_attend"))
@@ -25,7 +25,7 @@ assert len(apart) < len(fused), "%d products apart, %d fused" % (len(apart), len
 print("every product is fused")
 
 
-# A loop is what a backward jump spans. The busiest innermost loop multiplies without spilling what it sums up.
+# A backward jump spans a loop. The busiest innermost loop multiplies without spilling its accumulators.
 labels = {line[:-1]: place for place, line in enumerate(attend) if line.endswith(":")}
 loops = []
 for place, line in enumerate(attend):
@@ -40,7 +40,7 @@ assert products >= 6, body
 assert not spills, spills
 print("accumulators stay in registers (%d products in %d instructions)" % (products, len(body)))
 
-# Long rows may be zeroed or copied by libc; no loop that has no other loop in it calls anything.
+# libc may zero or copy long rows; an innermost loop calls nothing.
 for name, lines in phases.items():
     called = {line.split()[1].split("@")[0] for line in lines if line.startswith("call")}
     assert called <= {"memset", "memcpy"}, "%s calls %s" % (name, sorted(called))

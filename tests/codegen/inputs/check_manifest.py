@@ -1,4 +1,4 @@
-"""check_manifest.py MANIFEST HEADER OBJECT: what the manifest promises is what header and object have."""
+"""check_manifest.py MANIFEST HEADER OBJECT: checks that the header and the object have what the manifest promises."""
 import json
 import re
 import sys
@@ -13,7 +13,7 @@ required = {"abi_version", "args_bytes", "compiler", "details", "inputs", "name"
 assert required <= manifest.keys(), required - manifest.keys()
 assert list(manifest) == sorted(manifest), "keys are in order, so that two manifests can be compared line by line"
 
-# The fields of the struct, in order: inputs, outputs, sizes; and its size: 8 bytes each and a first word.
+# The struct has a first word, and then a field of 8 bytes for each input, output and size, in this order.
 struct = re.search(r"typedef struct %s_args \{(.*?)\} %s_args;" % (name, name), header, re.S).group(1)
 fields = [field for line in re.findall(r"^\s*(?:const )?\w+ [*]?([\w, ]+);", struct, re.M) for field in line.split(", ")]
 listed = [entry["field"] for kind in ("inputs", "outputs", "sizes") for entry in manifest[kind]]
@@ -27,7 +27,7 @@ for entry in manifest["inputs"] + manifest["outputs"]:
     assert all(isinstance(size, int) and size >= 1 or size in sizes for size in entry["shape"]), entry
     assert ("range" in entry) <= (entry["type"] == "i32"), entry
 
-# What every phase and the workspace need is a number plus a multiple of run-time sizes, spelled in the header too.
+# The bytes of each phase and of the workspace are a number plus a multiple of run-time sizes; the header has the same formula.
 for number, phase in enumerate(manifest["phases"]):
     items = phase["items"]
     assert items["fixed"] >= 0 and items["scaled"] >= 0 and bool(items["factors"]) == bool(items["scaled"]), phase
@@ -36,7 +36,7 @@ workspace = manifest["workspace"]
 assert workspace["alignment"] == 64 and workspace["bytes_per_worker"] % 64 == 0, workspace
 assert workspace["shared_bytes"]["fixed"] % 64 == 0 and workspace["shared_bytes"]["scaled"] % 64 == 0, workspace
 
-# The object carries the same text, without what only `explain` needs.
+# The object has the same text, without the parts that only `explain` needs.
 data = open(sys.argv[3], "rb").read()
 begin = data.index(b'{\n  "abi_version"')
 carried = json.loads(data[begin:data.index(b"\0", begin)])

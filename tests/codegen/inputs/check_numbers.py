@@ -1,4 +1,4 @@
-"""check_numbers.py MANIFEST OUTPUT: what a kernel's functions return is what the manifest's formulas say."""
+"""check_numbers.py MANIFEST OUTPUT: checks that a kernel's functions return what the manifest's formulas say."""
 import json
 import sys
 

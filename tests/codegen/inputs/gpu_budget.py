@@ -1,6 +1,6 @@
-"""gpu_budget.py SPECS FIGURES [--update]: registers, shared memory and instructions of GPU kernels, for layers of SPECS in
-f16 (and some in f32), are within 5 % of those of FIGURES, which holds them for each version of ptxas that they were accepted with; with
-another one nothing is compared. --update writes those of the version at hand anew."""
+"""gpu_budget.py SPECS FIGURES [--update]: checks that the registers, the shared memory and the instructions of GPU kernels are
+within 5 % of FIGURES, for layers of SPECS in f16 (and some in f32). FIGURES has the accepted numbers of several versions of
+ptxas; with another version nothing is compared. --update writes the numbers of the present version anew."""
 import json
 import pathlib
 import re
@@ -12,7 +12,7 @@ specs, figures = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
 update = "--update" in sys.argv[3:]
 TOLERANCE = 0.05
 TARGETS = ["sm_80", "sm_90a"]
-# Name: a layer, options, and the type of its tensors where that is not f16.
+# By name: a layer, options, and the type of its tensors if it is not f16.
 LAYERS = {
     "plain, 64 wide": ("plain-1k", []),
     "plain, 64 wide, f32": ("plain-1k", [], "f32"),
@@ -48,7 +48,7 @@ def explain(folder, target, spec, options, kind="f16"):
     if kernel["gpu"]["missing"]:
         print("skipped: " + "; ".join(kernel["gpu"]["missing"]))
         sys.exit(0)
-    # A program's costs are those of its attention: the others are short.
+    # The attention decides the costs of a program; its other kernels are short.
     (attention,) = [one for one in kernel["gpu"]["kernels"] if one["model"]]
     found = {"registers": attention["registers"], "shared_bytes": attention["shared_bytes"]}
     for kind, count in (attention["instructions_per_score"] or {}).items():
@@ -79,7 +79,7 @@ with tempfile.TemporaryDirectory() as folder:
                     wrong.append("%s: %s is %s, accepted %s" % (key, what, found.get(what), known.get(what)))
                     continue
                 value = found[what]
-                # One instruction of a step with 16 scores a thread is nothing to worry about.
+                # One instruction more in a step with 16 scores a thread is accepted.
                 if abs(value - known[what]) > max(TOLERANCE * known[what], 1 / 16):
                     wrong.append("%s: %s is %g, accepted %g" % (key, what, value, known[what]))
 if update:

@@ -1,5 +1,5 @@
-"""sizes.py SPEC NAME=VALUE,…  …: every kernel of SPEC with each of these sets of parameters must compute what the float64
-reference does."""
+"""sizes.py SPEC NAME=VALUE,…  …: checks that every kernel of SPEC computes what the float64 reference does, with each of these
+sets of parameters."""
 import re
 import subprocess
 import sys

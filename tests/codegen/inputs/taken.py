@@ -1,4 +1,4 @@
-"""taken.py FOLDER NAME…: compiles a kernel of each name, and prints what the compiler says, or that it took the name."""
+"""taken.py FOLDER NAME…: compiles a kernel of each name, and prints the compiler's message, or that it accepts the name."""
 import os
 import subprocess
 import sys

@@ -1,7 +1,7 @@
-"""hints.py SKEWER HABITS: compiles what the notes of Habits.cpp recommend.
+"""hints.py SKEWER HABITS: compiles the code that the notes of Habits.cpp recommend.
 
-Each snippet of a note (what follows "write", and each call) stands below in a kernel, word for word; one that does not is an error,
-and so is one that no note recommends any more.
+Each snippet of a note (the text after "write", and each call) stands below in a kernel, word for word. A snippet that does not is
+an error, and so is a snippet below that no note recommends any more.
 """
 import os
 import re
@@ -14,7 +14,7 @@ QKV = "q, k, v : f32[batch, 2, 16, 8]"
 SCORES = 'scores = einsum("b h i d, b h j d -> b h i j", q, k)'
 ONE = "return %s"
 
-# (operands, result, body with %s where the snippet stands): snippets.
+# (operands, result, body with %s in place of the snippet): snippets.
 KERNELS = [
     (X2, "f32[16, 8]", ONE, ["x^2", "1 / x", "-x", "log(x) / log(2)", "log(x) / log(10)", "log(1 + x)", "exp(x) - 1", "2^x",
                              "sin(x) / cos(x)", "silu(x)", "softcap(x, 50)", "x * tanh(softplus(x))", "-softplus(-x)",
@@ -57,14 +57,14 @@ KERNELS = [
 
 
 def literals(text):
-    """The strings of a C++ file, those that stand beside each other as one."""
+    """Returns the strings of a C++ file; strings next to each other are one."""
     string = r'"(?:[^"\\\n]|\\.)*"'
     for match in re.finditer(rf"{string}(?:\s*{string})*", text):
         yield "".join(part[1:-1] for part in re.findall(string, match.group())).replace('\\"', '"')
 
 
 def calls(note):
-    """What is called in a note, with all arguments."""
+    """Returns the calls in a note, with all arguments."""
     at = 0
     for match in re.finditer(r"\b[a-z_]\w*\(", note):
         if match.start() < at:

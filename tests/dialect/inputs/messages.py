@@ -1,10 +1,10 @@
-"""messages.py FILE.attn: each part of the file, between lines `# -----`, is a spec that must be refused with exactly the
-messages that are written below its lines, the caret where each begins:
+"""messages.py FILE.attn: checks the messages of the specs in a file. Lines `# -----` divide the file into specs. The compiler
+must refuse each spec with exactly the messages that are written below its lines, with a caret where each begins:
 
     return x + unknown
     #          ^ error: unknown name 'unknown'
 
-`#< error: …` is one at column 1, `# note: …` a note without a place, or with one in a built-in scheme."""
+`#< error: …` is a message at column 1. `# note: …` is a note without a place, or with a place in a built-in scheme."""
 import os
 import re
 import subprocess
@@ -16,7 +16,7 @@ PRINTED = re.compile(r"^(?:spec\.attn:(\d+):(\d+): |built-in [^:]*:\d+:\d+: )?(e
 
 
 def expectations(lines):
-    """(line, column, kind, message) of each comment that says one; line and column are 0 where it has no place."""
+    """Yields (line, column, kind, message) for each comment with a message; line and column are 0 if it has no place."""
     code = 0
     for number, line in enumerate(lines, 1):
         match = EXPECTED.match(line)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tools/bootstrap and .ci/run behave on the outside: usage, unknown commands, missing packages, repeated set-up."""
+"""Tests tools/bootstrap and .ci/run from outside: usage, unknown commands, missing packages, repeated set-up."""
 import os
 import shutil
 import stat
@@ -38,7 +38,7 @@ class BootstrapTest(unittest.TestCase):
             self.assertEqual(call("-n", full).returncode, 0, path)
 
     def without_apt(self, present):
-        """The result of `setup` where the search path holds a dpkg-query that knows `present`, and no apt-get."""
+        """Runs `setup` with a dpkg-query on PATH that knows `present`, and without apt-get. Returns the result."""
         with tempfile.TemporaryDirectory() as folder:
             for tool in ("dirname", "head", "id", "env"):
                 os.symlink(shutil.which(tool), os.path.join(folder, tool))
@@ -65,7 +65,7 @@ class BootstrapTest(unittest.TestCase):
 
 
 class BuildTest(unittest.TestCase):
-    """What is configured and built, where every package is there and cmake, ninja, ctest and python3 only say so."""
+    """Tests what is configured and built. All packages are there; cmake, ninja, ctest and python3 only print their arguments."""
 
     def commands(self, command, *arguments, cache="", status=0, installed="installed", configured=True, **scripts_of):
         with tempfile.TemporaryDirectory() as root:
@@ -162,7 +162,7 @@ class GpuTest(unittest.TestCase):
     matrix = os.path.join(ROOT, "tests", "gpu", "matrix.py")
 
     def test_without_a_driver_nothing_passes(self):
-        """The first libcuda.so.1 that is found is none: exit code 3 and a sentence, before anything is built."""
+        """If the first libcuda.so.1 on the path is no library, the exit code is 3, with a message, and nothing is built."""
         with tempfile.TemporaryDirectory() as folder:
             with open(os.path.join(folder, "libcuda.so.1"), "w", encoding="utf-8") as stream:
                 stream.write("none\n")
@@ -172,7 +172,7 @@ class GpuTest(unittest.TestCase):
         self.assertEqual(done.stdout, "")
 
     def run_matrix(self, script, *arguments, tools=""):
-        """The matrix with a driver, and a compute-sanitizer, that are these shell scripts."""
+        """Runs the matrix with shell scripts in place of the driver and of compute-sanitizer."""
         with tempfile.TemporaryDirectory() as folder:
             for name, text in (("driver", script), ("compute-sanitizer", tools)):
                 if text:
@@ -213,7 +213,7 @@ class GpuTest(unittest.TestCase):
 
 
 class GpuBenchTest(unittest.TestCase):
-    """tests/bench/gpu.py with drivers, and a Python with torch, that report known numbers."""
+    """Tests tests/bench/gpu.py with drivers, and a Python with torch, that report known numbers."""
 
     def measure(self, driver, torch=""):
         with tempfile.TemporaryDirectory() as folder:
@@ -251,7 +251,7 @@ class GpuBenchTest(unittest.TestCase):
 
 class TableTest(unittest.TestCase):
     def test_table_prints_what_bench_reports(self):
-        """A driver that reports known numbers: the table shows them; one that fails: status 1."""
+        """The table shows the known numbers of a driver; if the driver fails, the status is 1."""
         with tempfile.TemporaryDirectory() as folder:
             driver = os.path.join(folder, "driver")
             report = ('{"kernels": [{"name": "layer", "max_error": 2.5e-7, "median_seconds": 0.00125, "gflops": 80.0, '

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The page of `skewer report` in headless Chromium: its elements, no error in the console, what it says where one points,
-and a screenshot whose cells have the colours of the data.
+"""Tests the page of `skewer report` in headless Chromium: its elements, an empty console, the text under the pointer, and a
+screenshot whose cells have the colours of the data.
 
-usage: report_test.py SKEWER    (exits with 3 where there is no Chromium)
+usage: report_test.py SKEWER    (exits with 3 if there is no Chromium)
 """
 import html
 import json
@@ -21,7 +21,7 @@ SKEWER = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else "skewer"
 CHROMIUM = next((path for path in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if path), None)
 SIZE = 1280, 4000
 
-# Points at cells as a mouse does, and notes what the page says and where things are.
+# Points at cells as a mouse does, and records the page's text and the places of its elements.
 PROBE = """
 <script>
 (() => {
@@ -71,7 +71,7 @@ def chromium(page, *options):
 
 
 def pixels(path):
-    """Width and rows of (r, g, b) of a PNG of 8 bits a channel that is not interlaced (PNG, W3C 2003, 9.2)."""
+    """Returns the width and the rows of (r, g, b) of a PNG with 8 bits a channel, not interlaced (PNG, W3C 2003, 9.2)."""
     with open(path, "rb") as stream:
         data = stream.read()
     assert data[:8] == b"\x89PNG\r\n\x1a\n"
@@ -107,7 +107,7 @@ def pixels(path):
 
 
 def colour(share):
-    """The page's own map of colours (tools/skewer/Report/draw.js)."""
+    """Returns the colour of a share by the page's own map (tools/skewer/Report/draw.js)."""
     stops = [(68, 1, 84), (59, 82, 139), (33, 145, 140), (94, 201, 98), (253, 231, 37)]
     at = min(max(share, 0), 1) * 4
     k = min(int(at), 3)
@@ -116,7 +116,7 @@ def colour(share):
 
 class ReportTest(unittest.TestCase):
     def report(self, folder, probes, *arguments):
-        """What the page notes of itself, its data and its pixels."""
+        """Returns the page's records about itself, its data and its pixels."""
         page = os.path.join(folder, "page.html")
         subprocess.run([SKEWER, "report", *arguments, "-o", page], check=True, capture_output=True)
         with open(page, encoding="utf-8") as stream:
@@ -138,7 +138,7 @@ class ReportTest(unittest.TestCase):
         return noted, data, pixels(picture)
 
     def expect_colours(self, noted, pixel, name, shares):
-        """Each cell's middle in the screenshot has the colour of its share; masked ones are light."""
+        """Checks that the middle of each cell in the screenshot has the colour of its share; masked cells are light."""
         place = noted["places"][name]
         (x0, y0), (x1, y1) = place["first"], place["next"]
         for y, row in enumerate(shares):
@@ -185,7 +185,7 @@ class ReportTest(unittest.TestCase):
 
 
     def test_several_kernels(self):
-        """The text is shown once and at hand for the others; a run-time size has its name; a legend has what is there."""
+        """With several kernels the text is shown once; a run-time size has its name; a legend lists only what is there."""
         text = """param N = 12, heads = 2, dim = 8
 size tokens
 kernel first(q, k, v : f32[tokens, heads, N, dim], t : f32[2*N - 1]) -> f32[tokens, heads, N, dim] {

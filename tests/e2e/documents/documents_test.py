@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the documents show is true: their specs compile, and their C compiles against the headers that come out.
+"""Tests the examples of the documents: their specs compile, and their C compiles with the generated headers.
 
 usage: documents_test.py SKEWER C_COMPILER
 """
@@ -32,7 +32,7 @@ int main(void) {
 
 
 def blocks(path, language):
-    """The fenced blocks of a page that name this language ("": none)."""
+    """Returns the fenced blocks of a page that name this language ("": none)."""
     found, current = [], None
     with open(os.path.join(ROOT, path), encoding="utf-8") as stream:
         for line in stream:
@@ -81,7 +81,7 @@ class DocumentsTest(unittest.TestCase):
         self.check_program("docs/integration.md")
 
     def test_the_program_with_the_library_runs(self):
-        """docs/library.md: the README's layer is compiled in memory, and what is wrong with another text is said."""
+        """docs/library.md: the program compiles the README's layer in memory, and prints the error of another text."""
         library = os.path.join(os.path.dirname(os.path.dirname(SKEWER)), "lib")
         if not os.path.exists(os.path.join(library, "libskewer.so")):
             self.skipTest("libskewer was not built")
@@ -103,7 +103,7 @@ int main(int count, char **words) { return count == 2 ? compile_layer(words[1]) 
             self.assertRegex(done.stderr, r"^botnet\.attn, line 11, column \d+: .*'weight'")
 
     def test_the_specs_of_the_guides_run(self):
-        """Every kernel of every text, against the float64 reference, at the sizes that the guide has."""
+        """Every kernel of every text agrees with the float64 reference, at the guide's sizes."""
         guides = sorted(os.path.relpath(os.path.join(folder, name), ROOT) for folder, _, names in os.walk(os.path.join(ROOT, "docs"))
                         for name in names if name.endswith(".md"))
         specs = [(name, text) for name in guides for text in blocks(name, "attn")]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The site of the guides is built without a warning, has every guide in its navigation, and a wrong link is caught.
+"""Tests the site of the guides: it builds without a warning, its navigation has every guide, and it refuses a wrong link.
 
 usage: site_test.py FOLDER
 """
@@ -49,7 +49,7 @@ class SiteTest(unittest.TestCase):
         self.assertNotIn('class="err"', page)
 
     def test_nothing_of_markdown_is_left(self):
-        """What begins a line of a page's text as an item or a row does was none for MkDocs: it wants an empty line before."""
+        """No line of a page's text begins like an item or a row, which MkDocs misses without an empty line before it."""
         for folder, _, files in os.walk(os.path.join(FOLDER, "site")):
             for name in files:
                 if name.endswith(".html"):
@@ -82,7 +82,7 @@ class SiteTest(unittest.TestCase):
         self.assertNotRegex(read(FOLDER, "site", "dialect", "LANGUAGE.html"), r"<code>skewer\s*\n")
 
     def test_items_and_rows_stay_apart(self):
-        """Between two pieces of code of two items, rows or paragraphs nothing is joined; and so on every page."""
+        """The text between two pieces of code in two items, rows or paragraphs is not joined, on any page."""
         lists = "- `a` is one\n- `b`\n  goes `on\n  here`\n1. `c`\n\n`d`\n\n`e`\n"
         self.assertEqual(site.on_one_line(lists), lists.replace("`on\n  here`", "`on here`"))
         rows = "| a | b |\n|---|---|\n| `c` | d |\n| `e` | f |\n"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What runs along axes, and conditions on values, beside NumPy in float64: sizes around those of vectors, each axis of a tensor,
-run-time sizes of 0 and more, NaN and infinities, types of 16 and of 8 bits.
+"""Compares reductions and sums along axes, and conditions on values, with NumPy in float64: sizes near those of vectors, each
+axis of a tensor, run-time sizes of 0 and more, NaN and infinities, types of 16 and of 8 bits.
 
     along.py SKEWER [TARGET]
 """
@@ -33,7 +33,7 @@ VALUES = {
 
 
 def running(x, before, after):
-    """Along the middle axis, with the element or without it, from the begin or to the end."""
+    """Returns the running sum along the middle axis, with or without the element, from the beginning or to the end."""
     x = x[:, ::-1] if before else x
     out = np.cumsum(x, 1)
     if after:
@@ -42,7 +42,7 @@ def running(x, before, after):
 
 
 def cases(rng):
-    """(text, operands, expected)"""
+    """Yields (text, operands, expected)."""
     number = itertools.count()
     for (form, function), (a, b) in itertools.product(ALONG.items(), ((1, 1), (3, 8), (17, 9), (9, 40), (5, 700), (530, 3))):
         for at in (1, 2) if "cumsum" in form else (0, 1, 2):
@@ -62,7 +62,7 @@ def cases(rng):
             text = (f"kernel f(x : f32[2, {n}, {d}], g : f32[{n}]) -> f32[{', '.join(str((2, n, d)[k]) for k in order)}] {{\n"
                     f'  return einsum("b t d, t -> {result}", x, g, i = {n}, where = {form})\n}}')
             yield text, {"x": x.astype(np.float32), "g": g.astype(np.float32)}, running(x * g[:, None], *flags).transpose(order)
-    # What comes later is never seen, NaN or not.
+    # Later elements never count, even if they are NaN.
     x = rng.standard_normal((2, 50, 5))
     x[:, 30:] = np.nan
     yield ("kernel f(x : f32[2, 50, 5]) -> f32[2, 50, 5] { return cumsum(x, 1) }", {"x": x.astype(np.float32)}, np.cumsum(x.astype(np.float32), 1, np.float64))

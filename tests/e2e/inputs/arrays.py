@@ -1,4 +1,4 @@
-"""arrays.py FOLDER: .npy files, good and bad, written byte by byte so that no numerical library is needed."""
+"""arrays.py FOLDER: writes good and bad .npy files byte by byte, so that no numerical library is needed."""
 import os
 import struct
 import sys

@@ -1,5 +1,5 @@
-"""bad_machines.py GOOD.json SPEC FOLDER: spoils a good machine file in every way that somebody might, and expects an error
-at the right place from every command that takes one: exit status 1, nothing written."""
+"""bad_machines.py GOOD.json SPEC FOLDER: makes mistakes in a good machine file. Every command that takes the file must give an
+error at the right place, exit with 1, and write nothing."""
 import os
 import re
 import subprocess
@@ -15,7 +15,7 @@ def line_of(fragment):
 
 
 def value(field, written):
-    """The file with another value of a field."""
+    """Returns the file with another value of a field."""
     return re.sub(rf'("{field}": {{"value": )[^,]*', lambda found: found.group(1) + written, text)
 
 

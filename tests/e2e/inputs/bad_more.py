@@ -1,4 +1,4 @@
-"""bad_more.py FOLDER: specifications with one mistake each, for bad-meanings.test."""
+"""bad_more.py FOLDER: writes specifications with one mistake each, for bad-meanings.test."""
 import pathlib
 import sys
 

@@ -1,8 +1,9 @@
-"""bar.py FOLDER [--run]: the specs of positional schemes under FOLDER all fuse, and hold nothing of size queries × keys.
+"""bar.py FOLDER [--run]: checks that the specs of positional schemes under FOLDER all fuse, and hold nothing as large as queries
+times keys.
 
-Each `explain --json` must name no term materialised or evaluated element by element, no stage that holds scores, and a
-workspace that grows, from one size to twice the size, by less than a quarter of what one head's scores grow by. With
---run each kernel is compared with the reference too.
+Each `explain --json` must have no term that is held or evaluated element by element, and no stage that holds scores. If the size
+doubles, the workspace must grow by less than a quarter of the growth of one head's scores. With --run each kernel is also
+compared with the reference.
 """
 import json
 import os
@@ -10,9 +11,9 @@ import re
 import subprocess
 import sys
 
-# May be evaluated: both positions matter, in a closed form that no table stands for.
+# These terms may be evaluated: both positions matter, in a closed form without a table.
 EVALUATED = {"fire"}
-# What sizes are doubled: tokens, or the height of a map.
+# The sizes that are doubled: tokens, or the height of a map.
 SIZES = {"N": "2048", "H": "60"}
 
 

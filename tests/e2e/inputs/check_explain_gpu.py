@@ -1,4 +1,4 @@
-"""check_explain_gpu.py PAGE.json: the numbers of `skewer explain --target=sm_90a --json` fit together."""
+"""check_explain_gpu.py PAGE.json: checks that the numbers of `skewer explain --target=sm_90a --json` fit together."""
 import json
 import sys
 
@@ -13,15 +13,15 @@ tiles = kernel["attentions"][0]["tiles"]
 assert (tiles["queries"], tiles["keys"]) == (64, 32)
 assert tiles["dead"] + tiles["edge"] + tiles["full"] == 64 * 128
 assert one["name"] == "layer" and one["title"] == "attention" and one["threads"] == 128
-# Keys, values and windows of the table in three copies, queries once; 144 bytes a row.
+# Shared memory has three copies of keys, values and windows of the table, and one of queries, at 144 bytes a row.
 assert one["shared_bytes"] == 144 * (3 * (32 + 32 + 96) + 64), one["shared_bytes"]
 occupancy = one["occupancy"]
 assert occupancy["warps"] == 4 * occupancy["blocks"]
 assert occupancy["blocks"] * (one["shared_bytes"] + 1024) <= 228 * 1024
 assert occupancy["limit"] in ("registers", "shared memory")
-# A block sees as many steps as its rows leave: on average half of 128 and a half of its own.
+# The mask leaves a block, on average, half of the 128 steps and half of a step of its own.
 assert 64 < one["model"]["steps"] < 66, one["model"]
-# Pipes overlap, but not wholly; more queries a warp are compared.
+# Pipes overlap only in part. The page compares tiles with more queries a warp.
 pipes = one["model"]["pipe_cycles"]
 assert len(pipes) == 7 and all(cycles > 0 for cycles in pipes.values()), pipes
 assert max(pipes.values()) < one["model"]["step_cycles"]
@@ -32,7 +32,8 @@ for device in gpu["devices"]:
     assert 0 < device["predicted_share_of_peak"] < 1
 counts = one["instructions_per_score"]
 if counts:
-    # A step: 64 x 64 of content, 64 x (32 + 16) of the band and 32 of values a warp of 16 rows: 16 x 8 x 16 each.
+    # In a step of 32 keys, a warp of 16 rows multiplies 32 columns of content, 32 + 16 of the band, and the values, by
+    # products of 16 x 8 x 16.
     products = (32 // 8 + (32 + 16) // 8) * 64 // 16 + 32 // 16 * 64 // 8
     assert counts["mma"] == products / 16, counts
     assert counts["exp2"] == (16 + 2) / 16, counts

@@ -1,10 +1,10 @@
-"""Runs one kernel compiled for each processor: what this one cannot run says so, and nothing dies of a signal.
-`check_processors.py SKEWER CC SPEC FOLDER`."""
+"""Runs one kernel compiled for each processor: `check_processors.py SKEWER CC SPEC FOLDER`. A kernel that this machine cannot run
+must return a status; no process may die of a signal."""
 import os
 import subprocess
 import sys
 
-# A flag of /proc/cpuinfo without which the target's code must not run.
+# By target, the flag of /proc/cpuinfo that its code needs.
 NEEDED = {"x86-64-v2": ["sse4_2", "popcnt"], "x86-64-v3": ["avx2", "fma", "bmi2", "movbe"],
           "x86-64-v4": ["avx512f", "avx512bw", "avx512vl"], "cascadelake": ["avx512f", "avx512_vnni"],
           "zen4": ["avx512f", "avx512_bf16", "avx512_vbmi2"], "zen5": ["avx512f", "avx_vnni"],

@@ -17,20 +17,20 @@ count = 0
 
 def printed(command):
     done = subprocess.run(command, shell=True, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    # A busy machine is no matter of the page.
+    # The page does not show the warning about a busy machine.
     said = re.sub(r"^skewer: warning: the measured peak, .*the machine was busy.*\n", "", done.stdout + done.stderr, flags=re.MULTILINE)
     said = re.sub(r"largest error \S+ of", "largest error … of", said)
     return re.sub(r"\(tolerance \S+\)", "(tolerance …)", said)
 
 
 def matches(shown, said):
-    """Whether the shown lines are the said ones, `…` aside."""
+    """Returns whether the shown lines are the printed ones, apart from `…`."""
     pattern = re.sub(r" +", " +", re.escape(shown).replace(r"\ ", " ").replace("…", r"\S.*?"))
     return bool(re.fullmatch(pattern, said))
 
 
 def checked(block):
-    """The block as it should be: itself, if it shows what its commands print."""
+    """Returns the block as it should be: unchanged, if it shows what its commands print."""
     global count
     if specs and block.group().startswith("```attn\n"):
         (folder / specs[0]).write_text(block.group(1))

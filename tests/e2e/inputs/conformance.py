@@ -1,6 +1,6 @@
-"""conformance.py FOLDER [OPTION…]: every case under FOLDER through `skewer run`, compared with the model's own output.
+"""conformance.py FOLDER [OPTION…]: runs every case under FOLDER by `skewer run`, and compares it with the model's own output.
 
-A case is a folder with case.json (files, tolerance) and spec.attn. Prints a line a case and fails if any does.
+A case is a folder with case.json (files, tolerance) and spec.attn. Prints a line for each case; fails if a case fails.
 """
 import json
 import os
@@ -14,13 +14,13 @@ def run(folder, options):
         case = json.load(f)
     with open(os.path.join(folder, "spec.attn")) as f:
         text = re.sub(r"#.*", "", f.read())
-    # f32 on a GPU is multiplied as three products of tf32.
+    # A GPU multiplies f32 by three products of tf32.
     tolerance = max(case["tolerance"]["f32"], 1e-5 if any(option.startswith("--target=") for option in options) else 0)
     arguments = text[text.index("kernel "):].split("->")[0]
     command = ["skewer", "run", os.path.join(folder, "spec.attn"), *options, "--expect",
                os.path.join(folder, case["output"]["file"]), "--tolerance", str(tolerance)]
     for name, entry in case["inputs"].items():
-        # A case may hold what the inputs were made from, which the kernel does not take.
+        # A case may have the arrays from which its inputs were made; the kernel does not take them.
         if re.search(r"\b%s\b" % name, arguments):
             command += ["--input", "%s=%s" % (name, os.path.join(folder, entry["file"]))]
     try:

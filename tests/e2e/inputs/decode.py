@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A few queries against a cache, beside NumPy in float64: rows that fill no tile, depths that fill no vector, lengths of
-nothing and of everything, NaN behind the last key, numbers of 16 bits, pages that a table names, keys in parts that
-several threads share and that come to the same bits whoever has them.
+"""Compares decoding, a few queries against a cache, with NumPy in float64: rows that fill no tile, depths that fill no vector,
+empty and full lengths, NaN after the last key, numbers of 16 bits, pages that a table names, and keys in parts that several
+threads share. The bits must not depend on the threads.
 
     decode.py SKEWER [TARGET …]
 """
@@ -53,7 +53,7 @@ def softmax(s, seen):
 
 
 def rounded(x, kind):
-    """As the element type has it, and the bytes of the file."""
+    """Returns the array rounded to the element type, and the bytes of the file."""
     x = x.astype(np.float32)
     if kind == "f16":
         half = x.astype(np.float16)
@@ -69,12 +69,12 @@ def case(rng, kind, weights, paged, groups, rows, nq, c, dim, width):
     lengths = np.array([c, 0, max(1, c // 3), min(c, 17)], np.int32)
     q, q_file = rounded(rng.standard_normal((4, groups, rows, nq, dim)), "f32")
     k, v = rng.standard_normal((4, groups, c, dim)), rng.standard_normal((4, groups, c, width))
-    page = 2 if rows == 1 else 4  # less than the keys that are multiplied together, and as many
+    page = 2 if rows == 1 else 4  # fewer keys than are multiplied together, and as many
     pages = 4 * (c // page) + 3
     params = dict(groups=groups, rows=rows, Nq=nq, C=c, dim=dim, width=width)
     files = {"q": q_file, "lengths": lengths}
     behind = np.arange(c)[None, :] >= lengths[:, None]
-    if weights != "from":  # what nobody sees may be anything
+    if weights != "from":  # a key that no query sees may be anything
         k[np.broadcast_to(behind[:, None], k.shape[:3])] = np.nan
         v[np.broadcast_to(behind[:, None], v.shape[:3])] = np.nan
     if weights == "holes":
@@ -106,7 +106,7 @@ def case(rng, kind, weights, paged, groups, rows, nq, c, dim, width):
 
 
 def bare(spec, joined):
-    """The same step without an axis of queries; `joined`: all heads in one dimension."""
+    """Returns the same step without an axis of queries; with `joined`, all heads are in one dimension."""
     text, files, want = spec
     for old, new in (("g m i ", "(g m) " if joined else "g m "), ("rows, Nq, ", "rows, "), ("groups, rows", "groups*rows" if joined else "groups, rows")):
         text = text.replace(old, new)
@@ -117,7 +117,7 @@ def bare(spec, joined):
 
 
 def grown(rng, kind, groups, rows, nq, c, dim, width):
-    """What is new stands behind the cache, which nobody copies."""
+    """Returns a case whose new keys follow the cache in a tensor of their own; the kernel must not copy the cache."""
     params = dict(groups=groups, rows=rows, Nq=nq, C=c, dim=dim, width=width)
     sizes = {"q": (rows, nq, dim), "k": (c, dim), "v": (c, width), "kn": (nq, dim), "vn": (nq, width)}
     files, wide = {}, {}
@@ -131,7 +131,7 @@ def grown(rng, kind, groups, rows, nq, c, dim, width):
 
 
 def in_parts(queries, keys):
-    """A schedule whose items have so many keys each."""
+    """Returns the option for a schedule whose items have so many queries and keys."""
     block = (queries + 1) // 2 * 2
     return [f"--schedule=tile_rows=2,tile_vectors=1,row_block={block},key_block=16,keys_per_item={keys}"]
 

@@ -1,5 +1,5 @@
-"""The TextMate grammar of tools/editors: its form, its words, and the scopes that it gives a layer's text. The words of the
-lexer for Pygments."""
+"""Tests the TextMate grammar of tools/editors (its form, its words, and the scopes that it gives a layer's text), and the words
+of the lexer for Pygments."""
 import ast
 import glob
 import json
@@ -23,14 +23,14 @@ def read(*path):
 
 
 GRAMMAR = json.loads(read("tools", "editors", "attn.tmLanguage.json"))
-# Constants of the lexer. It is read, not imported: Pygments need not be here.
+# Constants of the lexer. The file is read and not imported, because it needs Pygments.
 LEXER = {node.targets[0].id: ast.literal_eval(node.value)
          for node in ast.parse(read("tools", "python", "skewer", "_lexer.py")).body
          if isinstance(node, ast.Assign) and node.targets[0].id.isupper() and not node.targets[0].id.startswith("_")}
 
 
 def rules(patterns):
-    """The rules of a list of patterns, with what is included and in the order in which they are tried."""
+    """Yields the rules of a list of patterns, with included ones, in the order in which an editor tries them."""
     for pattern in patterns:
         if "include" in pattern:
             yield from rules([GRAMMAR["repository"][pattern["include"].lstrip("#")]])
@@ -41,7 +41,7 @@ def rules(patterns):
 
 
 def scopes(line, patterns=None, at=0, end=None):
-    """(text, scope) of each piece that a rule takes: at every place the first rule that matches the earliest."""
+    """Returns (text, scope) for each piece that a rule takes. Of the rules that match earliest, the first one wins."""
     found = []
     end = len(line) if end is None else end
     while at < end:
@@ -68,7 +68,7 @@ def scopes(line, patterns=None, at=0, end=None):
 
 
 def own_words():
-    """The words of the language, from the front end."""
+    """Returns the words of the language, from the front end."""
     source = read("dialect", "Language", "FormatLines.cpp")
     source = source[source.index("keywords() {"):]
     return set(re.findall(r'"(\w+)"', source[:source.index("return words")]))

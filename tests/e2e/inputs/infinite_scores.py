@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Scores that are inf, by an operand, by a condition on values, by a choice, beside a sink: softmax and lse as NumPy has them,
-where a row of nothing but -inf is 0.
+"""Compares the softmax and the lse of infinite scores with NumPy: infinite by an operand, by a condition on values, by a choice,
+or next to a sink. A row of -inf alone is 0.
 
     infinite_scores.py SKEWER
 """
@@ -14,7 +14,7 @@ import numpy as np
 H, N, D = 2, 20, 8
 inf, nan = np.inf, np.nan
 SINK = 'a = concat({}, broadcast(g[h], "h -> h i 1", i = N), dim = 2)'
-KERNELS = {  # name: the statements behind the content `s`, and what is the argument of the softmax
+KERNELS = {  # name: the statements after the content `s`, and the argument of the softmax
     "operand": "a = s + u[h, i, j]",
     "condition": "a = s + (inf if u[h, i, j] > 2 else 0)",
     "choice": "a = inf if u[h, i, j] > 2 else s",

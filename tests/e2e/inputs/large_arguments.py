@@ -1,4 +1,4 @@
-"""large_arguments.py FOLDER: arguments whose exponentials and squares stand on both sides of where f32 and f16 end."""
+"""large_arguments.py FOLDER: writes arguments whose exponentials and squares are on both sides of the largest f32 and f16."""
 import os
 import sys
 

@@ -1,5 +1,5 @@
-"""longhand.py FOLDER: each .attn file of the folder has two kernels, `text`, as somebody would write it, and `longhand`,
-which says the same in other words. Both must give the same numbers, on the fused and on the generic path."""
+"""longhand.py FOLDER: compares two kernels in each .attn file of the folder: `text`, as a user would write it, and `longhand`,
+which means the same in other words. Both must give the same numbers, on the fused and on the generic path."""
 import os
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""A client of the language server: what an editor sends and what it must get. usage: lsp.py SERVER"""
+"""Tests the language server as its client: sends what an editor sends, and checks the answers. usage: lsp.py SERVER"""
 import json
 import os
 import re
@@ -84,7 +84,7 @@ class Client:
         return self.diagnostics()
 
     def at(self, method, text, mark, step=0, **more):
-        """A request about the first `mark` of the text, `step` characters into it."""
+        """Sends a request about the first `mark` of the text, `step` characters into it."""
         place = text.index(mark) + step
         position = {"line": text.count("\n", 0, place), "character": place - (text.rfind("\n", 0, place) + 1)}
         return self.request(f"textDocument/{method}", {"textDocument": {"uri": URI}, "position": position, **more})
@@ -119,7 +119,7 @@ class LspTest(unittest.TestCase):
         self.assertEqual(found["severity"], 1)
         self.assertEqual(piece(wrong, found["range"]), "positions")
         self.assertIn("did you mean 'position'?", found["message"])
-        half = LAYER[:LAYER.index("weights  =")] + "weights = softmax("  # in the middle of typing
+        half = LAYER[:LAYER.index("weights  =")] + "weights = softmax("  # a text that is being typed
         found = self.client.change(half, 3)
         self.assertEqual(found["version"], 3)
         self.assertTrue(found["diagnostics"])
@@ -175,7 +175,7 @@ class LspTest(unittest.TestCase):
         self.assertIn("over the last dimension", self.client.at("hover", LAYER, "softmax")["contents"]["value"])
         self.assertIn("param H = 4", self.client.at("hover", LAYER, "H*W")["contents"]["value"])
         self.assertIsNone(self.client.at("hover", LAYER, "-0.5"))
-        # While the text is broken, names keep what they meant.
+        # While the text is broken, names keep their earlier meanings.
         broken = LAYER.replace("dim^-0.5)", "dim^-0.5 +")
         self.client.change(broken, 2)
         text = self.client.at("hover", broken, "content + ")["contents"]["value"]
@@ -198,7 +198,7 @@ class LspTest(unittest.TestCase):
             self.assertEqual((found["uri"], found["range"]["start"]["line"]), (URI, line), mark)
             self.assertEqual(piece(LAYER, found["range"]), name)
         self.assertEqual(self.client.at("definition", LAYER, "rel2d"), [])  # built in
-        # The name in an einsum's text, and two kernels with one name each.
+        # A name in an einsum's text, and a name that two kernels have.
         text = "param N = 4\n" + "".join(f"kernel {name}(x : f32[N]) -> f32[N] {{\n  y = einsum(\"(N - 1 - i) -> i\", x, i = N)\n"
                                          "  return y }\n" for name in "fg")
         self.client.change(text, 2)

@@ -1,4 +1,4 @@
-"""made.py FOLDER: modes and links of what skewer makes, and a text from standard input."""
+"""made.py FOLDER: checks the modes and links of the files that skewer makes, and a text from standard input."""
 import os
 import stat
 import subprocess
@@ -38,7 +38,7 @@ assert mode(spec) == 0o640, oct(mode(spec))
 assert subprocess.run(["skewer", "format", "-i", "-"], input=wild, capture_output=True, text=True, check=False).returncode == 2
 assert subprocess.run(["skewer", "format", "--check", "-"], input=wild, capture_output=True, text=True, check=False).returncode == 1
 
-# Nobody can read what is said, and the work is done all the same.
+# The output is closed, so that nobody can read messages; the work is still done.
 with open("/dev/full", "w", encoding="utf-8") as full:
     done = subprocess.run(["skewer", "run", spec], stdout=subprocess.DEVNULL, stderr=full, check=False)
 assert done.returncode == 0, done.returncode

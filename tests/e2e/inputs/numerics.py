@@ -1,8 +1,8 @@
-"""numerics.py SKEWER FOLDER TARGET KIND: layers whose text says how they are to be computed, against float64, with
-operands that show it: masks of 0 and 1, times far from 0, gates near 1, numbers near the ends of f32.
+"""numerics.py SKEWER FOLDER TARGET KIND: compares layers with float64 whose text says in which order to compute. The operands
+show a wrong order: masks of 0 and 1, times far from 0, gates near 1, numbers near the ends of f32.
 
-Of each case the kernel may be off by twice what NumPy loses in f32, operation by operation as the text has them, and
-some roundings. A line a case; exit status 1 if one is wrong or holds something as large as the scores."""
+The error of a kernel may be twice NumPy's error in f32, operation by operation as the text has them, and some roundings. Prints a
+line for each case. Exits with 1 if a case is wrong, or holds something as large as the scores."""
 import re
 import subprocess
 import sys
@@ -10,7 +10,7 @@ import sys
 import numpy as np
 
 B, H, N, D = 2, 3, 37, 8
-FLOOR = 6e-7  # of the largest value: what a softmax and a sum of N products lose where nothing cancels
+FLOOR = 6e-7  # share of the largest value: the error of a softmax and a sum of N products without cancellation
 INFINITY = np.inf
 
 
@@ -35,7 +35,7 @@ def columns(x):
 
 
 class Layer:
-    """softmax(…) of scores and further operands, times values."""
+    """A layer softmax(…) of scores and further operands, times values."""
 
     def __init__(self, weights, operands, oracle, make, before="", sizes="size batch"):
         shapes = ", ".join(operands)
@@ -92,7 +92,7 @@ MASKS = {
     "heads": ("m : f32[heads, N, N]", "m", (H, N, N), lambda m: m),
     "given": ("const m : f32[N, N]", "m", (N, N), lambda m: m),
 }
-# How published code hides keys by a mask of 0 and 1: the text of what is added, and what it is.
+# Ways in which published code hides keys by a mask of 0 and 1: the text of the added term, and its value.
 HIDDEN = {
     "scaled": ("(1 - {m}) * -1e9", lambda m: (1 - m) * m.dtype.type(-1e9)),
     "divided": ("({m} - 1) / 1e-9", lambda m: (m - 1) / m.dtype.type(1e-9)),
@@ -193,7 +193,7 @@ def infinities():
 
     def hidden(rng):
         return {"m": f32(np.where(rng.random((B, N)) < 0.7, 0, -INFINITY))}
-    # A row of -inf is one without keys.
+    # A row of -inf has no keys.
     yield "mask of queries", Layer("softmax(s + m[b, i])", [m], lambda s, m: softmax(s + rows(m)[:, None]), hidden)
     yield "infinite queries", Layer("softmax(s + m[b, i])", [m], lambda s, m: softmax(s + rows(m)[:, None]),
                                     lambda rng: {"m": f32([[INFINITY, np.nan, 1] + [0] * (N - 3)] * B)})
@@ -216,7 +216,7 @@ def infinities():
 
 
 class Sums:
-    """logsumexp of rows with infinities, alone and of scores."""
+    """A layer with logsumexp of rows with infinities, alone and of scores."""
     text = f"param N = {N}\nkernel layer(x : f32[6, N]) -> f32[6] {{ return logsumexp(x) }}\n"
 
     def inputs(self, rng):
@@ -273,7 +273,7 @@ def error(got, want):
 
 
 def check(skewer, folder, target, name, layer):
-    """What is wrong with a case; nothing if it is right."""
+    """Returns the error of a case; nothing if it is right."""
     given = layer.inputs(np.random.default_rng(7))
     want = layer.result({key: value.astype(np.float64) for key, value in given.items()})
     eager = error(layer.result(given).astype(np.float64), want)

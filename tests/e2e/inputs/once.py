@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What is read often and computed once, beside NumPy in float64: pair biases that are projected in the layer, tables made by a
-network, gates that are summed up to a key, rotate_half as it is published, chunks and residues that a mask keeps apart.
+"""Compares layers with NumPy in float64 whose parts are computed once and read often: pair biases that the layer projects, tables
+made by a network, sums of gates up to a key, the published rotate_half, chunks and residues that a mask separates.
 
     once.py SKEWER [TARGET …]
 """
@@ -120,7 +120,7 @@ def cases():
         ("i % c == j % c and j <= i", lambda i, j, c: (i % c == j % c) & (j <= i)),
         ("i // c == j // c and (i % 2 == j % 2 or j < i)", lambda i, j, c: (i // c == j // c) & ((i % 2 == j % 2) | (j < i))),
     ]
-    for n, c in [(48, 12), (60, 4), (36, 18), (35, 8)]:  # the last: no whole number of chunks
+    for n, c in [(48, 12), (60, 4), (36, 18), (35, 8)]:  # the last one has no whole number of chunks
         for text, seen in masks:
             shapes = {x: (2, 2, n, 8) for x in "qkv"} | {"t": (2, 2 * n - 1)}
             yield APART, apart, shapes, dict(N=n, h=2, d=8, c=c, mask=text), {"seen": lambda i, j, s=seen, c=c: s(i, j, c)}

@@ -1,5 +1,5 @@
-"""pages.py EXAMPLES [--update]: what `skewer explain` says on each example's page is what it says now, and each example's
-kernel agrees with the float64 reference. --update writes the pages' blocks anew."""
+"""pages.py EXAMPLES [--update]: checks that each example's page shows the present output of `skewer explain`, and that each
+example's kernel agrees with the float64 reference. --update writes the pages' blocks anew."""
 import pathlib
 import re
 import subprocess
@@ -7,10 +7,10 @@ import sys
 
 examples = pathlib.Path(sys.argv[1])
 update = "--update" in sys.argv[2:]
-TARGET = "x86-64-v4"  # a description that every machine has: the pages do not depend on where they are made
+TARGET = "x86-64-v4"  # every machine has this description, so that the pages are the same everywhere
 
 wrong = []
-folders = sorted(folder for folder in examples.iterdir() if folder.is_dir() and folder.name != "python")  # whole models
+folders = sorted(folder for folder in examples.iterdir() if folder.is_dir() and folder.name != "python")  # not whole models
 if not folders:
     sys.exit("no examples under %s" % examples)
 for folder in folders:

@@ -1,4 +1,4 @@
-"""Whether what --probe wrote is plausible: measured or kept, every rate is one that a processor of today may have."""
+"""Checks that the file of --probe is plausible: a processor of today may have each rate, measured or kept."""
 import json
 import re
 import sys

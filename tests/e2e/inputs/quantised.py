@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Keys, values, queries and weights of 8 bits with scales a head, a row, a block of positions and a column, beside NumPy in float64.
+"""Compares layers with operands of 8 bits with NumPy in float64: keys, values, queries and weights, with a scale for each head,
+row, block of positions, or column.
 
     quantised.py SKEWER [TARGET …]
 """
@@ -11,7 +12,7 @@ import tempfile
 
 import numpy as np
 
-# (scales of keys and values; how the text brings keys and values to numbers; what that is in NumPy)
+# (scales of keys and values; the text that turns keys and values into numbers; the same in NumPy)
 SCALES = {
     "none": ("", "k", "v", lambda s: 1),
     "head": ("ks, vs : f32[heads] ~ 0.01", "k * ks[:, None, None]", "v * vs[:, None, None]", lambda s: s[:, None, None]),

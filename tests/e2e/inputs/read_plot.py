@@ -1,4 +1,4 @@
-"""Reads panels of a plot: `read_plot.py FILE ID…` prints each panel's title, its cells by row, and what it draws."""
+"""Reads panels of a plot: `read_plot.py FILE ID…` prints each panel's title, its cells by row, and counts of its elements."""
 import re
 import sys
 import xml.etree.ElementTree as xml
@@ -7,7 +7,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def cells(panel):
-    """Cells by (i, j): the row or the value, as written."""
+    """Returns the cells by (i, j): the row or the value, as written."""
     found = {}
     for cell in panel.iter(SVG + "rect"):
         if "data-i" in cell.attrib:
@@ -31,7 +31,7 @@ def main():
         rows, columns = sorted({i for i, _ in found}), sorted({j for _, j in found})
         for i in rows:
             print(" ".join(found[i, j] for j in columns))
-        # A number in a cell is a text in the middle of it: it is looked for there.
+        # The number of a cell is a text in its middle.
         texts = {(float(t.get("x")), float(t.get("y")), t.text)
                  for t in panel.iter(SVG + "text") if t.get("text-anchor") == "middle" and t.get("x")}
         numbers = 0

@@ -1,4 +1,4 @@
-"""rope.py FOLDER: the RoPE cases under FOLDER with computed tables, fused and not, against `output_exact`."""
+"""rope.py FOLDER: compares the RoPE cases under FOLDER, with computed tables, fused and not, with `output_exact`."""
 import os
 import subprocess
 import sys

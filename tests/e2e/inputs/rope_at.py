@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Rotary positions at run time, at any below 2^20, beside float64: those of published code, written from the papers.
+"""Compares rotary positions at run time, below 2^20, with float64 formulas from the papers.
 
     rope_at.py SKEWER
 """
@@ -21,7 +21,7 @@ def frequencies(base):
 
 
 def yarn(factor, original, base, fast=32, slow=1):
-    """Pairs that turn often enough keep their frequency (arXiv:2309.00071, section 3.2)."""
+    """Returns YaRN's frequencies: pairs that turn often enough keep theirs (arXiv:2309.00071, section 3.2)."""
     pair = lambda turns: DIM * np.log(original / (turns * 2 * np.pi)) / (2 * np.log(base))  # noqa: E731
     low, high = max(np.floor(pair(fast)), 0), min(np.ceil(pair(slow)), DIM - 1)
     ramp = np.clip((PAIRS - low) / max(high - low, 0.001), 0, 1)

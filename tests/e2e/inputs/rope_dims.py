@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Rotary positions of the first dimensions alone, and turned back: beside float64, as published code writes them.
+"""Compares rotary positions of the first dimensions alone, and turned back, with float64 code as it is published.
 
     rope_dims.py SKEWER
 """
@@ -15,11 +15,11 @@ FACTORS = [1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0]
 
 
 def turned(x, angles, is_half):
-    """The first 2P dimensions by P angles a token: pairs (k, k + P), or (2k, 2k + 1)."""
+    """Turns the first 2P dimensions by P angles a token, in pairs (k, k + P) or (2k, 2k + 1)."""
     pairs = angles.shape[-1]
     c, s = np.cos(angles), np.sin(angles)
     first, rest = x[..., :2 * pairs], x[..., 2 * pairs:]
-    if is_half:  # GPT-NeoX, Phi: rotate_half of the rotary part, the rest behind it
+    if is_half:  # GPT-NeoX, Phi: rotate_half of the rotary part, followed by the rest
         a, b = first[..., :pairs], first[..., pairs:]
         return np.concatenate([a * c - b * s, b * c + a * s, rest], -1)
     a, b = first[..., ::2], first[..., 1::2]  # GLM, GPT-J
@@ -27,7 +27,7 @@ def turned(x, angles, is_half):
 
 
 def grown(x, dims, factor):
-    """Cosines and sines of published code are multiplied by the factor, and so is what turns (Phi-3, Phi-4-mini)."""
+    """Multiplies the turned dimensions by the factor, as published code multiplies cosines and sines (Phi-3, Phi-4-mini)."""
     return np.concatenate([x[..., :dims] * factor, x[..., dims:]], -1)
 
 

@@ -1,4 +1,4 @@
-"""same_prediction.py EXPLAIN.json BENCH.json: the two predict the same time of each kernel, and predict one."""
+"""same_prediction.py EXPLAIN.json BENCH.json: checks that both have a predicted time for each kernel, and the same one."""
 import json
 import sys
 

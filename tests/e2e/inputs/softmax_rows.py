@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A softmax whose weights are the result, beside NumPy: rows of any length, conditions, rows of nothing, NaN and infinities.
+"""Compares a softmax whose weights are the result with NumPy: rows of any length, conditions, empty rows, NaN and infinities.
 
     softmax_rows.py SKEWER
 """
@@ -14,7 +14,7 @@ MASKS = {"": lambda i, j: j >= 0, " where j <= i": lambda i, j: j <= i, " where 
 
 
 def expected(x, seen):
-    """A row that sees a NaN, or an infinity that is its largest, is NaN where it sees something, and 0 elsewhere."""
+    """Returns the weights. A row that sees a NaN, or whose largest element is infinite, is NaN where it sees, 0 elsewhere."""
     shown = np.where(seen, x, -np.inf)
     with np.errstate(invalid="ignore"):
         top = shown.max(-1, keepdims=True)

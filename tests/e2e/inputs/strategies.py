@@ -1,4 +1,4 @@
-"""strategies.py FOLDER TARGET: how the terms of the scores of some cases under FOLDER are computed on a processor."""
+"""strategies.py FOLDER TARGET: prints the strategies for the terms of the scores of some cases under FOLDER on a processor."""
 import json
 import os
 import subprocess

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Masks that are known at compile time and no interval, contents that count within a window alone, windows on maps, beside NumPy in
-float64: sizes around those of tiles, queries that see nothing, heads with masks of their own, values that are no numbers.
+"""Compares layers with NumPy in float64 whose masks are known at compile time and are no interval: contents that count inside a
+window only, windows on maps, sizes near those of tiles, queries that see nothing, heads with masks of their own, NaN as values.
 
     tiles.py SKEWER [TARGET …]
 """
@@ -83,7 +83,7 @@ MASKS = [
 
 
 def cases():
-    """(text, operands, what is expected of them, places of values that no query may see)."""
+    """Yields (text, operands, expected result, places of values that no query may see)."""
     for number, (text, seen) in enumerate(MASKS):
         for n, m, d in [(200 + 31 * number, 333, 16), (530, 259 + 64 * number, 20)]:
             shapes = {"q": (1, 2, n, d), "k": (1, 2, m, d), "v": (1, 2, m, d), "t": (2, n + m - 1)}

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Layers that people deploy, each with an oracle of its own: NAME.attn beside NAME.py.
+"""Compares layers of deployed models with oracles of their own: NAME.attn with NAME.py.
 
     check.py --skewer build/release/bin/skewer [--sizes default,whole] [--part 1/4] [NAME …]        needs Python with NumPy
 
-NAME.py holds `inputs(rng)` -> dict of arrays (float32, or int32 for index operands), `oracle(**inputs)` -> the result in float64 (a
-list where the kernel has several), computed from the definition in the paper or the model's code and from nothing of Skewer;
-optionally TOLERANCE (of the largest value; default 2e-6), KERNEL (of a spec with several), OUTPUTS (names of several results), OPTIONS
-(further arguments of `skewer run`). It catches what `skewer run` alone cannot: a text that the front end reads otherwise than its
-author meant it, since kernel and reference share the front end. Each layer is run at the sizes of its text and at those of
-sizes.py, which fill whole vectors. Exit status 1 if a layer is wrong or refused.
+NAME.py has `inputs(rng)` -> dict of arrays (float32, or int32 for index operands), and `oracle(**inputs)` -> the result in
+float64 (a list if the kernel has several). The oracle follows the paper or the model's code, and uses nothing of Skewer. Optional are
+TOLERANCE (of the largest value; default 2e-6), KERNEL (of a spec with several), OUTPUTS (names of several results) and OPTIONS
+(further arguments of `skewer run`). The kernel and the float64 reference share the front end, so that `skewer run` alone cannot
+find a text that the front end misreads; this script can. Each layer runs at the sizes of its text, and at those of sizes.py,
+which fill whole vectors. Exits with 1 if a layer is wrong or refused.
 """
 import argparse
 import ast
@@ -30,7 +30,7 @@ import sizes  # noqa: E402
 
 
 def assigned(tree):
-    """(name, how to give it another value) of each constant of a module."""
+    """Yields (name, function that gives it another value) for each constant of a module."""
     for statement in tree.body:
         if not isinstance(statement, ast.Assign):
             continue
@@ -43,7 +43,7 @@ def assigned(tree):
 
 
 def load(path, constants):
-    """The module with other values for some constants, by their name or by that in capitals; what follows from them follows."""
+    """Loads the module with other values for some constants, by name or by name in capitals; the rest follows from them."""
     with open(path, encoding="utf-8") as stream:
         tree = ast.parse(stream.read(), path)
     known = dict(assigned(tree))
@@ -58,7 +58,7 @@ def load(path, constants):
 
 
 def differences(got, want):
-    """(verdict, error of the largest value)"""
+    """Returns (verdict, error as a share of the largest value)."""
     if got.shape != want.shape:
         return f"shape {got.shape}, expected {want.shape}", 0.0
     if (np.isnan(got) != np.isnan(want)).any():

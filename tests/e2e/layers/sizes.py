@@ -1,4 +1,4 @@
-"""Sizes that fill whole vectors and tiles: multiples of 16 where the layer leaves the choice. The defaults of the texts are odd.
+"""Sizes that fill whole vectors and tiles: multiples of 16 if the layer allows them. The defaults of the texts are odd.
 
 NAME: params of the text, given as -D; the constants of NAME.py get the same values. Another constant of NAME.py follows behind `;`.
 """
@@ -70,12 +70,12 @@ WHOLE = {
     "xca": "N=96 heads=2 dim=16",
     "yarn": "N=64 heads=2 dim=32",
 }
-# Where NAME.py calls a param of its text otherwise than by its name in capitals.
+# Params of a text whose constant in NAME.py is not their name in capitals.
 CALLED = {"llama4_nope": {"floor_scale": "FLOOR"}, "video_swin": {"w": "WIN"}, "prefill_varlen": {"N": None}}
 
 
 def parse(name):
-    """(params of the text, constants of NAME.py) as dictionaries of texts."""
+    """Returns (params of the text, constants of NAME.py) as dictionaries of texts."""
     params, _, others = WHOLE[name].partition(";")
     given = dict(pair.split("=") for pair in params.split())
     constants = {}

@@ -1,6 +1,6 @@
-"""axes.py SKEWER [NAME …]: which axes an expression has, in which order, how two operands come together, and how long an
-axis is. Each text stands beside the NumPy code that says what it means, or beside a piece of the message that refuses it.
-Values are what `run` writes, whatever the reference says: that shares the front end."""
+"""axes.py SKEWER [NAME …]: tests the axes of an expression, their order and sizes, and how two operands are joined. Each text has
+NumPy code for its meaning, or a part of the message that refuses it. The values are those that `run` writes: the reference does
+not count here, since it shares the front end."""
 import os
 import subprocess
 import sys
@@ -23,7 +23,7 @@ def at(*shape):
 
 # name: (declarations before the kernel, operands with their shapes, shape of the result, body, value | part of an error)
 CASES = {
-    # 1 and () are sizes like any other.
+    # 1 and () are sizes like others.
     "one_of_two": ("", {"q": (4, 3, 2), "k": (2, 5, 2)}, (4, 3, 5),
                    'einsum("h i d, 1 j d -> h i j", q, k)', "'1' is a dimension of size 1"),
     "one_of_one": ("", {"q": (4, 3, 2), "k": (1, 5, 2)}, (4, 3, 5),
@@ -35,7 +35,7 @@ CASES = {
     "first_place": ("", {"x": (4, 6)}, (4,), 'einsum("a (0) -> a", x)', lambda x: x[:, 0]),
     "one_of_result": ("", {"x": (4, 6)}, (4, 1, 6), 'rearrange(x, "a b -> a 1 b")', lambda x: x[:, None]),
 
-    # Axes are those that were written.
+    # A tensor has the axes that were written.
     "one_group": ("param groups = 1\n", {"k": (1, 5, 3)}, (5, 3), 'einsum("(h // 4) j d -> j d", k, h = 4)',
                   lambda k: 4 * k[0]),
     "clip_0": ("param W = 0\n", {"t": (1, 3)}, (5, 3),
@@ -62,7 +62,7 @@ CASES = {
     "read_at_0": ("", {"x": (1, 3), "y": (4, 3)}, (4, 3),
                   't = einsum("n d -> n d", y)\n  return t + x[n // 4, d]', lambda x, y: y + x),
 
-    # Joining, by names.
+    # Operands are joined by names.
     "row_and_column": ("", {"y": (4, 5), "v": (4,), "w": (5,)}, (4, 5),
                        'c = einsum("i j -> i j", y)\n  p = einsum("i -> i", v)\n  r = einsum("j -> j", w)\n'
                        "  return (c + (p + r)) + (c + (r + p)) * 2", lambda y, v, w: 3 * (y + v[:, None] + w)),
@@ -115,7 +115,7 @@ CASES = {
                "  return c + slope[h] * abs(j - i) + (abs(i - j) * slope[h])",
                lambda q, slope: q @ q.T + 2 * slope[:, None, None] * abs(at(3, 3)[0] - at(3, 3)[1])),
 
-    # Order is as written.
+    # The order of axes is the written one.
     "read_whole": ("", {"y": (4, 4), "z": (4, 4)}, (4, 4), 'a = einsum("j i -> j i", z)\n  return y[i, j] + 0 * a',
                    lambda y, z: y.T),
     "read_returned": ("", {"y": (4, 4), "z": (4, 4)}, (4, 4), 'a = einsum("j i -> j i", z)\n  return y[i, j]',
@@ -144,7 +144,7 @@ CASES = {
     "index_of_one_axis": ("", {"x": (2, 3)}, (4, 3), 't = einsum("n d -> n d", broadcast(x[0], "d -> n d", n = 4))\n'
                           "  return x[n // 2, d]", lambda x: x[np.arange(4) // 2]),
 
-    # Sizes are solved, not guessed.
+    # Sizes are solved for, and not guessed.
     "decode": ("", {"q": (2, 1, 4), "k": (2, 6, 4), "table": (11, 4)}, (2, 1, 6),
                'position = einsum("h i d, (j - i + 5) d -> h i j", q, table)\n'
                '  content = einsum("h i d, h j d -> h i j", q, k)\n  return softmax(content + position)',
@@ -199,7 +199,7 @@ CASES = {
 
 
 def judge(skewer, before, operands, shape, body, expected, behind=""):
-    """Why the text does not give what it means; nothing where it does."""
+    """Returns why the text does not give its meaning; nothing if it does."""
     rng = np.random.default_rng(11)
     arrays = {name: rng.standard_normal(own).astype(np.float32) for name, own in operands.items()}
     types = ", ".join(f"{name} : f32[{', '.join(map(str, own))}]" for name, own in operands.items())
@@ -227,7 +227,7 @@ def judge(skewer, before, operands, shape, body, expected, behind=""):
 
 
 def main(cases):
-    """Judges the cases that the command line names, or all; prints what is wrong. The exit code."""
+    """Judges the cases that the command line names, or all; prints the wrong ones. Returns the exit code."""
     wrong = 0
     for name in sys.argv[2:] or cases:
         if why := judge(os.path.abspath(sys.argv[1]), *cases[name]):

@@ -1,5 +1,5 @@
-"""laws.py SKEWER [NAME …]: sums that keep the number of what is added, decisions on lengths, bits, picked entries that are
-not there. Each text stands beside the NumPy code that says what it means, or beside what is said against it."""
+"""laws.py SKEWER [NAME …]: tests sums that keep the number of their parts, decisions on lengths, bits, and picked entries that
+are missing. Each text has NumPy code for its meaning, or a part of the message that refuses it."""
 import os
 import subprocess
 import sys
@@ -30,14 +30,14 @@ def case(text, inputs, oracle, options=(), name=None):
 
 
 def at(text, sizes, inputs, oracle):
-    """The same text at several lengths."""
+    """Returns the cases of one text at several lengths."""
     for n in sizes:
         kernel = text.split("kernel ")[1].split("(")[0]
         given = inputs(n)
         case(text, given, lambda n=n, **arrays: oracle(n, **arrays), name=f"{kernel}-{n}")
 
 
-# A sum over an axis that no operand has any more, when what it was made of is seen through.
+# Sums over an axis that no operand has after the rewrites.
 v, k3, x23, g = f(4), f(2, 3, 4), f(2, 3), f(4, 3)
 case('kernel repeated(v : f32[4]) -> f32[4] {\n  p = einsum("i -> i", v)\n  return sum(broadcast(p, "i -> i j", j = 5), j)\n}',
      {"v": v}, lambda v: 5 * v)
@@ -65,7 +65,7 @@ case('kernel clamped(a : f32[2, 2, 2], c : f32[8, 2, 3], t : f32[4]) -> f32[4, 2
      lambda a, c, t: np.array([sum(a[:, k, k] * c[2 * n + k, :, np.clip(k - n, -1, 1) + 1] * t[np.clip(k - n, -1, 1) + 1]
                                    for k in range(2)) for n in range(4)]))
 
-# Decisions of numbers on lengths, and numbers that the kernel computes.
+# Numbers that depend on lengths, and numbers that the kernel computes.
 SIZES = (1, 7, 40, 64)
 HEAD = "size N <= 64\n"
 ROWS = '(y : f32[N, 4]) -> f32[N, 4] {\n  t = einsum("n c -> n c", y)\n  return '
@@ -107,7 +107,7 @@ for number, (condition, mask) in enumerate({
              name=f"equal-{number}-{n}-{m}")
 case("param N = 1, scale = 1 if N < 2 else 1 / (N - 1), other = 1 / (N - 1) if N > 1 else 3\n"
      "kernel taken(x : f32[2, 3]) -> f32[2, 3] {\n  return x * scale * other\n}", {"x": x23}, lambda x: 3 * x)
-# Words of bits.
+# Whole numbers as words of bits.
 words = rng.integers(-2**31, 2**31, (3, 5)).astype(np.int32)
 table = f(16, 4)
 case('kernel fields(w : i32[3, 5], t : f32[16], x : f32[3, 5]) -> f32[3, 5] {\n'
@@ -125,7 +125,7 @@ case('kernel masks(w : i32[5] in 0..1000, t : f32[1024], x : f32[5]) -> f32[5] {
 case("kernel numbers(x : f32[2, 3]) -> f32[2, 3] {\n  return x * (1 << 4) * (100 >> 3) * (-5 >> 1) * (27 & 6)\n}",
      {"x": x23}, lambda x: x * 16 * 12 * -3 * 2)
 
-# Entries that are picked, -1 where there is none, beside others in front of one softmax.
+# Picked entries, with -1 for a missing one, next to others before one softmax.
 B, Q, E, D = 2, 6, 4, 8
 top = rng.integers(-1, 6, (B, Q, E)).astype(np.int32)
 top[0, 2] = -1
@@ -168,7 +168,7 @@ case(PICK.format("beside_near") + '  near = einsum("b h i d, b j d -> b h i j", 
      "  w = softmax(concat(near, picked, dim = 3))\n"
      '  return einsum("b h i j, b j d -> b h i d", w[..., :6], kv) + ' + VALUES.format("w[..., 6:]") + "\n}", S, with_near)
 
-# What is not the same at every length is refused, and what is asked for is said.
+# A text whose meaning differs between lengths is refused, and the message says what to write.
 REFUSED = {
     "equality": (HEAD + "kernel r" + ROWS + "t * (1 if N == 7 else 2)\n}", "at N = 7 this is so, unlike at N = 64"),
     "truth": (HEAD + "kernel r" + ROWS + "t * (N == 7)\n}", "at N = 7 this is so, unlike at N = 64"),

@@ -1,5 +1,5 @@
-"""names.py SKEWER [NAME …]: texts in which names meet: axes and values of one name, schemes and their callers. Each stands
-beside the NumPy code that says what it means."""
+"""names.py SKEWER [NAME …]: tests texts in which one name has several meanings: axes and values, schemes and their callers. Each
+text has NumPy code for its meaning."""
 import os
 import subprocess
 import sys
@@ -38,7 +38,7 @@ def rope(x):
 x44, y44, w4, t24, k24 = normal(4, 4), normal(4, 4), normal(4), normal(2, 4), normal(2, 4, 3)
 n4 = np.arange(4)
 distance = np.abs(n4[:, None] - n4[None, :])
-# Name: text, operands, what it means; options of `run`.
+# By name: text, operands, meaning, and options of `run`.
 CASES = {
     "position": (
         """kernel f(q, k, v : f32[4, 4]) -> f32[4, 4] {
@@ -206,7 +206,7 @@ CASES = {
 
 
 def judge(skewer, text, operands, meaning, *options):
-    """Why the text does not give what it means; nothing where it does."""
+    """Returns why the text does not give its meaning; nothing if it does."""
     with tempfile.TemporaryDirectory() as folder:
         with open(os.path.join(folder, "spec.attn"), "w", encoding="utf-8") as stream:
             stream.write(text + "\n")

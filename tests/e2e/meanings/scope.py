@@ -1,6 +1,6 @@
-"""scope.py SKEWER [NAME …]: an axis is in scope in the whole body that names it, before and behind, and within the operands
-of what names it; its size is known there. Each text stands beside NumPy code, or beside a piece of the message that
-refuses it."""
+"""scope.py SKEWER [NAME …]: tests that an axis, and its size, is in scope in the whole body that names it: before that place,
+after it, and inside the operands of the einsum that names it. Each text has NumPy code for its meaning, or a part of the message
+that refuses it."""
 import sys
 
 import numpy as np
@@ -18,7 +18,7 @@ def gated(factor):
 
 # name: (declarations before the kernel, operands with their shapes, shape of the result, body, value | part of an error)
 CASES = {
-    # Within the operand of the einsum that names them.
+    # Axes in an operand of the einsum that names them.
     "read": ("", {"q": (2, 3), "u": (3, 2)}, (2, 3), 'einsum("h d -> h d", q[h, d] + u[d, h])', lambda q, u: q + u.T),
     "read_alone": ("", {"u": (2, 3)}, (2, 3), 'einsum("h d -> h d", 2 * u[h, d])', lambda u: 2 * u),
     "read_beside_no_names": ("", {"q": (2, 3), "u": (2, 3)}, (2, 3), 'einsum("h d -> h d", q + u[h, d])',
@@ -46,7 +46,7 @@ CASES = {
     "repeated": ("", {"x": (3,)}, (2, 3), 'broadcast(x[c] * c, "c -> r c", r = 2)', lambda x: np.stack([x * np.arange(3)] * 2)),
     "gathered": ("", {"x": (3, 2)}, (3, 2), 'einsum("n c -> n c", x[(n + 1) % 3, c])', lambda x: np.roll(x, -1, 0)),
 
-    # In statements before the one that names them.
+    # Axes in statements before the one that names them.
     "slope": ("", {"q": (4, 2, 3), "slope": (4,)}, (4, 2, 2),
               'bias = slope[h] * (i - j)\n  return einsum("h i d, h j d -> h i j", q, q) + bias',
               lambda q, slope: np.einsum("hid,hjd->hij", q, q) + slope[:, None, None] * (at(2, 2)[0] - at(2, 2)[1])),
@@ -63,7 +63,7 @@ CASES = {
     "two_statements": ("", {"x": (4, 3), "y": (3,)}, (4, 3),
                        'a = y[d] * e\n  b = einsum("e d -> e d", a * x[e, d])\n  return b', lambda x, y: x * y * at(4, 3)[0]),
 
-    # What nothing tells, or two say differently.
+    # Sizes that nothing tells, or that two places tell differently.
     "nothing_tells": ("", {"q": (4, 2)}, (4,), 'sum(einsum("i j -> i", exp(-abs(i - j)), i = 4) + sum(q, 1), 0) * q[:, 0]',
                       "nothing tells the size of axis 'j'"),
     "two_reads": ("", {"u": (4,), "w": (5,)}, (4,), 'a = u[h] + w[h]\n  return einsum("h -> h", a)',

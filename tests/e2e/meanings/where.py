@@ -1,5 +1,5 @@
-"""where.py SKEWER [--part=1/2] [NAME …]: texts about elements that are absent, or something else where a condition does not
-hold, or -inf. Each stands beside the NumPy code that says what it means; keys and queries are not of one length."""
+"""where.py SKEWER [--part=1/2] [NAME …]: tests elements that are absent, that are -inf, or that a condition replaces. Each text
+has NumPy code for its meaning. The numbers of keys and queries differ."""
 import os
 import subprocess
 import sys
@@ -300,7 +300,7 @@ CASES = {
 
 
 def judge(skewer, body, expected, result=OUT, before=""):
-    """Why the text does not give what it means; nothing where it does."""
+    """Returns why the text does not give its meaning; nothing if it does."""
     with tempfile.TemporaryDirectory() as folder:
         text = f"param N = {N}, M = {M}, heads = {H}, dim = {D}\nsize batch\n{before}"
         text += f"kernel f({OPERANDS}) -> {result} {{\n{body}\n}}\n"

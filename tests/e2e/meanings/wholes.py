@@ -1,5 +1,5 @@
-"""wholes.py SKEWER [NAME …]: whole layers as somebody would write them from a paper, and single expressions in which two features of
-the language meet. Each text stands beside the NumPy code that says what it means."""
+"""wholes.py SKEWER [NAME …]: tests whole layers as a user would write them from a paper, and expressions that combine two
+features of the language. Each text has NumPy code for its meaning."""
 import os
 import subprocess
 import sys
@@ -357,7 +357,7 @@ def run(skewer, text, inputs, folder, *options):
 
 
 def why_wrong(skewer, text, inputs, oracle, options):
-    """Why the text does not give what it means; nothing where it does."""
+    """Returns why the text does not give its meaning; nothing if it does."""
     with tempfile.TemporaryDirectory() as folder:
         first = "w" if "-> (w :" in text else ""
         out = os.path.join(folder, "out.npy")
