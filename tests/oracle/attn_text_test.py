@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of the evaluator: each rule by arrays that are worked out by hand or by a line of NumPy."""
+"""Tests the evaluator: each rule by arrays that are computed by hand, or by a line of NumPy."""
 import os
 import sys
 import unittest
@@ -14,7 +14,7 @@ RNG = np.random.default_rng(7)
 
 
 def value(body, result, defines=None, origins=None, **inputs):
-    """The result of a kernel with this body; operands are those given."""
+    """Returns the result of a kernel with this body, for the given operands."""
     kinds = ", ".join(f"{name} : {'i32' if array.dtype.kind == 'i' else 'f32'}[{', '.join(map(str, array.shape))}]"
                       for name, array in inputs.items())
     before, _, after = body.rpartition(";;")
@@ -37,7 +37,7 @@ class AttnTextTest(unittest.TestCase):
         self.i, self.j = np.arange(4)[:, None], np.arange(5)[None, :]
         self.scores = 's = einsum("i d, j d -> i j", q, k)\n'
 
-    # What binds how.
+    # Precedence.
     def test_powers_bind_before_the_sign_and_from_the_right(self):
         self.check(value("return x * (-2^2 + 2^3^2)", (4, 5), x=self.x), self.x * 508)
 
@@ -157,7 +157,7 @@ class AttnTextTest(unittest.TestCase):
         self.check(value(rows + "return softmax(m where i <= a)", (2, 2), x=self.x)[0], [1, 0])
         self.refused("no axis", 's = einsum("i c -> i c", x)\nreturn softmax(s[:, 1:] where c <= i)', (4, 4), x=self.x)
 
-    # Which meaning a name has.
+    # The meaning of a name.
     def test_a_name_of_two_meanings_is_refused_wherever_it_stands_bare(self):
         named = 'y = einsum("n d -> n d", x)\n'
         for rest in ("y * (d < 4)", "y if d < 4 else 0", "softmax(y where d < n)", "y + t[d]", "abs(d) * y", "sum(y, d)", "y * f(d)", "y / (1 + d)", "y * d^2", "y * sqrt(d)",
@@ -289,7 +289,7 @@ class AttnTextTest(unittest.TestCase):
                 self.refused("says 1", "return " + move % text, (4,), x=self.x)
         self.check(value('return einsum("a 1 -> a", x)', (4,), x=self.x[:, :1]), self.x[:, 0])
 
-    # Schemes are closed.
+    # A scheme sees nothing of its caller.
     def test_no_name_of_a_caller_changes_a_scheme(self):
         y = 't = einsum("n d -> n d", x)\n'
         for scheme, call, want in (("scheme f(d) = d if d > 0 else 0", "f(t)", np.maximum(self.x, 0)),

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Random layers: the error of a compiled kernel beside that of eager code in f32, both against float64.
+"""Compares the error of a compiled kernel with the error of eager code in f32, both against float64, for random layers.
 
     beside_eager.py --seeds 0:3000 [--target x86-64-v3] [--most 2] [--numpy] [--quiet]
 
-Eager code is PyTorch's on the CPU where it can be imported, NumPy's otherwise. It needs the Python package `skewer`. A check is
-one result of one layer for one spread of the operands (SPREADS): the root of the mean square of the error over all elements of
-the result, over that of eager code. Where eager code is more exact than f32 can hold the result, it counts as exact as that. What
-is above --most is drawn eight times more: where their median is below it, it was noise; what lasts is printed with its text. Exit
-status 1 if there is any, if a layer does not compile, or if a kernel is infinite or NaN where float64 is not, or the other way round.
+Eager code is PyTorch's on the CPU if it can be imported, otherwise NumPy's. The script needs the Python package `skewer`. A check
+is one result of one layer for one spread of the operands (SPREADS). It divides the root mean square of the kernel's error, over
+all elements of the result, by the one of eager code. If eager code is more exact than f32 can hold the result, the rounding to
+f32 counts as its error. A check above --most is repeated with eight more draws. If their median is below --most, it was noise;
+otherwise the check is printed with its text. Exits with 1 if there is such a check, if a layer does not compile, or if only one
+of kernel and float64 is infinite or NaN.
 """
 import argparse
 import os
@@ -33,8 +34,8 @@ def square(x):
 
 
 def errors(layer, kernel, spread, seed, arithmetic):
-    """For each result the sums of squares of the kernel's error and of eager code's, whether the kernel's numbers are infinite or NaN
-    where float64's are and there alone, and the largest value."""
+    """Returns for each result: the sums of squares of the errors of the kernel and of eager code; whether the kernel is infinite
+    or NaN exactly where float64 is; and the largest value."""
     arrays, sizes = layer.drawn(spread, seed)
     got = kernel(**arrays)
     with np.errstate(all="ignore"):
@@ -42,7 +43,7 @@ def errors(layer, kernel, spread, seed, arithmetic):
         eager = layer.eager(arithmetic(32), arrays, sizes)
     found = []
     for ours, theirs, right in zip(got if isinstance(got, tuple) else (got,), eager, exact):
-        held = right.astype(np.float32).astype(np.float64)  # infinite where f32 is
+        held = right.astype(np.float32).astype(np.float64)  # infinite if f32 is
         numbers = np.isfinite(held)
         same = np.array_equal(np.where(numbers, 0, held), np.where(numbers, 0, ours.astype(np.float64)), equal_nan=True) and \
             np.isfinite(ours[numbers]).all()
@@ -57,7 +58,7 @@ def ratio(one):
 
 
 def lasting(layer, kernel, spread, seed, result, arithmetic):
-    """The median of the ratios of several sets of operands: rows in which two keys nearly tie make single ones large or small."""
+    """Returns the median ratio of several sets of operands, because two keys that nearly tie make a single ratio extreme."""
     seeds = [seed + 1000003 * (n + 1) for n in range(AGAIN)]
     return float(np.median([ratio(errors(layer, kernel, spread, one, arithmetic)[result]) for one in seeds]))
 

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""Texts through `skewer run` and through the evaluator of attn_text, on the same random operands: do they mean the same?
+"""Compares `skewer run` with the evaluator of attn_text, for texts on the same random operands.
 
     compare.py --skewer build/release/bin/skewer examples/*/*.attn dialect/LANGUAGE.md [-D N=32] [--size batch=3] [--origin q0=4]
 
-Of a .md file the blocks that name the language are taken; a .txt file has bodies, one a line, for the kernel that it begins with;
-of an .attn file the lines before `kernel` may say what a comparison needs
-(`# -D N=24`, `# --origin q0=3`). Every kernel is compared. Exit status 1 if one differs or is refused by one side alone; with
---refused, if one is not refused by both.
+A .md file gives its blocks of `attn`. A .txt file begins with a kernel, and has a body for it on each further line. In an .attn
+file, comments before `kernel` may have options (`# -D N=24`, `# --origin q0=3`). The script compares every kernel. Exits with
+1 if a kernel differs, or if only one side refuses it; with --refused, if one side does not refuse it.
 """
 import argparse
 import os
@@ -24,12 +23,12 @@ from attn_text import syntax as s  # noqa: E402
 from attn_text.parser import parse_file  # noqa: E402
 from attn_text.scope import Scope  # noqa: E402
 
-# Of the largest value; f32 as `skewer run` has it, the others are what rounding the result alone costs.
+# Shares of the largest value: for f32 the tolerance of `skewer run`, for other types the rounding of the result alone.
 TOLERANCE = {"f32": 2e-6, "f16": 2e-3, "bf16": 1.5e-2}
 
 
 def texts_of(path):
-    """(name, text) of what a file holds."""
+    """Yields (name, text) of the texts in a file."""
     with open(path, encoding="utf-8") as stream:
         text = stream.read()
     if path.endswith(".txt"):
@@ -51,7 +50,7 @@ def rounded(array, element):
 
 
 def operands(program, kernel, sizes, rng):
-    """Random operands as the types say: normal numbers of the deviation, whole numbers of the range."""
+    """Returns random operands for the types: normal numbers of the deviation, or whole numbers of the range."""
     saved, program.constants = program.constants, {**program.constants, **sizes}
     scope, out = Scope(program), {}
     longest = 1
@@ -77,7 +76,7 @@ def operands(program, kernel, sizes, rng):
 
 
 def origins_of(program, kernel, sizes, given, rng):
-    """Where the parts of a kernel begin: as given, else anywhere inside the whole."""
+    """Returns the origins of the parts of a kernel: those given, else random ones inside the whole."""
     saved, program.constants = program.constants, {**program.constants, **sizes}
     scope, out = Scope(program), {}
     for statement in kernel.body:
@@ -89,7 +88,7 @@ def origins_of(program, kernel, sizes, given, rng):
 
 
 def run_skewer(skewer, text, kernel, inputs, defines, origins):
-    """({result: array}, "") or (None, the first line of the error)."""
+    """Runs the kernel. Returns ({result: array}, "") or (None, the first line of the error)."""
     with tempfile.TemporaryDirectory() as folder:
         spec = os.path.join(folder, "text.attn")
         with open(spec, "w", encoding="utf-8") as stream:
@@ -111,7 +110,7 @@ def run_skewer(skewer, text, kernel, inputs, defines, origins):
 
 
 def refusal_of(skewer, text, defines):
-    """The first error of the compiler, or nothing."""
+    """Returns the first error of the compiler, or nothing."""
     with tempfile.TemporaryDirectory() as folder:
         spec = os.path.join(folder, "text.attn")
         with open(spec, "w", encoding="utf-8") as stream:
@@ -123,7 +122,7 @@ def refusal_of(skewer, text, defines):
 
 
 def error_of(got, want):
-    """(what is strange or None, error of the largest value)"""
+    """Returns (a fault or None, the error as a share of the largest value)."""
     if got.shape != want.shape:
         return f"shapes {got.shape} and {want.shape}", np.inf
     finite = np.isfinite(want) & np.isfinite(got)
@@ -143,7 +142,7 @@ class Comparison:
         self.sizes = sizes or {}
 
     def asked_for(self, text):
-        """What a comment of the text asks for."""
+        """Returns the options in the text's comments."""
         comments = " ".join(re.findall(r"^#(.*)$", text, re.MULTILINE))
         found = {key: dict(re.findall(rf"(?<!\S){key}[ =](\w+)=([^\s,]*[^\s,.])", comments)) for key in ("-D", "--size", "--origin")}
         numbers = (lambda pairs: {name: int(value) for name, value in pairs.items()})
@@ -151,7 +150,7 @@ class Comparison:
             {**numbers(found["--origin"]), **self.origins}
 
     def kernels(self, text):
-        """(kernel, verdict, what to say): same, DIFFERENT, refused (by both) or REFUSED (by one)."""
+        """Yields (kernel, verdict, message). The verdict is same, DIFFERENT, refused (by both) or REFUSED (by one)."""
         defines, given, origins = self.asked_for(text)
         try:
             known = {param.name for param in parse_file(text).params}

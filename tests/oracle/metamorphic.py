@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Random texts and changes of them that leave their meaning as it is: the same value, or an error, never another value.
+"""Changes random texts in ways that keep their meaning, and checks that the changed text gives the same value or an error.
 
     metamorphic.py --meaning build/release/bin/skewer-meaning --seeds 0:20000 [--kernels] [--evaluator] [--keep FOLDER]
 
-Names of every kind are replaced by others, fresh ones and such as clash; operands of + and * are swapped; expressions get names and names
-are inlined; a scheme's body stands in place of its call; tensors go there and back by rearrange; params come by -D or are written out;
-statements change places; joins are written with None. --kernels: what compiled kernels return, beside the float64 reference too; else what that
-computes.
---evaluator: each text also by the second evaluator (attn_text). Each violation is printed with its two texts; exit status 1 if there is one.
+The changes: names of every kind are replaced by fresh names, or by names that clash; operands of + and * are swapped; expressions
+get names, and names are inlined; a call becomes the scheme's body; tensors go there and back by rearrange; params come from -D or
+are written out; statements change places; joins are written with None. Without --kernels the float64 reference computes the
+values; with --kernels compiled kernels do, and are compared with the reference too. With --evaluator the second evaluator
+(attn_text) computes each text too. The script prints each violation with its two texts, and exits with 1 if there is one.
 """
 import argparse
 import collections
@@ -24,12 +24,12 @@ from meta.changes import CHANGES  # noqa: E402
 from meta.generator import Generator  # noqa: E402
 from meta.tree import Printer  # noqa: E402
 
-AT_ONCE = 400            # texts a call of the compiler
-TOLERANCE = {False: 2e-7, True: 2e-5}  # of the largest value, by the reference and of kernels: constants are rounded to f32 once
+AT_ONCE = 400            # texts in one call of the compiler
+TOLERANCE = {False: 2e-7, True: 2e-5}  # shares of the largest value, by --kernels; constants are rounded to f32
 
 
 def meanings(tool, texts, options):
-    """For each (text, -D): (results, "") or (None, the first error)."""
+    """Returns (results, "") or (None, the first error) for each (text, -D)."""
     out = []
     for begin in range(0, len(texts), AT_ONCE):
         some = texts[begin:begin + AT_ONCE]
@@ -68,7 +68,7 @@ def array_of(line):
 
 
 def differ(one, other, tolerance):
-    """None, or how two results differ."""
+    """Returns how two results differ, or None."""
     for a, b in zip(one, other):
         if a.shape != b.shape:
             return f"shapes {a.shape} and {b.shape}"
@@ -164,7 +164,7 @@ class Campaign:
                 self.report(seed, "evaluator", f"compiler and evaluator: {how}", text)
 
     def operands(self, text):
-        """The compiler's own operands: each returned by a kernel that returns it alone."""
+        """Returns the compiler's own operands, each from a kernel that returns it alone."""
         import re  # pylint: disable=import-outside-toplevel
         head = re.search(r"kernel layer\((.*)\) ->", text).group(1)
         params = re.search(r"^param.*$", text, re.MULTILINE).group(0)

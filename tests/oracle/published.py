@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The evaluator of attn_text against what knows no `.attn` text: NumPy code of deployed layers, and outputs of the models themselves."""
+"""Compares the evaluator of attn_text with NumPy code of deployed layers and with outputs of models, which know no `.attn`."""
 import glob
 import json
 import os
@@ -22,7 +22,7 @@ def read(*path):
 
 
 def run(program, inputs):
-    """The results, or the error."""
+    """Returns the results, or the error."""
     try:
         return list(evaluate(program, inputs).values())
     except AttnError as error:
@@ -30,7 +30,7 @@ def run(program, inputs):
 
 
 def layers():
-    """(name, results, expected, tolerance) of each layer, at the sizes of its text and at those that fill vectors."""
+    """Yields (name, results, expected, tolerance) for each layer, at the sizes of its text and at those that fill vectors."""
     for path in sorted(glob.glob(os.path.join(E2E, "layers", "*.attn"))):
         name = os.path.basename(path)[:-5]
         for params, constants in (({}, {}), sizes.parse(name)):

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Random layers, three ways: the kernel, the compiler's float64 reference, and the evaluator of attn_text.
+"""Computes random layers in three ways: by the kernel, by the compiler's float64 reference, and by the evaluator of attn_text.
 
     three_ways.py --fuzz build/release/bin/skewer-fuzz --seeds 0:100 [--keep FOLDER]
-    three_ways.py FOLDER …                  what `skewer-fuzz --export` wrote
+    three_ways.py FOLDER …                  the files of `skewer-fuzz --export`
 
-Kernel and reference share the language's front end, the evaluator shares nothing with either. Prints each layer that is not the
-same in all three, with which two agree; exit status 1 if there is one. --keep: the files of those layers stay there.
+Kernel and reference share the language's front end; the evaluator shares nothing with either. The script prints each layer that
+differs between the three ways, and which two agree. It exits with 1 if there is one. With --keep, the files of those layers stay
+there.
 """
 import argparse
 import glob
@@ -24,11 +25,11 @@ from attn_text import AttnError, Program, evaluate  # noqa: E402
 from compare import error_of  # noqa: E402
 
 AT_ONCE = 50            # layers on disk
-BETWEEN_ORACLES = 1e-6  # of the largest value: constants are rounded to f32 here and not there
+BETWEEN_ORACLES = 1e-6  # share of the largest value: only one of the two rounds constants to f32
 
 
 def compare(folder):
-    """None, or what differs."""
+    """Returns the difference, or None."""
     with open(os.path.join(folder, "case.json"), encoding="utf-8") as stream:
         case = json.load(stream)
     with open(os.path.join(folder, "layer.attn"), encoding="utf-8") as stream:
@@ -41,11 +42,11 @@ def compare(folder):
     found = []
     for number, value in enumerate(mine):
         kernel, reference = (np.load(f"{folder}/{name}-{number}.npy") for name in ("kernel", "reference"))
-        if case["types"][number] == "f16":  # f16 ends at 65504: larger numbers are infinite there
+        if case["types"][number] == "f16":  # a number above 65504 is infinite in f16
             with np.errstate(over="ignore"):
                 narrow = value.astype(np.float16)
             value, reference = (np.where(np.isinf(narrow), narrow, each) for each in (value, reference))
-        # An lse is a sum whose parts may cancel: of one unit of a score where all of it is smaller.
+        # The parts of an lse may cancel: if all values are below 1, the limit is a share of 1, not of the largest value.
         finite = np.abs(value[np.isfinite(value)])
         smaller = min(float(finite.max(initial=0.0)), 1.0) if number else 1.0
         for what, other, limit in (("reference", reference, BETWEEN_ORACLES), ("kernel", kernel, case["tolerance"])):
@@ -97,7 +98,7 @@ def main():
             count.take(os.path.dirname(case), os.path.relpath(os.path.dirname(case), folder))
     if a.fuzz:
         first, last = map(int, a.seeds.split(":"))
-        # A failing seed is skewer-fuzz's own tests' business; here it would cost the time that making it small takes.
+        # A seed that fails is for skewer-fuzz's own tests; here, reducing it would take too long.
         seeds(a.fuzz, first, last, ["--no-shrink", "--failures=1000", "--limit=600", "--jobs", a.jobs], count)
     print(f"{count.layers} layers, {count.different} not the same three ways")
     sys.exit(1 if count.different or not count.layers else 0)

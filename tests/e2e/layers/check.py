@@ -4,11 +4,13 @@
     check.py --skewer build/release/bin/skewer [--sizes default,whole] [--part 1/4] [NAME …]        needs Python with NumPy
 
 NAME.py has `inputs(rng)` -> dict of arrays (float32, or int32 for index operands), and `oracle(**inputs)` -> the result in
-float64 (a list if the kernel has several). The oracle follows the paper or the model's code, and uses nothing of Skewer. Optional are
-TOLERANCE (of the largest value; default 2e-6), KERNEL (of a spec with several), OUTPUTS (names of several results) and OPTIONS
-(further arguments of `skewer run`). The kernel and the float64 reference share the front end, so that `skewer run` alone cannot
-find a text that the front end misreads; this script can. Each layer runs at the sizes of its text, and at those of sizes.py,
-which fill whole vectors. Exits with 1 if a layer is wrong or refused.
+float64 (a list if the kernel has several). The oracle follows the paper or the model's code, and uses nothing of Skewer.
+Optional constants: TOLERANCE (of the largest value; default 2e-6), KERNEL (of a spec with several), OUTPUTS (names of several
+results) and OPTIONS (further arguments of `skewer run`).
+
+The kernel and the float64 reference share the front end, so that `skewer run` alone cannot find a text that the front end
+misreads; this script can. Each layer runs at the sizes of its text, and at those of sizes.py, which fill whole vectors. Exits
+with 1 if a layer is wrong or refused.
 """
 import argparse
 import ast

@@ -6,5 +6,5 @@ from .errors import AttnError
 
 __all__ = ["AttnError", "Program", "evaluate"]
 
-# 200 levels of parentheses, ten rules of the grammar a level; a chain of 400 operations.
+# Python must allow 200 levels of parentheses, with ten rules of the grammar a level, and a chain of 400 operations.
 sys.setrecursionlimit(20000)

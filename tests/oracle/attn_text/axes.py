@@ -1,21 +1,21 @@
-"""Axes, and in which order they stand (LANGUAGE.md, Axes)."""
+"""Axes and their order (LANGUAGE.md, Axes)."""
 from .errors import AttnError, UnknownSize
 
 
 class Symbol:
-    """An axis of one body. Axes of two bodies are two, whatever they are called."""
+    """An axis of one body. Axes of two bodies differ, even if they have the same name."""
 
     def __init__(self, name, stretch=None):
         self.name, self.stretch = name, stretch
         self.told, self.read, self.asked = set(), set(), False
 
     def tell(self, size):
-        """A statement names the axis, and has this size of it."""
+        """Records the size that a statement gives the axis."""
         if self.stretch is None or size != self.stretch.whole:
             self.told.add(size)
 
     def size(self):
-        """The one size that the body has of it."""
+        """Returns the only size that the body gives the axis."""
         if self.stretch:
             return self.stretch.length
         sizes = self.told or self.read
@@ -27,7 +27,7 @@ class Symbol:
         return next(iter(sizes))
 
     def check(self):
-        """When all of the body is known: what was taken for its size is the only one."""
+        """Checks, at the end of the body, that the size that was used is the only one."""
         if self.asked:
             self.size()
         if self.told and self.stretch is None:
@@ -40,7 +40,7 @@ class Symbol:
 
 
 class Known:
-    """What a name of an axis means in a scope: a symbol, with a size of its own where the tensor at hand decides it."""
+    """The meaning of an axis's name in a scope: a symbol, and a size of its own if the present tensor decides it."""
 
     def __init__(self, symbol, fixed=None):
         self.symbol, self.fixed = symbol, fixed
@@ -50,7 +50,7 @@ class Known:
 
 
 def closure(pairs):
-    """All that follows from 'stands before'."""
+    """Returns the transitive closure of 'stands before'."""
     pairs = set(pairs)
     while True:
         more = {(a, d) for a, b in pairs for c, d in pairs if b == c} - pairs
@@ -64,13 +64,13 @@ def contradictions(pairs):
 
 
 def united(first, second):
-    """Two soft orders: what contradicts the other says nothing."""
+    """Returns the union of two soft orders, without pairs that contradict the other order."""
     both = closure(first | second)
     return {(a, b) for a, b in first | second if (b, a) not in both}
 
 
 def refined(firm, soft):
-    """A firm order, with what a soft one adds without contradicting it."""
+    """Returns a firm order with the pairs of a soft one that do not contradict it."""
     firm, out = closure(firm), set(firm)
     both = closure(firm | soft)
     for pair in soft:
@@ -80,7 +80,7 @@ def refined(firm, soft):
 
 
 def laid_out(items, pairs):
-    """The items in an order that keeps the pairs: first come, first."""
+    """Returns the items in an order that keeps the pairs, and else in the order in which they come."""
     left, out = list(items), []
     while left:
         here = next(x for x in left if not any((y, x) in pairs for y in left if y is not x))

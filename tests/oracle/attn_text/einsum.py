@@ -1,4 +1,4 @@
-"""einsum: every operand is brought to its axes (index expressions are read by brute force), then multiplied and summed."""
+"""einsum: brings every operand to its axes (it reads index expressions by brute force), then multiplies and sums."""
 import numpy as np
 
 from . import syntax as s
@@ -11,7 +11,7 @@ from .text import Sizes, check_names, named_dimension, names_in, parse_text, sub
 
 
 def einsum(call, scope):
-    """call: (text, operands, sizes, condition tree or None)."""
+    """Evaluates an einsum. `call` is (text, operands, sizes, condition tree or None)."""
     text, operands, given, condition, line = call
     subscripts, result = parse_text(text, scope.is_position_value, line)
     if len(subscripts) != len(operands):
@@ -41,7 +41,7 @@ def einsum(call, scope):
 
 
 def tell_by_tensors(subscripts, operands, given, scope, line):
-    """What tensors and the call tell is known to the operands that functions of positions are."""
+    """Tells the operands that are functions of positions the sizes that tensors and the call have."""
     if not any(isinstance(operand, Field) for operand in operands):
         return
     sizes = list(given.items())
@@ -53,7 +53,7 @@ def tell_by_tensors(subscripts, operands, given, scope, line):
 
 
 def axes_of_text(everything, result, bare, given, scope, line):
-    """Names of all axes: those that stand by themselves, and those of index expressions that do elsewhere or have a size at the call."""
+    """Returns the names of all axes: names that stand alone, and names in index expressions that have a size elsewhere."""
     names = {}
     for dimension in result + everything:
         names.update(dict.fromkeys(dimension.axes))
@@ -71,7 +71,7 @@ def axes_of_text(everything, result, bare, given, scope, line):
 
 
 def not_there(prepared, guard, out, names, sizes):
-    """Elements of the result that a condition took away, or that are made of one product with what is not there."""
+    """Returns the elements of the result that a condition removed, or that come from one product with a missing element."""
     lost = [(~guard[0], guard[1])] if guard and set(guard[1]) <= set(out) else []
     if set(names) <= set(out):
         lost += [(hidden, axes) for _, axes, _, hidden in prepared if hidden is not None]
@@ -95,7 +95,7 @@ def as_operand(operand, dimensions, scope, line):
 
 
 def matched(operand, dimensions, scope, line):
-    """An operand whose dimensions stand in no order, in that of a text that names exactly its axes."""
+    """Returns an operand without an order of dimensions in the order of a text that names exactly its axes."""
     if operand.before is None or is_total(list(range(operand.data.ndim)), operand.before):
         return operand
     wanted = [scope.symbol(d.axes[0], line) if len(d.axes) == 1 and not d.axes[0].isdigit() else None for d in dimensions]
@@ -129,7 +129,7 @@ def sizes_of(names, subscripts, result, operands, given, scope, line):
         if name in names and name not in sizes.known:
             sizes.tell(name, size)
     sizes.products(products)
-    # The size that other statements, or the argument of a scheme's parameter, have of a name.
+    # The size of a name in other statements, or in the argument of a scheme's parameter.
     for name in names:
         if name not in sizes.known:
             sizes.tell(name, scope.axes[name].size())
@@ -138,7 +138,7 @@ def sizes_of(names, subscripts, result, operands, given, scope, line):
 
 
 def sizes_by_reads(subscripts, scope):
-    """A dimension of an index operand that an axis alone reads tells that axis: top[b, i, t]."""
+    """Tells the size of each axis that alone reads a dimension of an index operand, as in top[b, i, t]."""
     for dimensions in subscripts:
         for dimension in dimensions:
             for node in subscripts_in(dimension.expression) if dimension.expression else ():
@@ -149,7 +149,7 @@ def sizes_by_reads(subscripts, scope):
 
 
 def operand_on_axes(operand, dimensions, inner, names, sizes, line):
-    """(array, axes, where it does not exist, where it is hidden) with one dimension an axis."""
+    """Returns (array, axes, where it does not exist, where it is hidden), with one dimension for each axis."""
     fields, local = [], {inner.symbol(name, line): name for name in names if not name.isdigit()}
     for dimension, size in zip(dimensions, operand.shape):
         if dimension.expression is not None:
@@ -187,7 +187,7 @@ def operand_on_axes(operand, dimensions, inner, names, sizes, line):
 
 
 def in_text(symbols, local, line):
-    """The names that a text has for axes of a function of positions."""
+    """Returns a text's names for the axes of a function of positions."""
     for symbol in symbols:
         if symbol not in local:
             raise AttnError(f"no axis '{symbol}' in this text: give its size", line)
@@ -206,8 +206,9 @@ def guard_on_axes(field, inner, sizes, line):
 
 
 def contract(prepared, guard, result, everything, sizes):
-    """prepared: (array, axes, where it does not exist, where it is hidden); guard: (where the condition holds, axes) or None.
-    `everything`: all axes of the text; one that nothing has is summed over, or repeated along, all the same."""
+    """Multiplies and sums. `prepared` has (array, axes, where it does not exist, where it is hidden) for each operand; `guard` is
+    (where the condition holds, axes) or None. `everything` has all axes of the text; an axis that no operand has is still summed
+    over, or repeated along."""
     letters = {name: at for at, name in enumerate(sizes.known)}
     out = [name for d in result for name in d.axes]
 
@@ -231,8 +232,8 @@ def contract(prepared, guard, result, everything, sizes):
     guards = ([guard] if guard else []) + ([] if plain else shown)
     if not guards:
         return product([(data if bad is None else np.where(bad, np.nan, data), axes) for data, axes, bad, _ in prepared])
-    # Where a condition does not hold, and where the key of a weight is not there, nothing is read: what is not finite or does
-    # not exist there plays no part.
+    # If a condition does not hold, or the key of a weight is missing, nothing is read: elements that are not finite, or do not
+    # exist, do not count.
     names = list(dict.fromkeys(name for _, axes in guards for name in axes))
     holds = np.logical_and.reduce([spread(value, axes, names) for value, axes in guards])
     terms = []

@@ -1,7 +1,7 @@
-"""What this evaluator refuses: texts that LANGUAGE.md does not allow, or says nothing about."""
+"""The errors of this evaluator, for texts that LANGUAGE.md does not allow, or says nothing about."""
 
 
-# What was read outside since the last call began: an error, if it is not hidden in the result.
+# Reads outside a table since the last call began. Each is an error, unless the result hides it.
 outside = []
 
 
@@ -12,7 +12,7 @@ class AttnError(Exception):
 
 
 class UnknownSize(AttnError):
-    """Nothing evaluated so far tells the size of an axis: another statement may."""
+    """Nothing evaluated so far tells the size of an axis, but another statement may."""
 
     def __init__(self, symbol, line=None):
         super().__init__(f"nothing tells the size of '{symbol.name}'", line)

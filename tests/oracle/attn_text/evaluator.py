@@ -1,4 +1,4 @@
-"""Expressions to values: numbers, lists, fields, tensors."""
+"""Evaluates expressions to values: numbers, lists, fields, tensors."""
 import re
 
 import numpy as np
@@ -49,7 +49,7 @@ def of_binary(node, scope):
 
 
 def divisor(node, scope):
-    """What is divided by: no position, which is 0 at place 0, so that a name of an axis and a number is the number."""
+    """Evaluates a divisor. A position would be 0 at place 0, so that a name of an axis and of a number is the number here."""
     if isinstance(node, s.Name) and node.name in scope.axes and isinstance(scope.value_of(node.name), (int, float)):
         return scope.value_of(node.name)
     if isinstance(node, s.Binary) and node.op == "*":
@@ -64,7 +64,7 @@ def divisor(node, scope):
 
 
 def condition_on(tensor, node, scope):
-    """Where a condition holds at the elements of a tensor; names are its axes."""
+    """Returns where a condition holds at the elements of a tensor; names are its axes."""
     condition = OnTensor(scope, tensor).evaluate(node)
     if isinstance(condition, (int, float)):
         return np.broadcast_to(np.bool_(condition != 0), tensor.shape)
@@ -92,7 +92,7 @@ def of_where(node, scope):
     if value.absent is not None:
         hidden = hidden | value.absent
     out = value.like(value.data)
-    out.absent, out.hidden = hidden, None  # elements at -inf stay what they are
+    out.absent, out.hidden = hidden, None  # elements of -inf stay as they are
     return out
 
 
@@ -109,7 +109,7 @@ def choice(condition, a, b, scope, line):
             return decided(value, evaluate(other, scope))
         except UnknownSize:
             raise
-        except AttnError:   # what is not taken need not exist
+        except AttnError:   # a branch that is not taken need not exist
             return value
     return select(condition, evaluate(a, scope), evaluate(b, scope), line)
 
@@ -117,7 +117,7 @@ def choice(condition, a, b, scope, line):
 def of_subscript(node, scope):
     base = scope.whole_value(node.base)
     if len(node.subscripts) == 1 and isinstance(node.subscripts[0], s.Dots):
-        return base                                   # k[...]: the value, whatever else has its name
+        return base                                   # k[...] is the value, even if an axis has its name
     if any(isinstance(each, (s.Slice, s.Dots, s.New)) for each in node.subscripts):
         return moved(slice_of(as_tensor(base, "a slice", node.line), node, scope), base)
     subscripts = [evaluate(each, scope) for each in node.subscripts]
@@ -153,14 +153,14 @@ def of_subscript(node, scope):
 
 
 def among_rows(value, index, rows, line):
-    """Of all rows that one whose number the index is, and 0 where it is none's."""
+    """Returns the row whose number the index is, and 0 if no row has that number."""
     every = select(apply("==", [index, rows], line), value, 0, line)
     at = next(k for k, names in enumerate(every.names) if any(symbol is rows.symbol for factors in names for symbol, _ in factors))
     return dropped(every, every.data.sum(at), at)
 
 
 def moved(value, base):
-    """Moved elements of a condition on values are one."""
+    """Marks moved elements of a condition on values as a condition on values."""
     value.truth = getattr(base, "truth", False)
     return value
 
@@ -193,7 +193,7 @@ def index(node, scope):
 
 
 def element(items, subscripts, line):
-    """map[0], or a constant list that positions read."""
+    """Evaluates map[0], or a read of a constant list at positions."""
     if all(isinstance(each, int) for each in subscripts):
         for each in subscripts:
             if not isinstance(items, list) or not 0 <= each < len(items):
@@ -229,7 +229,7 @@ def of_call(node, scope):
 
 
 def arguments(node, names, scope, required):
-    """Positional and named arguments of a function by these names; trees."""
+    """Returns the positional and named arguments of a function by these names, as trees."""
     out = dict(zip(names, node.positional))
     if len(node.positional) > len(names):
         raise AttnError(f"'{node.name}' of {len(node.positional)} arguments", node.line)
@@ -274,7 +274,7 @@ def names_of_axes(node):
 
 
 def along_axes(node, scope, most=2):
-    """The tensor of sum(x, d), sum(x, (i, d)), sum(x, -1), and the dimensions meant, [(dimension, factor or None)]."""
+    """Returns the tensor of sum(x, d), sum(x, (i, d)) or sum(x, -1), and its dimensions as [(dimension, factor or None)]."""
     given = arguments(node, ["x", "axis"], scope, ["x"])
     tensor = as_tensor(scope.whole_value(given["x"]), node.name, node.line)
     what = given.get("axis", node.named.get("axis", node.named.get("dim")))
@@ -304,7 +304,7 @@ def along_axes(node, scope, most=2):
 
 
 def stands(tensor, at, node):
-    """A dimension by its place, where that is said."""
+    """Returns a dimension by its place, if the call gives places."""
     pairs = closure(tensor.pairs())
     if not all((k, at) in pairs if k < at else (at, k) in pairs for k in range(len(tensor.shape)) if k != at):
         raise AttnError(f"'{node.name}': {tensor.spoken()} stand in no order here: name the axis", node.line)
@@ -312,7 +312,7 @@ def stands(tensor, at, node):
 
 
 def apart(tensor, data, chosen):
-    """(data with the named factors of products apart, dimensions of it that are meant, [(dimension, label)])"""
+    """Returns (data with the named factors of products split, its chosen dimensions, [(dimension, label)])."""
     shape, labels, meant = [], [], []
     for at, size in enumerate(tensor.shape):
         here = [(factors, factor) for k, factors, factor in chosen if k == at]
@@ -335,7 +335,7 @@ def reduced(function):
         with np.errstate(all="ignore"):
             out = function(data, tuple(meant))
         kept = [name for k, name in enumerate(names) if k not in meant]
-        # What is left of one dimension is one dimension.
+        # The rest of one dimension is one dimension.
         dimensions = sorted({at for at, _ in kept})
         shape, labels = [], []
         for at in dimensions:
@@ -454,7 +454,7 @@ def call_position(node, scope):
 
 
 def end_of_range(place):
-    """highest(ids), lowest(ids). Of a range that lengths decide it is the end at this call: what is made of it is the same."""
+    """Evaluates highest(ids) and lowest(ids). If lengths decide the range, it is the end at this call."""
     def call(node, scope):
         value = scope.whole_value(node.positional[0]) if len(node.positional) == 1 and not node.named else None
         if not isinstance(value, IndexOperand) or value.ends is None:

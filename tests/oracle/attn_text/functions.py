@@ -14,7 +14,7 @@ ELEMENTWISE = ONE | {"min", "max", "clamp", "select", "f32", "f64"}
 
 
 def on_numbers(op, values):
-    """A finite number, or an infinity that one of `values` is; whole ones have 64 bits."""
+    """Checks a number: it is finite, or infinite because one of `values` is; whole numbers have 64 bits."""
     value = arithmetic(op, values)
     if isinstance(value, complex) or value != value or (isinstance(value, int) and not -2**63 <= value < 2**63):
         raise AttnError(f"'{op}' of {', '.join(map(str, values))} is no number of 64 bits")
@@ -73,7 +73,7 @@ def arithmetic(op, values):
 
 
 def is_condition(field):
-    """Whether it is made of comparisons of whole numbers."""
+    """Returns whether the field consists of comparisons of whole numbers."""
     if not isinstance(field, Operation):
         return False
     if field.op in ("and", "or", "not"):
@@ -82,7 +82,7 @@ def is_condition(field):
 
 
 def is_truth(value):
-    """Whether it is a condition on values: comparisons of tensors, and what `and`, `or` and `not` make of them."""
+    """Returns whether it is a condition on values: comparisons of tensors, joined by `and`, `or` and `not`."""
     if isinstance(value, (Tensor, Read)):
         return getattr(value, "truth", False)
     if not isinstance(value, Operation) or not reads_tensors(value):
@@ -97,7 +97,7 @@ def is_bit(value):
 
 
 def truth_of(op, values, line):
-    """A comparison of tensors, or conditions on values joined: a tensor of 1 and 0."""
+    """Evaluates a comparison of tensors, or joined conditions on values, to a tensor of 1 and 0."""
     if op in COMPARE:
         for value in values:
             if isinstance(value, Tensor):
@@ -114,12 +114,12 @@ def truth_of(op, values, line):
 
 
 def chosen(condition, a, b):
-    """One or the other by a condition on values: numbers, whatever stands in the other place."""
+    """Chooses between numbers by a condition on values; the other one does not count."""
     return combine(lambda c, x, y: np.where(c != 0, x, y), [condition, a, b], "a choice by values")
 
 
 def keeps(values):
-    """A tensor times a condition on its axes: it stays where the condition holds, and is 0 elsewhere, NaN or not."""
+    """Evaluates a tensor times a condition on its axes: the tensor where the condition holds, and 0 elsewhere, even for NaN."""
     tensors = [v for v in values if isinstance(v, Tensor)]
     if len(tensors) != 1 or tensors[0].absent is not None or tensors[0].minus is not None:
         return False
@@ -128,13 +128,13 @@ def keeps(values):
 
 
 def taken_away(values):
-    """A tensor times a condition: nothing is left where that does not hold."""
+    """Returns a tensor times a condition; its elements are missing where the condition does not hold."""
     tensor, condition = values if isinstance(values[0], Tensor) else values[::-1]
     return without(combine(lambda x, c: np.where(c != 0, x, 0.0), [tensor, condition], "a product"), condition, 0)
 
 
 def without(tensor, condition, value):
-    """The tensor, of which nothing is left where the condition has this value."""
+    """Returns the tensor without the elements at which the condition has this value."""
     shape = Tensor(np.zeros(tensor.shape), tensor.names)
     gone = combine(lambda _, c: (c != 0) == bool(value), [shape, condition], "a product")
     tensor.hidden = either(tensor.hidden, gone.data != 0)
@@ -142,7 +142,7 @@ def without(tensor, condition, value):
 
 
 def apply(op, values, line=None):
-    """One operation, on whatever its arguments are."""
+    """Applies one operation to arguments of any kind."""
     for value in values:
         if not isinstance(value, (int, float, Field, Tensor)):
             raise AttnError(f"'{op}' of {getattr(value, 'what', type(value).__name__)}", line)
@@ -151,7 +151,7 @@ def apply(op, values, line=None):
             return truth_of(op, values, line)
         if op == "*" and any(map(is_truth, values)) and all(is_truth(v) or reads(v) for v in values):
             return chosen(*sorted(values, key=lambda v: not is_truth(v)), 0)
-        if op == "f32":  # arithmetic on tensors is in f32, whatever they are stored as
+        if op == "f32":  # arithmetic on tensors is in f32 for every stored type
             return values[0]
         if op == "clamp":
             function = (lambda x, low, high: np.minimum(np.maximum(x, low), high))
@@ -178,7 +178,7 @@ def reads(value):
 
 
 def select(condition, a, b, line):
-    """`x if P else y`, select(P, x, y): over the axes of x and y and those that P names. P is no number."""
+    """Evaluates `x if P else y` and select(P, x, y) over the axes of x and y and those that P names. P is not a number."""
     if not all(isinstance(each, (int, float, Field, Tensor)) for each in (a, b)):
         raise AttnError("a choice is between numbers, positions and tensors", line)
     if is_truth(condition) and any(isinstance(each, Tensor) for each in (condition, a, b)):
@@ -195,7 +195,7 @@ def select(condition, a, b, line):
 
 
 def decided(taken, other):
-    """What a number has chosen, over the axes of both."""
+    """Returns the branch that a number has chosen, over the axes of both."""
     if isinstance(taken, (int, float)) and isinstance(other, (int, float)):
         return taken
     if not all(isinstance(each, (int, float, Field, Tensor)) for each in (taken, other)):
@@ -214,7 +214,7 @@ def decided(taken, other):
 
 
 def shown(tensor, keep):
-    """What is left of a tensor for softmax: -inf where it is absent."""
+    """Returns the tensor for softmax, with -inf for absent elements."""
     absent = np.False_
     for each in (tensor.absent, tensor.minus):
         absent = absent if each is None else absent | each
@@ -246,7 +246,7 @@ def logsumexp(tensor, keep, at):
 
 
 def dropped(tensor, data, at):
-    """A result without one dimension of the tensor."""
+    """Returns a result without one dimension of the tensor."""
     out = Tensor(data, tensor.names[:at] + tensor.names[at + 1:])
     if tensor.before is not None:
         left = (lambda k: k - (k > at))

@@ -1,4 +1,4 @@
-"""How arithmetic brings tensors, functions of positions and numbers to one shape (LANGUAGE.md, Joining)."""
+"""Brings tensors, functions of positions and numbers to one shape for arithmetic (LANGUAGE.md, Joining)."""
 import numpy as np
 
 from .axes import closure, contradictions, is_total, laid_out, refined, united
@@ -8,7 +8,7 @@ from .tensors import Tensor, materialised, minus_infinity, place, poisoned
 
 
 class Frame:
-    """The dimensions of a result: names and sizes, what stands before what, and where each operand's dimensions are in it."""
+    """The dimensions of a result: their names, sizes and order, and the place of each operand's dimensions."""
 
     def __init__(self, names, shape, before, soft, places):
         self.names, self.shape, self.before, self.soft, self.places = names, shape, before, soft, places
@@ -23,12 +23,12 @@ def called(factors):
 
 
 def same(one, other):
-    """Whether two dimensions have a name in common."""
+    """Returns whether two dimensions have a name in common."""
     return bool(set(map(called, one)) & set(map(called, other)))
 
 
 def cut_to_part(tensor, other):
-    """A dimension that holds the whole of a part, joined with one that holds the part: what the part sees of it."""
+    """Cuts a dimension that holds the whole to the part, if it is joined with a dimension that holds the part."""
     for at, names in enumerate(tensor.names):
         for factors in names:
             part = factors[0][0].stretch if len(factors) == 1 else None
@@ -44,7 +44,7 @@ def cut_to_part(tensor, other):
 
 
 def cut_to_fields(tensor, fields):
-    """The same beside functions of the part's positions."""
+    """Does the same for a join with functions of the part's positions."""
     for field in fields:
         for symbol, axis in axes_of(field).items():
             if axis.stretch:
@@ -54,7 +54,7 @@ def cut_to_fields(tensor, fields):
 
 
 def may_be_one(a, b):
-    """Whether two products name one dimension: a position has one place along an axis of both, by either of them."""
+    """Returns whether two products may name one dimension: both give a position the same place along their common axes."""
     def strides(factors):
         out, stride = {}, 1
         for symbol, size in reversed(factors):
@@ -71,12 +71,12 @@ def may_be_one(a, b):
 
 
 def are_products(a, b):
-    """Whether the one dimension is another name of the other: a product of a single axis."""
+    """Returns whether one dimension is another name of the other, as a product of a single axis is."""
     return any((len(x) == 1) != (len(y) == 1) for x in a for y in b)
 
 
 def by_other_names(a, b):
-    """Whether `b h (iy ix) (jy jx)` meets `b h i j`."""
+    """Returns whether the dimensions differ in products only, as `b h (iy ix) (jy jx)` and `b h i j`."""
     if a.before is not None or b.before is not None or len(a.shape) != len(b.shape) or a.shape != b.shape:
         return False
     pairs = list(zip(a.names, b.names))
@@ -85,13 +85,13 @@ def by_other_names(a, b):
     strange = [(x, y) for x, y in pairs if not same(x, y)]
     if any(set(called(one)) <= set(called(two)) or set(called(two)) <= set(called(one))
            for x, y in strange for one in x for two in y):
-        return False  # one and the same axes, in another order or with others between them
+        return False  # they have the same axes, in another order or with others between them
     return all(are_products(x, y) or may_be_one(x, y) for x, y in strange) and not any(
         same(x, other) for x, _ in strange for other in b.names) and not any(same(y, other) for _, y in strange for other in a.names)
 
 
 def ordered_like(tensor, other):
-    """A tensor whose order is open, in that which another one has of its axes."""
+    """Returns a tensor with an open order in the order that another tensor has for its axes."""
     if tensor.before is None:
         return tensor
     at = {called(factors): k for k, names in enumerate(tensor.names) for factors in names}
@@ -109,7 +109,7 @@ def ordered_like(tensor, other):
 
 
 def join_by_place(a, b, meet=None):
-    """`meet`: whether two dimensions of different names may be one."""
+    """Joins two tensors by place. `meet` says whether two dimensions of different names may be one."""
     meet = meet or are_products
     a, b = ordered_like(a, b).ordered("a join by place"), ordered_like(b, a).ordered("a join by place")
     rank = max(len(a.shape), len(b.shape))
@@ -137,7 +137,7 @@ def join_by_place(a, b, meet=None):
 
 
 def unique(names):
-    """A name that two dimensions would have is left off both."""
+    """Removes a name that two dimensions would have from both."""
     out = []
     for at, own in enumerate(names):
         others = set().union(*(symbols_of(each) for k, each in enumerate(names) if k != at)) if len(names) > 1 else set()
@@ -146,7 +146,7 @@ def unique(names):
 
 
 def union_order(a, b, places):
-    """What stands before what in a join by name."""
+    """Returns the order of dimensions in a join by name."""
     def moved(tensor, where):
         return closure({(where[x], where[y]) for x, y in tensor.pairs()})
 
@@ -191,7 +191,7 @@ def join_by_name(a, b):
 
 
 def in_order(frame):
-    """The frame with its dimensions laid out as their order says."""
+    """Returns the frame with its dimensions laid out in their order."""
     order = laid_out(list(range(len(frame.names))), frame.before)
     at = {k: n for n, k in enumerate(order)}
     before = {(at[a], at[b]) for a, b in frame.before}
@@ -211,7 +211,7 @@ def join(a, b):
 
 
 def spread(tensor, frame, places):
-    """A tensor with a dimension for each of the frame's, 1 where it has none."""
+    """Returns the tensor with a dimension for each of the frame's, of size 1 if it has none."""
     order = sorted(range(len(places)), key=lambda k: places[k])
     shape = [1] * len(frame.shape)
     for k, at in enumerate(places):
@@ -232,7 +232,7 @@ def zeros(frame):
 
 
 def joined(tensors):
-    """A tensor of zeros with the dimensions of all of these, and each of them over those."""
+    """Returns a tensor of zeros with the dimensions of all tensors, and each tensor over these dimensions."""
     frame, out = tensors[0], [tensors[0]]
     if len(tensors) == 1:
         frame = zeros(Frame(frame.names, frame.shape, frame.before, frame.soft, None))
@@ -245,9 +245,9 @@ def joined(tensors):
 
 
 def spread_again(value, frame, tensor, result):
-    """A value over a frame's dimensions, over those of a join with that frame."""
+    """Returns a value over a frame's dimensions as one over the dimensions of a join with that frame."""
     stand = cut_to_part(frame, tensor)
-    if stand is not frame:  # what is cut of the frame is cut of its operands
+    if stand is not frame:  # a cut of the frame cuts its operands too
         value = Tensor(np.broadcast_to(value.data, frame.shape), frame.names, value.absent, value.hidden, value.minus)
         value = cut_to_part(value, tensor)
     places = result.places[0]
@@ -267,7 +267,7 @@ def spread_again(value, frame, tensor, result):
 
 
 def standing_for(tensor, fields):
-    """Dimensions of size 1 in the end stand for the axes that a tensor lacks beside fields, where there are as many."""
+    """Returns the tensor whose last dimensions of size 1 stand for the axes of the fields that it lacks, if the numbers agree."""
     axes, pairs = {}, set()
     for field in fields:
         axes.update(axes_of(field))
@@ -303,7 +303,7 @@ def zeros_order(tensor):
 
 
 def with_axes_of(frame, fields):
-    """Fields whose axes the tensors lack: tensors of zeros over their axes, to be joined."""
+    """Returns tensors of zeros over the axes of fields that the tensors lack, for a join."""
     own, out = frame.axes(), []
     for field in fields:
         axes, pairs = axes_of(field), order_of(field)
@@ -313,7 +313,7 @@ def with_axes_of(frame, fields):
         if not frame.is_named():
             lacks = next(iter(symbol for symbol in axes if symbol not in own), None)
             raise AttnError(f"axis '{lacks}' is no axis of the tensor, which has dimensions without a name: {frame.spoken()}")
-        # Axes inside a product of the tensors are read there, and are no dimensions of their own.
+        # An axis inside a product of the tensors is read there, and is no dimension of its own.
         kept = [symbol for symbol in laid_out(list(axes), pairs) if symbol not in own or symbol in whole]
         sizes = [own[symbol][2] if symbol in own else axes[symbol].size() for symbol in kept]
         lack = Tensor(np.broadcast_to(0.0, sizes), [[((symbol, size),)] for symbol, size in zip(kept, sizes)])
@@ -323,7 +323,7 @@ def with_axes_of(frame, fields):
 
 
 def absent_of(tensors, others, what):
-    """What is absent in an operation's result: it may only be of one tensor, or the same of all."""
+    """Returns the absent elements of an operation's result. They may come from one tensor, or be the same in all."""
     absent = next((t.absent for t in tensors if t.absent is not None), None)
     if absent is not None and len(tensors) + len(others) > 1 and (others or any(
             t.absent is None or not np.array_equal(*np.broadcast_arrays(t.absent, absent)) for t in tensors)):
@@ -332,12 +332,12 @@ def absent_of(tensors, others, what):
     return absent
 
 
-KEEPS_NOTHING = {"neg", "sqrt", "abs", "tanh", "sin", "erf", "floor", "ceil", "round"}  # of nothing they make nothing
+KEEPS_NOTHING = {"neg", "sqrt", "abs", "tanh", "sin", "erf", "floor", "ceil", "round"}  # a missing element stays missing
 
 
 def left_out(what, values, tensors, shape):
-    """Which elements of a result are not there, since the key of a weight or a condition is not: products with what is not there,
-    sums of nothing else."""
+    """Returns the missing elements of a result, after the key of a weight or a condition removed them: products with a missing
+    element, and sums of missing elements only."""
     hidden = [None if t.hidden is None else np.broadcast_to(t.hidden, shape) for t in tensors]
     if what == "*":
         return either(*hidden)
@@ -351,7 +351,7 @@ def left_out(what, values, tensors, shape):
 
 
 def combine(function, values, what="arithmetic"):
-    """Element by element, of tensors, fields and numbers, at least one of them a tensor."""
+    """Applies a function element by element to tensors, fields and numbers, of which at least one is a tensor."""
     fields = [v for v in values if isinstance(v, Field)]
     values = [standing_for(cut_to_fields(v, fields), fields) if isinstance(v, Tensor) else v for v in values]
     tensors = [v for v in values if isinstance(v, Tensor)]
@@ -385,7 +385,7 @@ def combine(function, values, what="arithmetic"):
         minus.append(np.isneginf(out))
     keeps = what in ("+", "-", "*", "/", "a choice", "a choice by values") and minus
     hidden = left_out(what, values, tensors, shape)
-    if what == "exp" and minus:  # of what is hidden by -inf
+    if what == "exp" and minus:  # -inf hides these elements
         hidden = either(hidden, np.broadcast_to(minus[0], shape))
     if hidden is not None:
         out = np.where(hidden, 0, out)

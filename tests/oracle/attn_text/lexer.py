@@ -1,4 +1,4 @@
-"""Text to tokens (LANGUAGE.md, Grammar)."""
+"""Turns a text into tokens (LANGUAGE.md, Grammar)."""
 import re
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ PATTERN = re.compile(
 # Other spellings of one operator.
 SAME = {"&&": "and", "||": "or", "!": "not", "**": "^", "floordiv": "//", "mod": "%"}
 WORDS = {"and", "or", "not", "where", "if", "else", "floordiv", "mod"}
-# What names nothing (LANGUAGE.md, Names); the operators above are no names to the parser either.
+# Words that cannot be names (LANGUAGE.md, Names). The operators above cannot either.
 RESERVED = WORDS | {"inf", "None", "return", "require", "param", "size", "kernel", "scheme"}
 
 
@@ -23,7 +23,7 @@ class Token:
     kind: str          # number, name, string, op, end
     text: str
     line: int
-    first: bool        # the first of its line
+    first: bool        # whether it is the first of its line
 
 
 def tokens_of(text, line=1):

@@ -10,7 +10,7 @@ from .text import Sizes, check_names, named_dimension, parse_text
 
 
 def both(tensor, function, names):
-    """The same move of the values and of what is absent."""
+    """Moves the values and the absent elements in the same way."""
     tensor.ordered("moving elements")
     absent = None if tensor.absent is None else function(np.broadcast_to(tensor.absent, tensor.shape), True)
     hidden, minus = (None if each is None else function(np.broadcast_to(each, tensor.shape), True)
@@ -19,7 +19,8 @@ def both(tensor, function, names):
 
 
 def sliced(tensor, subscripts, line):
-    """subscripts: int, slice of ints or None, Ellipsis, None. Ends outside are errors, negative ones count from the end."""
+    """Slices a tensor. Subscripts are int, slice of ints or None, Ellipsis, None. An end outside is an error; negative ones count
+    from the end."""
     count = sum(1 for each in subscripts if each is not None and each is not Ellipsis)
     if count > tensor.data.ndim:
         raise AttnError(f"{count} subscripts for {tensor.data.ndim} dimensions", line)
@@ -83,7 +84,7 @@ def skew(tensor):
 
 
 def rearrange(tensor, text, given, scope, line):
-    """Also broadcast: axes that only the result has are repeated."""
+    """Evaluates rearrange and broadcast: an axis that only the result has is repeated."""
     operands, result = parse_text(text, lambda name: False, line)
     if len(operands) != 1 or len(operands[0]) != tensor.data.ndim:
         raise AttnError(f"the text '{text}' has other dimensions than the operand", line)
@@ -127,7 +128,7 @@ def rearrange(tensor, text, given, scope, line):
 
 
 def meeting(named, line):
-    """The names of a dimension at one place of several tensors."""
+    """Returns the names of the dimension at one place of several tensors."""
     out = []
     for names in named:
         if out and not same(out, names) and not are_products(out, names):
@@ -156,7 +157,7 @@ def concat(tensors, dim, line):
 
 
 def gather(tensor, field, sizes, dim, line):
-    """The rows that a function of positions names, over the axes given: (symbol, size) in order."""
+    """Returns the rows that a function of positions names, over the given axes, (symbol, size) in order."""
     tensor.present("a gather").ordered("a gather")
     dim = dim + tensor.data.ndim if dim < 0 else dim
     if not 0 <= dim < tensor.data.ndim:

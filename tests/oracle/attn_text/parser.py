@@ -1,4 +1,4 @@
-"""Tokens to trees: the grammar at the end of LANGUAGE.md, one method a rule."""
+"""Turns tokens into trees by the grammar at the end of LANGUAGE.md, with a method for each rule."""
 from . import syntax as s
 from .errors import AttnError
 from .lexer import RESERVED, tokens_of
@@ -11,7 +11,7 @@ class Parser:
     def __init__(self, text, line=1):
         self.tokens, self.at, self.levels = tokens_of(text, line), 0, 0
 
-    # What is next.
+    # Looking ahead.
     @property
     def next(self):
         return self.tokens[self.at]
@@ -42,7 +42,7 @@ class Parser:
         return self.take().text
 
     def new_name(self):
-        """A name that something is given."""
+        """Reads a name that the text gives to something."""
         if self.next.text in RESERVED:
             raise AttnError(f"'{self.next.text}' is a word of the language", self.next.line)
         return self.name()
@@ -74,11 +74,11 @@ class Parser:
         return out
 
     def size(self):
-        """(name, whether it is a length)"""
+        """Reads a size. Returns (name, whether it is a length)."""
         name = self.new_name()
         if not self.accept("<="):
             return name, False
-        self.sum()  # the bound is the compiler's affair
+        self.sum()  # only the compiler uses the bound
         return name, True
 
     def separated(self, item):
@@ -209,7 +209,7 @@ class Parser:
         raise AttnError(f"expected a statement, found '{word}'", line)
 
     def deeper(self, rule):
-        """What a rule reads inside of another expression."""
+        """Applies a rule inside another expression."""
         self.levels += 1
         if self.levels > MOST_LEVELS:
             raise AttnError(f"nested deeper than {MOST_LEVELS} levels", self.next.line)

@@ -1,9 +1,9 @@
-"""Functions of positions: trees over axes, numbers and reads of operands, and how they are evaluated.
+"""Functions of positions: trees over axes, numbers and reads of operands, and their evaluation.
 
-A field is what positions decide (`j - i`, `bucket(j - i)`, `seg[b, i] != seg[b, j]`, `slope[h] * abs(i - j)`): it has axes, whose
-order is that of the places of its reads, as far as they say one. `Evaluation` computes it for arrays of coordinates, one an axis,
-that broadcast against each other. It gives the values and where they do not exist (a read outside, a divisor of 0): only what
-`select` takes and what `and` and `or` still need must exist.
+A field is a function of positions (`j - i`, `bucket(j - i)`, `seg[b, i] != seg[b, j]`, `slope[h] * abs(i - j)`). Its axes have
+the order of the places of its reads, as far as they give one. `Evaluation` computes a field for arrays of coordinates, one for
+each axis, that broadcast against each other. It returns the values, and where they do not exist (a read outside, a divisor of
+0). Only the operands that `select` takes, and that `and` and `or` need, must exist.
 """
 import math
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ import numpy as np
 from .axes import united
 from .errors import AttnError, outside
 
-LIMIT = 2.0 ** 62                      # whole numbers beyond are an error
+LIMIT = 2.0 ** 62                      # a larger whole number is an error
 WHOLE, REAL = "whole numbers", "real numbers"
 MAKES_REAL = {"/", "^", "exp", "log", "sqrt", "rsqrt", "sin", "cos", "tanh", "erf", "sigmoid", "relu", "f32", "f64"}
 COMPARE = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal, "==": np.equal, "!=": np.not_equal}
@@ -36,12 +36,12 @@ FLOAT = {"exp": np.exp, "log": np.log, "sqrt": np.sqrt, "rsqrt": lambda x: 1 / n
 
 
 class Field:
-    """What positions decide."""
+    """A function of positions."""
 
 
 @dataclass
 class Stretch:
-    """A part: the axis is n long and begins at origin of the whole."""
+    """A part of an axis: n positions from `origin` of the whole on."""
     length: int
     whole: int
     origin: int
@@ -50,8 +50,8 @@ class Stretch:
 @dataclass(eq=False)
 class Axis(Field):
     symbol: Any
-    fixed: Any = None                  # a size that the tensor at hand decides
-    absolute: bool = False             # of tabulate and gather: along the whole, of a part too
+    fixed: Any = None                  # a size that the present tensor decides
+    absolute: bool = False             # for tabulate and gather: along the whole, even in a part
 
     @property
     def stretch(self):
@@ -74,7 +74,7 @@ class Operation(Field):
 
 @dataclass(eq=False)
 class Read(Field):
-    """An element of an array: an index operand, a tensor, or a constant list."""
+    """A read of an element of an array: an index operand, a tensor, or a constant list."""
     name: str
     array: np.ndarray
     subscripts: list
@@ -106,12 +106,12 @@ def collect(field, found):
 
 
 def axes_of(field):
-    """Symbol to Axis, first come, first."""
+    """Returns the axes by their symbols, in the order in which they come."""
     return collect(field, {})
 
 
 def order_of(field):
-    """Which axes stand before which: those of one place of a read before those of the next."""
+    """Returns the order of axes: those of one place of a read stand before those of the next place."""
     if not isinstance(field, Read):
         out = set()
         for each in below(field):
@@ -127,7 +127,7 @@ def order_of(field):
 
 
 def is_real(field):
-    """Whether it takes values that are not known to be whole."""
+    """Returns whether the field may have values that are not whole."""
     if isinstance(field, Constant):
         return isinstance(field.value, float) or abs(field.value) >= 2 ** 53
     if isinstance(field, Axis):
@@ -157,7 +157,7 @@ def either(*bads):
 
 
 class Evaluation:
-    """`coordinates`: axis to array. In f32 every operation on real numbers is rounded ("as it is written"), else nothing."""
+    """Evaluates fields. `coordinates` has an array for each axis. In f32 it rounds each operation on real numbers as written."""
 
     def __init__(self, coordinates, in_f32):
         self.coordinates, self.in_f32 = coordinates, in_f32
@@ -169,7 +169,7 @@ class Evaluation:
             return np.asarray(array, np.float64).astype(np.float32).astype(np.float64)
 
     def real(self, field):
-        """As real numbers: in f32 a whole number is rounded before it is used."""
+        """Evaluates a field to real numbers; in f32 a whole number is rounded before its use."""
         value, bad = self(field)
         value = np.asarray(value)
         if value.dtype.kind != "f":
@@ -194,7 +194,7 @@ class Evaluation:
         index, bad = [], None
         for size, subscript in zip(field.array.shape, field.subscripts):
             if isinstance(subscript, Axis) and subscript.stretch and size == subscript.stretch.length:
-                at, strange = self.coordinates[subscript.symbol], None      # the part is read in place
+                at, strange = self.coordinates[subscript.symbol], None      # a part is read in place
             else:
                 at, strange = whole_of(*Evaluation(self.coordinates, True)(subscript), field.name)
             strange = either(strange, (at < 0) | (at >= size))
@@ -227,7 +227,7 @@ class Evaluation:
             values, bads = zip(*map(self.real, arguments))
             with np.errstate(all="ignore"):
                 out = self.rounded(FLOAT[op](*values), exact=op in ("min", "max", "abs", "neg", "floor", "ceil", "round"))
-            # What does not exist is said where a whole number is needed (whole_of): log(0) may still be clamped.
+            # A missing value is an error only where a whole number is needed (whole_of), because log(0) may still be clamped.
             return out, either(*bads)
         values, bads = zip(*map(self, arguments))
         return self.whole(op, values, either(*bads))
@@ -283,7 +283,7 @@ class Evaluation:
 
 
 def bits(op, a, b, bad):
-    """Shifts by 0 to 62, which are products with 2^r and divisions by it, and fields of a mask."""
+    """Evaluates shifts by 0 to 62, which multiply with 2^r or divide by it, and `&` with a mask."""
     most = 2 ** 62 - 1 if op == "&" else 62
     strange = (b < 0) | (b > most)
     if np.any(strange if bad is None else strange & ~bad):
@@ -295,7 +295,7 @@ def bits(op, a, b, bad):
 
 
 def whole_of(value, bad, what):
-    """As an index: whole numbers only, where they exist."""
+    """Returns the value as an index. It must be whole wherever it exists."""
     value = np.asarray(value)
     if value.dtype.kind == "f":
         strange = ~np.isfinite(value)

@@ -18,7 +18,7 @@ SCHEMES = os.path.join(os.path.dirname(os.path.abspath(__file__)), *[".."] * 3, 
 
 @functools.lru_cache(maxsize=None)
 def builtin_schemes(folder):
-    """The schemes of all files of a folder, which see each other and nothing else."""
+    """Returns the schemes of all files of a folder; they see each other and nothing else."""
     texts = []
     for name in sorted(glob.glob(os.path.join(folder, "*.attn"))):
         with open(name, encoding="utf-8") as stream:
@@ -27,7 +27,7 @@ def builtin_schemes(folder):
 
 
 class Program:
-    """`defines`: values of params from the command line; `sizes`: run-time sizes; `origins`: of parts."""
+    """A parsed file. `defines` has params from the command line, `sizes` run-time sizes, `origins` the origins of parts."""
 
     def __init__(self, text, defines=None, schemes=SCHEMES):
         self.file = parse_file(text)
@@ -50,7 +50,7 @@ class Program:
             raise AttnError(f"there is no param '{next(iter(defines))}'")
 
     def scheme(self, name):
-        """(scheme, the program that it sees): one of the file's own, or a built-in one."""
+        """Returns (scheme, the program that it sees) for a scheme of the file, or a built-in one."""
         if name in self.file.schemes:
             return self.file.schemes[name], self
         if self.builtin is not None and name in self.builtin.file.schemes:
@@ -58,7 +58,7 @@ class Program:
         return None, None
 
     def axes_of_results(self, name):
-        """Names of axes that the result of a scheme brings."""
+        """Returns the names of axes that a scheme's result has."""
         scheme, _ = self.scheme(name)
         given = {axis for formal in scheme.formals for axis in formal.dimensions or ()} if scheme else ()
         return [axis for axis in (scheme.result or ()) if axis not in given] if scheme else []
@@ -72,7 +72,7 @@ class Program:
 
 
 def evaluate(program, inputs, kernel=None, sizes=None, origins=None):
-    """{result: array}: a kernel on arrays, in float64. Sizes that no operand tells are given."""
+    """Runs a kernel on arrays, in float64. Returns {result: array}. `sizes` gives sizes that no operand tells."""
     kernel = program.kernel(kernel)
     program.origins = dict(origins or {})
     known = dict(sizes or {})

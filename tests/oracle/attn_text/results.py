@@ -1,4 +1,4 @@
-"""Sizes that the type of a result tells (LANGUAGE.md, Axes): those of the einsums whose elements it is made of one by one."""
+"""Finds the sizes that the type of a result tells: those of the einsums that give its elements one by one (LANGUAGE.md, Axes)."""
 from . import syntax as s
 from .errors import AttnError
 from .functions import ELEMENTWISE
@@ -6,7 +6,7 @@ from .text import parse_text
 
 
 def made_of(node, body):
-    """The expressions whose elements make those of this one, each at its own place."""
+    """Yields the expressions whose elements become the elements of this one at the same places."""
     if isinstance(node, s.Name):
         return [each.value for each in body if isinstance(each, s.Assign) and each.names == [node.name] and not each.apart]
     if isinstance(node, s.Unary):
@@ -30,7 +30,7 @@ def expect(node, body, shape, scope):
 
 
 def tell(body, scope):
-    """Whether the results of a body tell something that nothing else has told: an axis, or what a scheme returns."""
+    """Returns whether the results of a body tell a size that nothing else has told: of an axis, or of a scheme's result."""
     if scope.results is None:
         return False
     known = len(scope.expected)

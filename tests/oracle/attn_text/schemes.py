@@ -1,4 +1,4 @@
-"""Calls of schemes, which are closed (LANGUAGE.md, Schemes), and bodies."""
+"""Evaluates calls of schemes, which see nothing of their callers (LANGUAGE.md, Schemes), and bodies."""
 import re
 
 from . import syntax as s
@@ -30,13 +30,13 @@ def call_scheme(scheme, node, scope, program):
 
 
 class Call:
-    """One call: the scope of the body, and what its axes are to the caller."""
+    """One call: the scope of the body, and the caller's axes for those of the body."""
 
     def __init__(self, scheme, node, caller, program):
         self.scheme, self.node, self.caller, self.program = scheme, node, caller, program
         self.inner = Scope(program)
         self.names_outside = {}              # symbol of a parameter's axis: the caller's names of that dimension
-        self.made = set()                    # axes that are made anew
+        self.made = set()                    # new axes
         given, axes = self.arguments()
         values = {}
         for name, formal in self.formals.items():
@@ -78,7 +78,7 @@ class Call:
 
     # Axes.
     def said(self, name, value):
-        """i = N, a new axis of that size; i = n, the caller's axis n."""
+        """Handles an axis of the call: i = N is a new axis of that size; i = n is the caller's axis n."""
         if isinstance(value, s.Name) and value.name in self.caller.axes:
             if isinstance(self.caller.value_of(value.name) if self.caller.has_value(value.name) else None, (int, float)):
                 self.caller.contested(value.name, self.node.line)
@@ -126,13 +126,13 @@ class Call:
         return fresh
 
     def axis_of(self, axis, dimensions, axes):
-        """The axis that a parameter names: the caller's, if the dimension is one, or a new one."""
+        """Returns the axis that a parameter names: the caller's, if the dimension is one, or a new one."""
         size = dimensions[0][0]
         taken = {id(known.symbol) for name, known in axes.items() if name != axis}
         own = next((names for _, names in dimensions if any(len(f) == 1 for f in names)), None) or next(
             (names for _, names in dimensions if names), [])
         single = next((f[0][0] for f in own if len(f) == 1), None)
-        if axis in axes:                      # said by the call
+        if axis in axes:                      # the call gives it
             return Known(axes[axis].symbol, size)
         if single is not None and id(single) not in taken:
             return Known(single, size if not single.stretch or size != single.stretch.length else None)
@@ -177,7 +177,7 @@ class Call:
         out.names = unique(out.names) if len(set(formal.dimensions)) < len(formal.dimensions) else out.names
         return out
 
-    # What goes out.
+    # Results.
     def out(self, value):
         result, line = self.scheme.result, self.node.line
         if isinstance(value, Field):
@@ -199,7 +199,7 @@ class Call:
         return out
 
     def outside(self, own, name, size):
-        """The caller's names of a dimension; `name`: what the signature calls it."""
+        """Returns the caller's names of a dimension; `name` is its name in the signature."""
         if name is not None and name in self.inner.axes:
             own = [((self.inner.axes[name].symbol, size),)]
         elif name is not None:
@@ -245,7 +245,7 @@ class Call:
 
 
 def taken_apart(value, line):
-    """A list, or a tensor or index operand along its first dimension."""
+    """Returns the elements of a list, or of a tensor or index operand along its first dimension."""
     if isinstance(value, Field):
         value = materialised(value)
     if isinstance(value, Tensor) and len(value.shape) > 1:
@@ -267,7 +267,7 @@ def give(statement, value, scope):
 
 
 def run_body(body, scope):
-    """What a body returns. Statements are evaluated as the sizes that they need are known: one that is told below is known above."""
+    """Evaluates a body. A statement waits until its sizes are known, so that a later statement may tell them."""
     check_body(body)
     run_parts(body, scope)
     left, result = body, None
@@ -297,7 +297,7 @@ def run_body(body, scope):
 
 
 def learn_all(statements, scope):
-    """Whether the texts of these statements, which wait for each other, tell a size that nobody knew."""
+    """Returns whether the texts of these statements, which wait for each other, tell a new size."""
     def known():
         return sum(len(axis.symbol.told) for axis in scope.axes.values())
 
@@ -308,7 +308,7 @@ def learn_all(statements, scope):
 
 
 def learn(statement, scope):
-    """Sizes that the texts of a statement tell, wherever they stand in it."""
+    """Learns the sizes that all texts of a statement tell."""
     for node in walk(statement):
         if isinstance(node, s.Call) and node.name in TEXTS:
             try:
@@ -350,7 +350,7 @@ def run_parts(body, scope):
 
 
 def length_of_part(part, body, scope):
-    """As an einsum has it: the body is tried without the part."""
+    """Returns the length of a part, which an einsum of the body tells when the body is tried without the part."""
     other = Scope(scope.program, scope.values, {name: known for name, known in scope.axes.items() if known.symbol not in scope.symbols})
     other.open_body(body)
     for statement in body:

@@ -1,4 +1,4 @@
-"""What a name stands for: numbers, values and axes; which of them may stand where (LANGUAGE.md, Names)."""
+"""The meanings of names: numbers, values and axes, and the places where each may stand (LANGUAGE.md, Names)."""
 from . import syntax as s
 from .axes import Known, Symbol
 from .errors import AttnError
@@ -8,11 +8,11 @@ from .text import bare_axes, walk
 
 
 class IndexOperand:
-    """An operand of i32: read at positions, and no tensor."""
+    """An operand of i32, which is read at positions and is no tensor."""
     what = "an index operand"
 
     def __init__(self, name, array, ends=None):
-        self.name, self.array, self.ends = name, array, ends  # of its range
+        self.name, self.array, self.ends = name, array, ends  # `ends`: of its range
 
 
 TEXTS = ("einsum", "rearrange", "broadcast")
@@ -20,7 +20,7 @@ NO_AXES = {"einsum": ("where", "sum"), "gather": ("dim",)}
 
 
 def axes_named_by(body, is_number, signatures):
-    """Names of axes that a body gives, in the order of the text."""
+    """Returns the names of axes in a body, in the order of the text."""
     found = {}
     for statement in body:
         if isinstance(statement, s.Part):
@@ -43,17 +43,17 @@ def assigned_in(body):
 
 
 class Scope:
-    """A kernel's, or that of one call of a scheme. `axes`: name to Known."""
+    """The scope of a kernel, or of one call of a scheme. `axes` has a Known for each name."""
 
     def __init__(self, program, values=None, axes=None):
         self.program, self.values, self.axes = program, dict(values or {}), dict(axes or {})
-        self.assigned = set()                # names that a statement gives a value, sooner or later
+        self.assigned = set()                # names to which some statement gives a value
         self.symbols = set()                 # axes that the body itself names
-        self.results = None                  # shapes that what the body returns has to have, where they are known
-        self.expected = {}                   # by its identity: an expression, and the shape that it has to have
+        self.results = None                  # the shapes of the body's results, if they are known
+        self.expected = {}                   # by identity: an expression, and the shape that it must have
 
     def open_body(self, body):
-        """The axes and names of a body are in scope in all of it."""
+        """Puts the axes and names of a body in scope in all of it."""
         self.assigned = assigned_in(body)
 
         def is_number(name):
@@ -83,7 +83,7 @@ class Scope:
         return value
 
     def is_position_value(self, name):
-        """What may stand in an index expression: a number, a function of positions, a list."""
+        """Returns whether the name may stand in an index expression: as a number, a function of positions, or a list."""
         return isinstance(self.value_of(name), (int, float, Field, list))
 
     def axis(self, name):
@@ -95,7 +95,7 @@ class Scope:
             raise AttnError(f"'{name}' is an axis, and a value too: write position({name}) or {name}[...]", line)
 
     def look_up(self, name, line):
-        """A name that stands bare."""
+        """Returns the meaning of a name that stands alone."""
         if name == "inf":
             return float("inf")
         self.contested(name, line)
@@ -131,19 +131,19 @@ class Scope:
             raise AttnError(f"'{name}' has a value already", line)
         self.values[name] = value
 
-    # Expressions, by what may stand there.
+    # Expressions, by the kind of value that may stand there.
     def evaluate(self, node):
         from .evaluator import evaluate  # pylint: disable=import-outside-toplevel,cyclic-import
         return evaluate(node, self)
 
     def whole_value(self, node):
-        """Where only a value can stand: the name of one is that."""
+        """Evaluates a place where only a value can stand, so that a name means a value."""
         if isinstance(node, s.Name) and self.has_value(node.name):
             return self.given(node.name, node.line)
         return self.evaluate(node)
 
     def position(self, node):
-        """As a function of positions."""
+        """Evaluates an expression as a function of positions."""
         value = self.evaluate(node)
         if isinstance(value, (int, float)):
             return Constant(value)
@@ -152,7 +152,7 @@ class Scope:
         return value
 
     def number(self, node, what="a number"):
-        """Where only a number can stand."""
+        """Evaluates a place where only a number can stand."""
         value = NumbersOnly(self).evaluate(node)
         if not isinstance(value, (int, float)):
             raise AttnError(f"{what} is known from params alone", node.line)
@@ -166,7 +166,7 @@ class Scope:
 
 
 class Inner(Scope):
-    """A scope inside of another one: with axes of its own, or without any."""
+    """A scope inside another one, with axes of its own, or without axes."""
 
     def __init__(self, outer, axes=None):
         super().__init__(outer.program, outer.values, {**outer.axes, **(axes or {})})
@@ -174,7 +174,7 @@ class Inner(Scope):
 
 
 class NumbersOnly(Inner):
-    """A size: axes have no position here."""
+    """The scope of a size, in which axes have no position."""
 
     def contested(self, name, line):
         pass
@@ -188,7 +188,7 @@ class NumbersOnly(Inner):
 
 
 class TextAxes(Inner):
-    """The index expressions of a text, the condition of an einsum, the function of tabulate: of these axes alone."""
+    """The scope of a text's index expressions, an einsum's condition or tabulate's function: it has the text's axes alone."""
 
     def __init__(self, outer, axes, line):
         super().__init__(outer, axes)
@@ -202,7 +202,7 @@ class TextAxes(Inner):
 
 
 class Positions(TextAxes):
-    """tabulate and gather: positions along the whole of an axis. A tensor cannot stand here, so that its name may be an axis's."""
+    """The scope of tabulate and gather: positions along a whole axis. No tensor stands here, so that an axis may have its name."""
 
     def look_up(self, name, line):
         if name in self.here and not isinstance(self.value_of(name), (int, float, Field, list)):
@@ -215,7 +215,7 @@ class Positions(TextAxes):
 
 
 class OnTensor(Inner):
-    """A condition behind `where`: names are axes of the tensor."""
+    """The scope of a condition after `where`: names are axes of the tensor."""
 
     def __init__(self, outer, tensor):
         super().__init__(outer)

@@ -1,4 +1,4 @@
-"""The trees that the parser makes."""
+"""The nodes of the trees that the parser makes."""
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
@@ -10,7 +10,7 @@ class Node:
 
 @dataclass
 class Number(Node):
-    value: Any                       # int, or float where it was written with a point or an exponent
+    value: Any                       # int, or float if it was written with a point or an exponent
 
 
 @dataclass
@@ -87,7 +87,7 @@ class Conditional(Node):
 # Statements.
 @dataclass
 class Assign(Node):
-    names: list                      # one, or several where a list is taken apart
+    names: list                      # one, or several if a list is unpacked
     apart: bool
     value: Node
 

@@ -1,9 +1,10 @@
 """Tensors with names of axes.
 
-A dimension has a list of names, each a tuple of factors, (symbol, size): one for an axis, several for a product; none where it has no
-name. `before` says which dimensions stand before which where that is open (None: as they lie). `absent` says which elements `where`
-took away; `minus`, which are -inf by their position, a mask too; `hidden`, which elements are not there: masked keys of a softmax,
-what a condition took away, `x if P else 0`. They are 0, and products with them 0, whatever else stands there.
+A dimension has a list of names. Each name is a tuple of factors, (symbol, size): one factor for an axis, several for a product. A
+dimension without a name has an empty list. `before` has the order of the dimensions if it is open; None means that they stand as
+they lie. `absent` marks the elements that `where` removed. `minus` marks the elements that are -inf by their position, which is a
+mask too. `hidden` marks missing elements: masked keys of a softmax, elements that a condition removed, and `x if P else 0`. A
+hidden element is 0, and so is each product with it.
 """
 import numpy as np
 
@@ -17,9 +18,9 @@ class Tensor:
         self.data = np.asarray(data, np.float64)
         self.names = [[] for _ in self.data.shape] if names is None else names
         self.absent, self.hidden, self.minus = absent, hidden, minus
-        self.truth = False   # of 1 and 0 that say where values compare as asked
+        self.truth = False   # whether it holds 1 and 0 of a condition on values
         self.before = None   # pairs of dimensions; None: all of them, as they lie
-        self.soft = False    # an order of what positions make: a tensor's comes first
+        self.soft = False    # the order of a function of positions: a tensor's order comes first
         assert len(self.names) == self.data.ndim
 
     @property
@@ -40,7 +41,7 @@ class Tensor:
         return all(self.names)
 
     def ordered(self, what):
-        """Itself, where all its dimensions stand in an order."""
+        """Returns the tensor, if all its dimensions stand in an order."""
         if self.before is not None and not is_total(list(range(len(self.shape))), self.before):
             raise AttnError(f"{what}: {self.spoken()} stand in no order here")
         return self
@@ -50,7 +51,7 @@ class Tensor:
                         "(" + " ".join(str(each) for each, _ in names[0]) + ")" for names in self.names)
 
     def axes(self):
-        """Symbol to (dimension, what follows inside the dimension, size); a name of a whole dimension comes first."""
+        """Returns (dimension, stride inside the dimension, size) for each symbol; a name of a whole dimension comes first."""
         found = {}
         for whole in (True, False):
             for at, factorisations in enumerate(self.names):
@@ -63,7 +64,7 @@ class Tensor:
         return found
 
     def coordinates(self, symbols):
-        """For each of these axes its position at every element, as arrays that broadcast to the tensor's shape."""
+        """Returns the position at every element for each of these axes, as arrays that broadcast to the tensor's shape."""
         axes, out = self.axes(), {}
         for symbol in symbols:
             if symbol not in axes:
@@ -79,7 +80,7 @@ class Tensor:
         return self
 
     def moved(self, order):
-        """Its dimensions in another order, which is all that changes."""
+        """Returns the tensor with its dimensions in another order; nothing else changes."""
         if order == list(range(len(order))):
             return self
         turn = (lambda array: None if array is None else np.broadcast_to(array, self.shape).transpose(order))
@@ -92,7 +93,7 @@ class Tensor:
 
 
 def place(field, tensor, in_f32=False):
-    """A field over the dimensions of a tensor; (values, where they do not exist)."""
+    """Evaluates a field over the dimensions of a tensor. Returns (values, where they do not exist)."""
     axes, own = axes_of(field), tensor.axes()
     coordinates = tensor.coordinates(axes)
     for symbol, axis in axes.items():
@@ -102,20 +103,20 @@ def place(field, tensor, in_f32=False):
 
 
 def grid_of(symbols_and_sizes):
-    """Coordinates for a tensor with a dimension for each of these axes."""
+    """Returns the coordinates of a tensor with a dimension for each of these axes."""
     count = len(symbols_and_sizes)
     return {symbol: np.arange(size).reshape([-1 if k == at else 1 for k in range(count)])
             for at, (symbol, size) in enumerate(symbols_and_sizes)}
 
 
 def poisoned(value, bad):
-    """Real numbers, NaN where they do not exist."""
+    """Returns real numbers, with NaN where they do not exist."""
     value = np.asarray(value, np.float64)
     return value if bad is None else np.where(bad, np.nan, value)
 
 
 def materialised(field, order=None):
-    """A field as a tensor over its axes; `order`: (symbol, size) of each, as a call gives them."""
+    """Returns a field as a tensor over its axes; `order` has (symbol, size) of each, as a call gives them."""
     if order is None:
         axes, pairs = axes_of(field), order_of(field)
         order = [(symbol, axes[symbol].size()) for symbol in laid_out(list(axes), pairs)]
@@ -130,6 +131,6 @@ def materialised(field, order=None):
 
 
 def minus_infinity(field, value):
-    """Where a function of positions is -inf: a mask, if it is added to scores."""
+    """Returns where a function of positions is -inf; that is a mask if it is added to scores."""
     found = np.isneginf(value)
     return found if np.any(found) and not reads_tensors(field) else None

@@ -14,8 +14,8 @@ LETTER = re.compile(r"[A-Za-z_]\d*")
 
 @dataclass
 class Dimension:
-    """axes: those of an axis (one) or a product (several); none for the literal 1. An axis without a name has that of its size.
-    expression: where the operand is read."""
+    """A dimension of a text. `axes` has one axis, or several for a product, or none for the literal 1. An axis without a name has
+    its size as a name. `expression` is the index expression at which the operand is read."""
     axes: list = field(default_factory=list)
     expression: object = None
 
@@ -31,7 +31,7 @@ def split_outside(text, separator):
 
 
 def pieces_of(text, line):
-    """What stands beside each other: names, numbers and parentheses."""
+    """Returns the pieces of a text: names, numbers and parentheses."""
     out, at = [], 0
     while at < len(text):
         if text[at].isspace():
@@ -57,12 +57,12 @@ def pieces_of(text, line):
 
 
 def parse_text(text, is_value, line):
-    """(operands, result): lists of Dimensions. `is_value(name)` tells what is no axis."""
+    """Returns (operands, result) as lists of Dimensions. `is_value(name)` is true for a name that is no axis."""
     sides = text.split("->")
     if len(sides) != 2:
         raise AttnError(f"the text '{text}' has no '->', or several", line)
     subscripts = [pieces_of(part, line) for part in split_outside(sides[0], ",")] + [pieces_of(sides[1], line)]
-    # One letter an axis, unless there are parentheses, or names that stand apart.
+    # Each letter is an axis, unless the text has parentheses or spaces between names.
     apart = "(" in text or any(len(part.split()) > 1 for side in sides for part in side.split(","))
     parsed = []
     for pieces in subscripts:
@@ -93,7 +93,7 @@ def parse_parentheses(inside, is_value, line):
 
 
 def bare_axes(text, is_value, line):
-    """Names of axes that a text gives."""
+    """Returns the names of axes in a text."""
     operands, result = parse_text(text, is_value, line)
     return [name for dimensions in [*operands, result] for d in dimensions for name in d.axes if not name.isdigit()]
 
@@ -107,8 +107,8 @@ def walk(node):
 
 
 def names_in(node):
-    """(name, whether it stands bare) of what an expression reads at positions: not the base of a subscript, nor an axis whose length
-    is meant."""
+    """Yields (name, whether it stands alone) for each name that an expression uses as a position: not the base of a subscript,
+    and not an axis in `len`."""
     if isinstance(node, s.Name):
         yield node.name, True
     elif isinstance(node, s.Call) and node.name in ("len", "position") and len(node.positional) == 1 and isinstance(node.positional[0], s.Name):
@@ -127,7 +127,7 @@ def subscripts_in(node):
 
 
 class Sizes:
-    """The sizes of axes: told by operands and the call, then products, then what LANGUAGE.md lists."""
+    """The sizes of axes, from operands and the call, then from products, then from the other sources in LANGUAGE.md."""
 
     def __init__(self, line, names=()):
         self.known, self.line = {name: int(name) for name in names if name.isdigit()}, line
@@ -137,7 +137,7 @@ class Sizes:
             raise AttnError(f"the axis '{name}' is {self.known[name]} and {size} long", self.line)
 
     def products(self, dimensions):
-        """dimensions: (axes, size) of operands. A product tells its last unknown axis."""
+        """Solves products. `dimensions` has (axes, size) of operands; a product tells the size of its last unknown axis."""
         changed = True
         while changed:
             changed = False
@@ -156,14 +156,14 @@ class Sizes:
 
 
 def named_dimension(dimension, sizes, scope, line):
-    """The names of a dimension of a result: none where an axis has none."""
+    """Returns the names of a dimension of a result; none if an axis has no name."""
     if not dimension.axes or any(name.isdigit() for name in dimension.axes):
         return []
     return [tuple((scope.symbol(name, line), sizes.known[name]) for name in dimension.axes)]
 
 
 def check_names(dimensions, sizes, scope, line):
-    """A bare name is an axis, and if it is a number too, that is its size; every axis tells its size to the body."""
+    """Checks names: a name alone is an axis; if it is a number too, that is its size. Each axis tells its size to the body."""
     for name in dict.fromkeys(name for dimension in dimensions for name in dimension.axes):
         if name.isdigit():
             continue

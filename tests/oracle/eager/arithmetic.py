@@ -1,6 +1,6 @@
-"""What eager code computes with: PyTorch's operators on the CPU where it can be imported, NumPy's otherwise, in f32 or f64.
+"""The arithmetic of eager code: PyTorch's operators on the CPU if it can be imported, otherwise NumPy's, in f32 or f64.
 
-A row that sees no key is 0, as the language has it; eager code has NaN there.
+A row that sees no key is 0, as in the language; eager code has NaN there.
 """
 import numpy as np
 
@@ -11,7 +11,7 @@ except ImportError:
 
 
 class OfNumpy:
-    """The operators in one type of NumPy's."""
+    """The operators in one of NumPy's types."""
 
     name = "NumPy " + np.__version__
 
@@ -38,7 +38,7 @@ class OfNumpy:
             return np.where(np.isneginf(top), top, top + np.log(e.sum(-1)))
 
     def take(self, x, places):
-        """Element `places[i, j]` of the last dimension of x[..., i, :], for each i and j."""
+        """Returns element `places[i, j]` of the last dimension of x[..., i, :], for each i and j."""
         return np.take_along_axis(x, np.broadcast_to(places, x.shape[:-2] + places.shape), -1)
 
     def swapped(self, x):
@@ -51,7 +51,7 @@ class OfNumpy:
         return np.repeat(x, times, axis)
 
     def joined(self, a, b):
-        """b, of fewer numbers, behind a along the last dimension, for each of its rows."""
+        """Returns `a` followed by `b` along the last dimension; `b` has fewer numbers and is repeated for each row."""
         return np.concatenate([a, np.broadcast_to(b, a.shape[:-1] + b.shape[-1:])], -1)
 
     def log_sigmoid(self, x):
@@ -65,7 +65,7 @@ class OfNumpy:
             return self.type.type(1) / (self.type.type(1) + np.exp(-x))
 
     def total(self, x):
-        """The sum along the last dimension, which stays with a size of 1."""
+        """Returns the sum along the last dimension, which stays with size 1."""
         return x.sum(-1, keepdims=True)
 
     exp, tanh, abs = staticmethod(np.exp), staticmethod(np.tanh), staticmethod(np.abs)
@@ -79,7 +79,7 @@ class OfNumpy:
 
 
 class OfTorch:
-    """The same in one type of PyTorch's."""
+    """The same operators in one of PyTorch's types."""
 
     name = "PyTorch " + (torch.__version__ if torch else "")
 

@@ -1,14 +1,14 @@
-"""Random layers: a text of the language, operands, and the same computation as eager code writes it.
+"""Random layers: a text of the language, operands, and the same computation in eager code.
 
-A layer is made of parts, each of which adds a statement to the text and a step to the eager computation. A step has the
-arithmetic (arithmetic.py), the operands and positions, and what the step before gave.
+A layer has parts. Each part adds a statement to the text and a step to the eager computation. A step gets the arithmetic
+(arithmetic.py), the operands and positions, and the result of the step before.
 """
 import types
 
 import numpy as np
 
 LOWEST = float(np.finfo(np.float32).min)
-# Conditions on positions, with what decides them in NumPy. Of `x`: i, j, N, M and index operands.
+# Conditions on positions, with the same in NumPy. `x` has i, j, N, M and index operands.
 CAUSAL = ("j <= i", lambda x: x.j <= x.i)
 WINDOW = ("abs(j - i) <= 6", lambda x: abs(x.j - x.i) <= 6)
 AT_THE_END = ("j <= i + M - N", lambda x: x.j <= x.i + x.M - x.N)
@@ -21,12 +21,12 @@ def normal(spread=1.0, mean=0.0):
 
 
 def spread_of(spread=1.0):
-    """Numbers that grow with the spread that a set of operands is drawn with."""
+    """Returns a drawing of numbers that grow with the spread of a set of operands."""
     return lambda r, shape, of_set: r.standard_normal(shape) * spread * of_set
 
 
 def seen(share, hidden, shown=0.0):
-    """Of `shown` and `hidden` at random; the first key is always shown, so that no row is without one."""
+    """Returns a drawing of `shown` and `hidden` at random. The first key is always shown, so that each row has one."""
     def draw(r, shape, _):
         numbers = np.where(r.random(shape) < share, shown, hidden)
         numbers[..., 0] = shown
@@ -39,7 +39,7 @@ def whole(low, high):
 
 
 class Layer:
-    """The layer of a seed. `text` is its specification, `kind` its parts in a few words."""
+    """The random layer of a seed. `text` is its specification, `kind` its parts in a few words."""
 
     def __init__(self, seed):
         r = self.random = np.random.default_rng([seed, 2026])
@@ -58,7 +58,7 @@ class Layer:
         self._result()
         self.kind = " ".join(self.words)
 
-    # ---- what a text is made of
+    # ---- pieces of a text
 
     def chance(self, share):
         return self.random.random() < share
@@ -70,7 +70,7 @@ class Layer:
         self.operands[name] = (kind, dimensions, draw)
 
     def say(self, text, step, word=""):
-        """A statement, `{s}` in its text being what the last one gave."""
+        """Adds a statement; `{s}` in its text is the result of the last one."""
         self.lines.append("s%d = " % len(self.lines) + text.replace("{s}", "s%d" % (len(self.lines) - 1)))
         self.steps.append(step)
         self.words += [word] if word else []
@@ -86,7 +86,7 @@ class Layer:
         self.sizes = {"N": N, "M": M, "D": D, "E": D if self.chance(.7) else self.one_of(8, 24, 72), "H": heads}
         self.square = N == M
         self.words.append("decode" if decode else "lengths" if self.lengths else "")
-        # Enough rows that a ratio of errors means something, and not more work than it needs.
+        # Enough rows for a meaningful ratio of errors, and no more work than that.
         enough = 4096 // (heads * N * self.sizes["E"]) + 1
         self.batch = int(np.clip(enough, 1, max(1, 1e6 // (heads * N * M))))
 
@@ -188,13 +188,13 @@ class Layer:
     # ---- masks
 
     def _number_mask(self):
-        """A number where a condition on positions does not hold: every row keeps a key, or the number is the lowest."""
+        """Adds a number where a condition on positions does not hold: each row keeps a key, or the number is the lowest."""
         if "masked" in self.words:
             return
         big = self.one_of("-3.4e38", repr(LOWEST), "-1e9", "-1e4") if self.square else self.one_of("-3.4e38", repr(LOWEST))
         text, P = self.one_of(CAUSAL, WINDOW)
         if self.lengths:
-            text, P = CAUSAL  # what a number is chosen for on both sides of the diagonal grows on both with a length: refused
+            text, P = CAUSAL  # a number on both sides of the diagonal is refused with a length
         hidden = float(big)
         spelling = self.one_of("{s} + (0 if %s else %s)" % (text, big), "{s} if %s else %s" % (text, big),
                                "{s} + %s * (not (%s))" % (big, text))
@@ -236,7 +236,7 @@ class Layer:
     def _weights(self):
         kind = self.one_of("softmax", "softmax", "softmax", "softmax", "sink", "sigmoid", "relu", "retention", "differential", "tanh")
         if kind == "retention" and "masked" in self.words:
-            kind = "relu"  # a weight that is a score is no weight of a key that is to be hidden
+            kind = "relu"  # retention's weights are the scores themselves, and hide no key
         last = "s%d" % (len(self.lines) - 1)
         text, P = getattr(self, "condition", ("", None))
         hidden = self.one_of(" where " + text, " + (0 if %s else -inf)" % text, " if %s else -inf" % text) if text else ""
@@ -309,7 +309,7 @@ class Layer:
         return dimension.replace("M", "N") if self.lengths and self.square else dimension
 
     def drawn(self, spread, seed):
-        """A set of operands, NumPy's arrays by name, and its sizes."""
+        """Returns a set of operands, as NumPy's arrays by name, and its sizes."""
         r = np.random.default_rng([seed, int(spread * 1000)])
         sizes = dict(self.sizes, B=self.batch, K=self.sizes["H"] // self.groups)
         if self.lengths:
@@ -325,7 +325,7 @@ class Layer:
         return arrays, sizes
 
     def eager(self, a, arrays, sizes):
-        """The results by an arithmetic, as NumPy's arrays."""
+        """Returns the results by an arithmetic, as NumPy's arrays."""
         i, j = np.indices((sizes["N"], sizes["M"]))
         x = types.SimpleNamespace(i=i, j=j, **sizes)
         for name, numbers in arrays.items():
@@ -339,7 +339,7 @@ class Layer:
         w = self.weigh(a, x, s)
         out = a.matmul(w, a.repeat(x.v, self.groups, 1))
         if "vt" in arrays:
-            # Each weight to the place of its offset, and one product, as Shaw et al. have it by skewing back.
+            # Moves each weight to the place of its offset, and multiplies once, as Shaw et al. do by skewing back.
             rows = a.array(np.zeros(tuple(w.shape[:-1]) + (sizes["N"] + sizes["M"] - 1,)))
             for row in range(sizes["N"]):
                 first = sizes["N"] - 1 - row

@@ -1,15 +1,16 @@
-"""Changes of a text that leave its meaning as it is. Each gives (what it did, printed text, -D of params) or nothing; `same` says that the
-changed text has to be accepted where the text is, and refused where it is refused. A change of names may make an error of a text, another value never."""
+"""Changes of a text that keep its meaning. Each returns (its description, the printed text, -D of params), or nothing. With
+`same`, the compiler must accept the changed text if and only if it accepts the text. A change of names may turn a text into an error, but
+never into another value."""
 from .tree import E, Id, Printer, replaced, walk
 
-# What built-in schemes call their own operands and axes, functions, and letters that texts like to use.
+# Names of operands and axes in built-in schemes, names of functions, and common letters.
 CLASHES = ["x", "n", "d", "b", "h", "i", "j", "k", "q", "s", "t", "p", "e", "z", "x0", "x1", "_0", "along", "len", "sum", "dim", "axis", "map", "position", "cap",
            "inf", "where", "mod", "None", "m", "y", "N", "M", "value", "self", "tmp", "size", "param", "f32", "einsum"]
 VALUES = ("value", "param")
 
 
 def takes_ij(text):
-    """Whether a scheme takes the caller's axes i and j: then they keep their names, and no other axis gets them."""
+    """Returns whether a scheme takes the caller's axes i and j. They then keep their names, and no other axis gets these."""
     return text.ij or any(scheme.uses_ij for scheme in text.schemes)
 
 
@@ -18,7 +19,7 @@ def may_be_renamed(text):
 
 
 def may_be_called(each, name, text, names):
-    """Whether a new name keeps the symbols of one kind apart."""
+    """Returns whether a new name keeps the symbols of one kind apart."""
     kinds = VALUES if each.kind in VALUES else (each.kind,)
     if each.kind in ("formal", "own local"):
         kinds = ("formal", "own local")
@@ -28,12 +29,12 @@ def may_be_called(each, name, text, names):
     if name in ("i", "j") and takes_ij(text):
         return False
     if each.kind == "scheme" and name in CLASHES:
-        return False                # a scheme of one's own replaces a built-in one, which is another meaning
+        return False                # a scheme of the file would replace a built-in one, which changes the meaning
     return name != "layer"
 
 
 def renamed(text, dice):
-    """A few names, or all of a kind, that nothing else has."""
+    """Gives a few names, or all of a kind, fresh names."""
     ids, names = may_be_renamed(text), {}
     chosen = ids if dice.random() < 0.3 else [each for each in ids if dice.random() < 0.4]
     for number, each in enumerate(chosen):
@@ -42,7 +43,7 @@ def renamed(text, dice):
 
 
 def clashing(text, dice):
-    """Some names are those of something else in the text, in built-in schemes, or in the language."""
+    """Gives some names that something else has in the text, in built-in schemes, or in the language."""
     ids, names = may_be_renamed(text), {}
     for each in dice.sample(ids, min(len(ids), dice.randint(1, 4))):
         pool = [other.name for other in text.ids() if other.kind != each.kind or other.scheme is not each.scheme] + CLASHES
@@ -56,7 +57,7 @@ def clashing(text, dice):
 
 
 def pick(text, dice, fits):
-    """(a node, its statement's number or None for the result)"""
+    """Picks a node that fits. Returns (node, its statement's number or None for the result)."""
     found = []
     for number, e in enumerate(text.expressions()):
         found += [(node, number) for node in walk(e) if fits(node)]
@@ -68,7 +69,7 @@ def with_node(text, node, new):
 
 
 def swapped(text, dice):
-    """Operands of + and *, and of max and min, the other way round."""
+    """Swaps operands of + and *, and of max and min."""
     found = pick(text, dice, lambda e: e.op in ("+", "*", "max"))
     if not found:
         return None
@@ -79,7 +80,7 @@ def swapped(text, dice):
 
 
 def named(text, dice):
-    """An expression gets a name."""
+    """Gives an expression a name."""
     found = pick(text, dice, lambda e: e.op not in ("name", "size", "number"))
     if not found:
         return None
@@ -91,7 +92,7 @@ def named(text, dice):
 
 
 def inlined(text, dice):
-    """A name is replaced by what it stands for."""
+    """Replaces a name by its expression."""
     if not text.statements:
         return None
     at = dice.randrange(len(text.statements))
@@ -106,12 +107,12 @@ def inlined(text, dice):
 
     uses = [node for e in text.expressions() for node in walk(e) if any(part is name for part in node.parts)]
     if not uses or any(node.op != "name" for node in uses):
-        return None                 # nobody reads it, or it is the base of a subscript
+        return None                 # it is not read, or it is the base of a subscript
     return "a name inlined", Printer().text(out.mapped(change)), {}, True
 
 
 def by_hand(text, dice):
-    """A scheme's body in place of its call."""
+    """Replaces a call by the scheme's body."""
     found = pick(text, dice, lambda e: e.op == "call")
     if not found:
         return None
@@ -127,7 +128,7 @@ def by_hand(text, dice):
 
 
 def body(e, values):
-    """A scheme's expression with its arguments in it, and its axes as the caller calls them."""
+    """Returns a scheme's expression with its arguments, and with the caller's names of its axes."""
     if e.op == "name" and e.parts[0] in values:
         return E("argument", ["(", values[e.parts[0]], ")"])
     parts = []
@@ -137,7 +138,7 @@ def body(e, values):
 
 
 def turned_twice(text, dice):
-    """A tensor there and back by rearrange."""
+    """Moves a tensor there and back by rearrange."""
     found = pick(text, dice, lambda e: e.dims is not None and len(e.dims) > 1)
     if not found:
         return None
@@ -152,20 +153,20 @@ def turned_twice(text, dice):
 
 
 def defined(text, dice):
-    """Params by -D, the text having other values."""
+    """Gives params by -D; the text has other values."""
     chosen = [(each, value) for each, value in text.params if dice.random() < 0.7]
     values = {each: dice.choice((1, 2, 3, 7)) for each, _ in chosen}
     return "params by -D", Printer(values=values).text(text), {each.name: value for each, value in chosen}, True
 
 
 def literal(text, dice):
-    """Params written out."""
+    """Writes params out as numbers."""
     chosen = {each: value for each, value in text.params if dice.random() < 0.7}
     return "params written out", Printer(literals=chosen).text(text), {}, True
 
 
 def reordered(text, dice):
-    """Statements in another order that their names allow."""
+    """Puts statements in another order that their names allow."""
     left, done, out = list(text.statements), set(), []
     given = {name for name, _ in left}
     while left:
@@ -180,7 +181,7 @@ def reordered(text, dice):
 
 
 def with_none(text, dice):
-    """A join by name, with the dimensions that one operand lacks written out."""
+    """Writes the dimensions that one operand of a join by name lacks as None."""
     def fits(e):
         return e.op in ("+", "*") and e.dims is not None and all(isinstance(e.parts[k], E) and e.parts[k].dims for k in (1, 3)) and \
             len(e.parts[1].dims) != len(e.parts[3].dims)

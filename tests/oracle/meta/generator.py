@@ -1,4 +1,4 @@
-"""Random kernels: products, joins, conditions, reads at positions, sums, moves, schemes of one's own and built-in ones."""
+"""Makes random kernels: products, joins, conditions, reads at positions, sums, moves, schemes of the file and built-in ones."""
 import random
 
 from .tree import E, Id, Scheme, Text
@@ -68,7 +68,7 @@ class Generator:
         return self.statement(self.einsum([(axes, E("name", [name]))], self.dice.sample(axes, len(axes))))
 
     def name_all(self, axes):
-        """An axis is one by a text, not by its reads."""
+        """Names all axes in a text, because a read alone does not make a name an axis."""
         if not set(axes) <= self.known:
             self.named_operand(list(axes))
 
@@ -108,7 +108,7 @@ class Generator:
         return E(op, ["(", a, f" {op} ", b, ")"], dims)
 
     def part_of(self, dims, depth):
-        """A tensor over some of these axes, in this order."""
+        """Returns a tensor over some of these axes, in this order."""
         for _ in range(6):
             e = self.tensor(depth) if self.chance(40) else self.leaf()
             if set(e.dims) <= set(dims) and [axis for axis in dims if axis in e.dims] == e.dims:
@@ -125,7 +125,7 @@ class Generator:
         return self.binary(op, *self.dice.sample([a, b], 2) if op != "-" else (a, b), a.dims)
 
     def outer(self, depth):
-        """One that has all axes, and a sum of two that have not."""
+        """Returns the sum of a tensor and a join of two tensors that have one of its axes each."""
         a = self.tensor(depth)
         if len(a.dims) < 2:
             return None
@@ -134,7 +134,7 @@ class Generator:
         return self.binary("+", *self.dice.sample([a, both], 2), a.dims)
 
     def position(self, axes):
-        """A function of positions of these axes."""
+        """Returns a function of positions of these axes."""
         a, b = self.one(axes), self.one(axes)
         forms = [[a], ["(", a, " - ", b, ")"], ["abs(", a, " - ", b, ")"], ["(", self.rate, " * ", a, ")"], ["(", a, " // 2)"], ["(", a, " % ", self.step, ")"],
                  ["exp(-", a, " / 3)"], ["(0.1 * ", a, ")"], ["min(", a, ", ", self.window, ")"], ["position(", a, ")"], ["(", a, " * ", b, ")"],
@@ -239,7 +239,7 @@ class Generator:
         return self.einsum([(a.dims, a)], result)
 
     def repeated(self, depth):
-        """A sum over an axis that is repeated along, or over copies."""
+        """Returns a sum over an axis that is repeated, or over copies."""
         a = self.tensor(depth)
         new = [axis for axis in self.axes if axis not in a.dims]
         if new and self.chance(60):
@@ -259,7 +259,7 @@ class Generator:
         return self.binary(self.one("+*"), a, E("move", [one, "[" + ", ".join(places) + "]"], None), a.dims)
 
     def gathered(self, depth):
-        """A group of heads that share keys, a row that is read through a clamp."""
+        """Returns an operand that is read in groups of two, as heads that share keys read them."""
         axis, other = self.one(self.axes), self.one(self.axes)
         if axis is other:
             return None

@@ -1,25 +1,25 @@
-"""Texts as trees, in which every name is a symbol: what it is called is decided when the text is printed."""
+"""Texts as trees, in which every name is a symbol. The printer chooses the written names."""
 
 
 class Id:
-    """A name of one kind: axis, value (operand, local), param, scheme; of a scheme its parameters, locals and axes."""
+    """A symbol of one kind: axis, value (operand, local), param, scheme; or a parameter, local or axis of a scheme."""
 
     def __init__(self, kind, name, scheme=None):
         self.kind, self.name, self.scheme = kind, name, scheme
 
 
 class E:
-    """An expression: parts are strings, names and expressions. `dims`: of a tensor its axes in order, else None."""
+    """An expression whose parts are strings, symbols and expressions. `dims` has the axes of a tensor in order, else None."""
 
     def __init__(self, op, parts, dims=None, axes=()):
         self.op, self.parts, self.dims = op, list(parts), dims
-        self.axes = frozenset(axes)          # of a function of positions, a condition
+        self.axes = frozenset(axes)          # those of a function of positions, or of a condition
 
     def children(self):
         return [part for part in self.parts if isinstance(part, E)]
 
     def with_parts(self, parts):
-        """Itself, made of other parts."""
+        """Returns the expression with other parts."""
         out = E(self.op, parts, self.dims, self.axes)
         for name in ("scheme", "arguments"):
             if hasattr(self, name):
@@ -34,11 +34,11 @@ class Scheme:
 
 
 class Text:
-    """params: (Id, value); operands: (Id, [size expression]); statements: (Id, E); result: E."""
+    """A text: params are (Id, value), operands (Id, [size expression]), statements (Id, E), and the result is an E."""
 
     def __init__(self):
         self.params, self.operands, self.schemes, self.statements, self.result = [], [], [], [], None
-        self.ij = False                      # a built-in scheme takes the axes i and j
+        self.ij = False                      # whether a built-in scheme takes the axes i and j
         self.shape = []
 
     def copy(self):
@@ -65,7 +65,7 @@ class Text:
         return [e for _, e in self.statements] + [self.result]
 
     def mapped(self, change):
-        """With each expression of the kernel changed."""
+        """Returns the text with each expression of the kernel changed."""
         out = self.copy()
         out.statements = [(name, change(e)) for name, e in self.statements]
         out.result = change(self.result)
@@ -79,7 +79,7 @@ def walk(e):
 
 
 def replaced(e, old, new):
-    """The expression with one node of it replaced."""
+    """Returns the expression with one node replaced."""
     if e is old:
         return new
     if not any(old is each for each in walk(e)):
@@ -88,7 +88,7 @@ def replaced(e, old, new):
 
 
 class Printer:
-    """names: Id to what it is called; literals: params that are written as numbers; values: other defaults of params."""
+    """Prints texts. `names` has each Id's name, `literals` the params written as numbers, `values` other defaults of params."""
 
     def __init__(self, names=None, literals=None, values=None):
         self.names, self.literals, self.values = names or {}, literals or {}, values or {}
