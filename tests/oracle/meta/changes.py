@@ -1,6 +1,6 @@
 """Changes of a text that keep its meaning. Each returns (its description, the printed text, -D of params), or nothing. With
-`same`, the compiler must accept the changed text if and only if it accepts the text. A change of names may turn a text into an error, but
-never into another value."""
+`same`, the compiler must accept the changed text if and only if it accepts the text. A change of names may turn a text into an
+error, but never into another value."""
 from .tree import E, Id, Printer, replaced, walk
 
 # Names of operands and axes in built-in schemes, names of functions, and common letters.
