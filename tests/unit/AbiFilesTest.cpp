@@ -1,4 +1,4 @@
-// The header and the object file as a C compiler sees them.
+// Tests the header and the object file with a C compiler.
 #include "AbiTesting.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Program.h"
@@ -8,7 +8,7 @@ using namespace skewer;
 using namespace skewer::testing;
 
 namespace {
-/// Writes the files, runs the compiler of this build on them; 0 where it is content.
+/// Writes the files and runs this build's compiler on them; returns 0 if it accepts them.
 class CompilerTest : public ::testing::Test {
 protected:
   void SetUp() override { ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("skewer-abi", folder)); }

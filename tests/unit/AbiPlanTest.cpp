@@ -1,4 +1,4 @@
-// What becomes of a plan: refused with a reason, or visible names, a layout, a manifest and a hash.
+// Tests what a plan gives: a refusal with a reason, or visible names, a layout, a manifest and a hash.
 #include "AbiTesting.h"
 #include "codegen/ABI/Layout.h"
 #include "llvm/Support/JSON.h"
@@ -58,11 +58,11 @@ TEST(Abi, OnlyTheEntriesAreVisibleAndPhasesKnowTheirMemory) {
       continue;
     if (!function.hasLocalLinkage())
       visible.push_back(function.getName().str());
-    // What runs before the processor has been asked is for every x86-64; the rest is for the target.
+    // Code that runs before the check of the processor is for every x86-64; the rest is for the target.
     bool isPhase = function.getName() == "twice.copy" || function.getName() == "twice.double";
     EXPECT_EQ(function.getFnAttribute("target-features").getValueAsString(), isPhase ? "+sse4.2" : "+sse2")
         << function.getName().str();
-    // What calls the caller's parallel_for lets its exceptions pass.
+    // A function that calls the caller's parallel_for lets exceptions pass.
     EXPECT_EQ(function.doesNotThrow(), function.getName() != "twice") << function.getName().str();
   }
   llvm::sort(visible);

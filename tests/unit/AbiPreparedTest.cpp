@@ -1,4 +1,4 @@
-// The C contract of what is made once: a kernel with a `const` operand, called rightly and wrongly.
+// Tests the C contract of prepared data: a kernel with a `const` operand, with right and wrong calls.
 #include "AbiTesting.h"
 #include "codegen/ABI/Layout.h"
 #include "codegen/ABI/Status.h"
@@ -103,7 +103,7 @@ TEST_F(AbiPrepared, OneCallDoesEverything) {
 TEST_F(AbiPrepared, WhatIsMadeOnceServesEveryCall) {
   ASSERT_EQ(prepare(prepared.data()), Status::Ok);
   EXPECT_TRUE(isUntouched());
-  std::fill(w.begin(), w.end(), NAN); // nobody reads it any more
+  std::fill(w.begin(), w.end(), NAN); // no later call reads it
   for (int turn = 0; turn < 2; ++turn) {
     std::fill(out.begin(), out.end(), -1.0f);
     EXPECT_EQ(runPrepared(prepared.data()), Status::Ok);

@@ -1,4 +1,4 @@
-// The C contract: a small kernel is compiled into this process and called rightly, and wrongly in every way.
+// Tests the C contract: compiles a small kernel into this process, and calls it rightly and in every wrong way.
 #include "AbiTesting.h"
 #include "codegen/ABI/Layout.h"
 #include "codegen/ABI/Status.h"
@@ -11,7 +11,7 @@ using namespace skewer;
 using namespace skewer::testing;
 
 namespace {
-// The body that a parallel-for gets, and three ways to drive it.
+// The body that a parallel-for gets, and three implementations of parallel-for.
 using Body = void (*)(void *, int64_t, int64_t, int32_t);
 
 void onThreeThreads(void *context, int64_t count, Body body, void *data) {
@@ -185,7 +185,7 @@ TEST(Abi, EveryIndexIsCheckedBeforeAnythingIsWritten) {
   EXPECT_EQ(statusText(0, plan), "done");
 }
 
-/// Ends of a range that are run-time sizes are those of the call, and where they leave no value every element is wrong.
+/// If run-time sizes are the ends of a range, the call's sizes count; if the range is empty, every element is wrong.
 TEST(Abi, RangesMayDependOnSizes) {
   KernelPlan plan = indexedPlan();
   plan.inputs[0].range->ends = {Extent{"", 3}, Extent{"2*n - 1", 1}};

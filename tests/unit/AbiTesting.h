@@ -1,5 +1,4 @@
-// Small kernels written as MLIR, with their plans, lowered and compiled into this process: what the tests of the C
-// contract call.
+// Small kernels in MLIR, with their plans, for the tests of the C contract: lowered and compiled into this process.
 #pragma once
 #include "codegen/ABI/Emit.h"
 #include "mlir/Conversion/Passes.h"
@@ -14,8 +13,8 @@
 
 namespace skewer::testing {
 
-// Two phases: the first copies x into the shared workspace, the second doubles it by way of the worker's own workspace.
-// A work item is a row of four numbers.
+// The kernel has two phases: the first copies x into the shared workspace, the second doubles it through the worker's
+// own workspace. A work item is a row of four numbers.
 constexpr const char *kPhases = R"mlir(
 func.func @copy(%x: memref<?xf32>, %out: memref<?xf32>, %n: index, %shared: memref<?xi8>, %local: memref<?xi8>,
                 %begin: index, %end: index) {
@@ -179,7 +178,7 @@ inline llvm::Expected<std::unique_ptr<llvm::Module>> emit(llvm::LLVMContext &con
   return toLlvmModule(*source, plan, target, context, "0123456789abcdef");
 }
 
-/// A description without any processor's features, so that the test runs wherever it is built.
+/// A description without features of a processor, so that the test runs on every machine.
 inline Target plainTarget() {
   Target target;
   target.name = "plain";

@@ -1,5 +1,5 @@
-// What the CPU lowering derives from an attention, against brute force over all of its elements: strides, the keys that
-// a mask leaves, rows that positions pick, and what of a term can be prepared ahead.
+// Compares what the CPU lowering derives from an attention with brute force over all elements: strides, the keys that a
+// mask leaves, the rows that positions pick, and the parts of a term that can be prepared.
 #include "AttentionTesting.h"
 #include "passes/Analysis/BiasKind.h"
 #include "passes/Schedule/Prediction.h"
@@ -32,7 +32,7 @@ void forEach(const std::vector<std::string> &axes, const AxisSizes &sizes, Assig
   }
 }
 
-/// The flat element that the subscripts of an operand name.
+/// Returns the flat element that the subscripts of an operand name.
 int64_t elementOf(const std::vector<Expr> &subscripts, const std::vector<int64_t> &shape, const Assignment &at) {
   int64_t flat = 0;
   for (auto [subscript, size] : llvm::zip(subscripts, shape))
@@ -40,7 +40,7 @@ int64_t elementOf(const std::vector<Expr> &subscripts, const std::vector<int64_t
   return flat;
 }
 
-/// Every element that a content term reads of its operands, by the walk and by the subscripts.
+/// Compares every element that a content term reads, by the walk and by the subscripts.
 void walksAreSubscripts(const AttentionText &text) {
   ParsedAttention attention(text);
   ASSERT_TRUE(attention);
@@ -189,7 +189,7 @@ TEST(AttentionShape, FirstKeysBesideAWindowAreAPrefix) {
     EXPECT_EQ(shape->masks.size(), 1u) << c.mask;
     EXPECT_EQ(shape->visible.has_value(), c.visible.high != INT64_MAX) << c.mask;
   }
-  // What the first query does not see is no prefix; nor is what not only the first keys are.
+  // Keys that the first query does not see are no prefix, and neither are keys that are not the first ones.
   for (const char *mask : {"j < 5 or abs(i - j) <= 1", "j != 0 or i - j < 2", "j == 1 or i - j < 2"})
     EXPECT_EQ(ParsedAttention(masked(mask)).shape()->prefix, 0) << mask;
 }
@@ -215,7 +215,7 @@ TEST(Tiles, LengthsAtRunTimeCannotBeCounted) {
   EXPECT_FALSE(countTiles(*shape, 4, 8));
 }
 
-/// Rows that a function of positions picks: the table by offset must be the row wherever the guard holds.
+/// Checks rows that a function of positions picks: the table by offset must give the row wherever the guard holds.
 TEST(RowTerm, RowsByOffsetAreTheRows) {
   struct Case {
     const char *row, *guard;
@@ -260,7 +260,7 @@ TEST(RowTerm, RowsByOffsetAreTheRows) {
   }
 }
 
-/// Runs of offsets that a term of the values reads in steps: element of the table for each offset.
+/// Checks runs of offsets that a value term reads in steps: the element of the table for each offset.
 TEST(ValueTerm, RunsAreTheRows) {
   struct Case {
     const char *row, *guard;
@@ -312,7 +312,8 @@ ScoreSpace spaceOf(bool map) {
   return space;
 }
 
-/// Of differences: the same value wherever query and key move together, for every pair of positions.
+/// Checks functions of differences: the value stays the same if query and key move together, for every pair of
+/// positions.
 TEST(BiasKind, DifferencesAreThoseOfTheElements) {
   for (bool map : {false, true}) {
     ScoreSpace space = spaceOf(map);
@@ -339,7 +340,7 @@ TEST(BiasKind, DifferencesAreThoseOfTheElements) {
       });
       bool found = isOfDifferences({e}, space);
       EXPECT_TRUE(!found || expected) << text << " is claimed to depend on differences only";
-      if (std::string(text).find("mod 2") == std::string::npos) // (i + j) mod 2 is of the difference in disguise
+      if (std::string(text).find("mod 2") == std::string::npos) // (i + j) mod 2 is also a function of the difference
         EXPECT_EQ(found, expected) << text;
     }
   }
@@ -376,7 +377,7 @@ TEST(BiasKind, CopiesAndConjuncts) {
   EXPECT_EQ(conjunctsOf(*parse("i < 3 or j < 4")).size(), 1u);
 }
 
-/// What the model says grows with the work, and is never below the work itself.
+/// The model's number grows with the work, and is never below the work itself.
 TEST(Prediction, MatmulsAreAtLeastTheLayers) {
   for (const Target &target : knownTargets())
     for (int64_t keys : {1, 9, 64, 333}) {

@@ -1,4 +1,4 @@
-// Attentions from a few words, for tests of what is derived from them; and their masks by brute force.
+// Makes attentions from a few words, for tests of what is derived from them, and their masks by brute force.
 #pragma once
 #include "dialect/IR/Attn.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -35,7 +35,7 @@ inline AttentionText contentLayer() {
   return layer;
 }
 
-/// A function of one attention; keeps the context that it lives in.
+/// A function with one attention, and its context.
 class ParsedAttention {
 public:
   explicit ParsedAttention(const AttentionText &text) {
@@ -87,7 +87,7 @@ private:
   mlir::OwningOpRef<mlir::ModuleOp> module;
 };
 
-/// What the cost model chooses, where something fits each term.
+/// Returns the cost model's choice, if a strategy fits each term.
 inline ChosenStrategies chosenBy(const TermStrategies &known, const AttentionShape &shape, const Target &target) {
   std::string reason;
   auto chosen = chooseStrategies(shape, known, target, reason);
@@ -95,7 +95,7 @@ inline ChosenStrategies chosenBy(const TermStrategies &known, const AttentionSha
   return chosen.value_or(ChosenStrategies());
 }
 
-/// The axes' values of a flat position.
+/// Returns the axes' values of a flat position.
 inline void setAxes(subscript::Assignment &at, const std::vector<std::string> &axes, const attn::ScoreSpace &space,
                     int64_t position) {
   for (const std::string &axis : llvm::reverse(axes)) {
@@ -104,7 +104,7 @@ inline void setAxes(subscript::Assignment &at, const std::vector<std::string> &a
   }
 }
 
-/// Whether the query sees the key, by the words of the mask. Masks of leading axes are not asked.
+/// Returns whether the query sees the key, by the mask's text. Masks of leading axes do not count.
 inline bool sees(attn::AttentionOp attention, const attn::ScoreSpace &space, int64_t query, int64_t key) {
   if (!attention.getMask())
     return true;

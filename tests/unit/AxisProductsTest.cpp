@@ -1,4 +1,4 @@
-// Dimensions that are products of axes, and what lanes of 32 bits can hold.
+// Tests dimensions that are products of axes, and the numbers that lanes of 32 bits can hold.
 #include "passes/Analysis/AxisProducts.h"
 #include "AttentionTesting.h"
 #include "passes/Analysis/LaneFit.h"
@@ -12,7 +12,7 @@ namespace {
 
 Expr text(const std::string &spelling) { return *parse(std::string_view(spelling)); }
 
-/// The digits of a product are what its axes are at each index, for products of one to three axes of any size.
+/// The digits of a product are the values of its axes at each index, for products of one to three axes of any size.
 TEST(AxisProducts, PartsAreTheDigitsOfTheIndex) {
   std::mt19937 random(5);
   for (int turn = 0; turn < 60; ++turn) {
@@ -48,7 +48,7 @@ TEST(AxisProducts, OnlyTheOutermostAxisMayHaveNoKnownSize) {
   EXPECT_FALSE(splitProduct(n, {"a", "b", "c"}, {{"b", INT64_MAX / 2}, {"c", 4}})) << "strides beyond 64 bits";
 }
 
-/// What is read at a product is that product, and of any other index the index.
+/// A read at a product gives that product; a read at any other index gives the index.
 TEST(AxisProducts, DimensionsAreProductsWhereTheIndexIsOne) {
   const AxisSizes sizes = {{"x", 2}, {"y", 3}, {"z", 4}, {"b", kRuntime}};
   auto axesOf = [&](const char *index, int64_t extent = kRuntime) {
@@ -68,7 +68,7 @@ TEST(AxisProducts, DimensionsAreProductsWhereTheIndexIsOne) {
   }
 }
 
-/// An axis that reads a part of a dimension, or more than it, must not be taken for the whole.
+/// An axis that reads a part of a dimension, or more than it, must not count as the whole.
 TEST(AxisProducts, OfAnotherExtentAnAxisIsSaidOtherwise) {
   const AxisSizes sizes = {{"x", 2}, {"y", 3}};
   for (int64_t extent : {2, 3, 5}) {

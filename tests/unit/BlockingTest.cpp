@@ -1,6 +1,6 @@
-// One layer under every way to cut it up: row blocks, key blocks (the online softmax), work items and workers must not
-// change what it computes, and it must stay inside its workspace. The cost model's own choice for layers that are quick
-// to test is a single block, so the schedules here are stated.
+// Runs one layer under every blocking: row blocks, key blocks (the online softmax), work items and workers must not
+// change the result, and the kernel must stay inside its workspace. For layers that are quick to test the cost model
+// chooses a single block, so that the tests give schedules.
 #include "codegen/ABI/Emit.h"
 #include "dialect/IR/Attn.h"
 #include "dialect/IR/KernelPlan.h"
@@ -24,11 +24,11 @@ using namespace skewer;
 
 namespace {
 constexpr int64_t kHeads = 2, kCount = 45, kDepth = 40, kWidth = 10; // queries and keys: kCount each
-constexpr size_t kGuard = 256;                                       // bytes before and behind the workspace
+constexpr size_t kGuard = 256;                                       // bytes before and after the workspace
 constexpr int64_t kNone = 1 << 20;
 const float kNaN = std::numeric_limits<float>::quiet_NaN();
 
-/// Four lanes run on every x86-64 and make blocks of few keys possible.
+/// Four lanes run on every x86-64, and allow blocks of few keys.
 struct Blocking {
   int64_t rowBlock, keyBlock, rowsPerItem;
 };
@@ -58,7 +58,7 @@ struct Layer {
   }
 
   std::string text(Blocking b) const {
-    if (strategy == std::string("strided_add")) { // an item is one of four phases, of 12 rows at most
+    if (strategy == std::string("strided_add")) { // an item is one of four phases, with 12 rows at most
       b.rowBlock = std::min<int64_t>(b.rowBlock, 12);
       b.rowsPerItem = (12 + b.rowBlock - 1) / b.rowBlock * b.rowBlock;
     }
@@ -119,7 +119,7 @@ func.func @layer(%q: {0} {{attn.name = "q"}}, %k: {0} {{attn.name = "k"}}, %v: {
   }
 };
 
-/// Workers that get uneven, contiguous ranges, so that ranges begin inside a head; one after the other, the last first.
+/// Runs workers with uneven, contiguous ranges, which begin inside a head; one after the other, the last first.
 void unevenly(void *, int64_t count, void (*body)(void *data, int64_t begin, int64_t end, int32_t worker), void *data) {
   int64_t first = count / 3 + (count > 3), second = std::min(count, first + 1);
   body(data, second, count, 2);
@@ -160,7 +160,7 @@ protected:
     exec.workers = workers;
     exec.parallelFor = workers > 1 ? unevenly : nullptr;
     exec.workspaceBytes = kernel.workspaceBytes({}, workers);
-    // Full of NaN, which no result may come to depend on.
+    // The workspace is full of NaN, and no result may depend on it.
     std::vector<uint8_t> memory(exec.workspaceBytes + 2 * kGuard + 64, 0xff);
     uint8_t *start = memory.data() + kGuard;
     start += (64 - reinterpret_cast<uintptr_t>(start) % 64) % 64;
@@ -175,7 +175,7 @@ protected:
     return output;
   }
 
-  /// As a band, and with the table's rows added to the keys.
+  /// Tests a band, and a table whose rows are added to the keys.
   void check(Layer layer) {
     for (const char *strategy : {"band", "strided_add"}) {
       layer.strategy = strategy;
@@ -241,7 +241,7 @@ TEST_F(Blockings, Causal) {
 }
 
 TEST_F(Blockings, Windows) {
-  // The last leaves rows without any key, and rows whose first key blocks are all masked.
+  // The last mask leaves rows without keys, and rows whose first key blocks are all masked.
   for (auto [low, high] : {std::pair<int64_t, int64_t>{-5, 5}, {2, kNone}, {-20, -3}}) {
     Layer layer;
     layer.low = low, layer.high = high;
@@ -250,7 +250,8 @@ TEST_F(Blockings, Windows) {
 }
 
 TEST_F(Blockings, FirstKeysBesideAWindow) {
-  // Within the first block of keys, up to its end, and beyond; the last has no window for the first rows.
+  // The prefix ends inside the first block of keys, at its end, and after it; the last case has no window for the first
+  // rows.
   for (auto [prefix, low, high] :
        {std::tuple<int64_t, int64_t, int64_t>{5, -6, 0}, {8, -9, kNone}, {19, -4, 21}, {2, -8, -3}}) {
     Layer layer;

@@ -1,4 +1,4 @@
-// Characters that ASCII lacks, as messages show them.
+// Tests how messages show characters outside ASCII.
 #include "dialect/Subscript/Characters.h"
 #include "dialect/Subscript/Einsum.h"
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// How a result is judged: differences as a share of the largest value, NaN and infinities element by element, and the
-// worst place named.
+// Tests the comparison of a result: differences as a share of the largest value, NaN and infinities element by element,
+// and the name of the worst place.
 #include "codegen/Compiler/Compiler.h"
 #include "tools/skewer/Check.h"
 #include <cmath>
@@ -98,7 +98,7 @@ TEST(Check, CountsWhatIsNoNumber) {
   EXPECT_EQ(textOf(countNonFinite({1, 2})), "no element");
 }
 
-/// A layer in the language, judged with results of one's own making.
+/// A layer in the language, compared with results that the test makes.
 struct Layer {
   explicit Layer(const std::string &text)
       : compilation(Compilation::createFromText(text, "layer.attn", {}, *findTarget("x86-64-v3"))) {
@@ -106,7 +106,7 @@ struct Layer {
     signature = signatureOf(kernel->einsumFunction());
     operands = llvm::cantFail(prepareOperands(signature, {}, {}, 1));
   }
-  /// The reference's result, rounded to f32, each element moved by `change` of its row, column and value.
+  /// Returns the reference's result, rounded to f32, with each element moved by `change` of its row, column and value.
   Comparison judge(llvm::function_ref<double(double)> change, bool stopsWithin = false) {
     std::vector<reference::Tensor> inputs;
     for (const Array &input : operands.inputs)
@@ -160,7 +160,7 @@ TEST(Tolerance, FollowsFromTheTypes) {
 }
 
 TEST(Tolerance, FollowsFromThePartialSums) {
-  // All that is added behind a large term is rounded as the sum is.
+  // Each number that is added after a large term is rounded as the sum is.
   auto with = [](const std::string &large) {
     std::string text = "param N = 200\nkernel f(x : f32[16, N], w : f32[N, 32]) -> f32[16, 32] {\n"
                        "  y = einsum(\"i j -> i j\", x)\n  return einsum(\"i j, j d -> i d\", y * (100 if ";
@@ -181,7 +181,7 @@ TEST(Tolerance, IsNeverLessThanARoundingOfTheResult) {
   };
   EXPECT_EQ(least("f16", "f16", ElementType::F16, false), 0x1p-11);
   EXPECT_EQ(least("bf16", "bf16", ElementType::BF16, false), 0x1p-8);
-  // On a GPU what is multiplied has the operands' bits, whatever the result has.
+  // On a GPU, products have the operands' bits, whatever the result's type.
   EXPECT_EQ(least("f16", "f32", ElementType::F32, false), 3 * 0x1p-24);
   EXPECT_EQ(least("f16", "f32", ElementType::F32, true), 0x1p-11);
   EXPECT_EQ(least("bf16", "f32", ElementType::F32, true), 0x1p-8);
@@ -197,7 +197,7 @@ TEST(Tolerance, LostBitsAreFound) {
     Comparison rounded = layer.judge([](double x) { return x; });
     EXPECT_LE(rounded.error, 0.5 * rounded.tolerance) << scores;
   }
-  // Of a plain layer, of which kernels have 5e-7 of the largest value: two bits less.
+  // A plain layer, for which kernels have an error of 5e-7 of the largest value: two bits less.
   Layer layer(attention("s * dim^-0.5"));
   Comparison coarse = layer.judge([&](double x) { return std::rint(x * 0x1p18) * 0x1p-18; });
   EXPECT_FALSE(coarse.within(coarse.tolerance)) << coarse.error << " of " << coarse.tolerance;
@@ -208,7 +208,7 @@ TEST(Tolerance, ThatStopsWithinGivesTheVerdictOfTheWhole) {
   double whole = layer.tolerance();
   int passed = 0, failed = 0;
   for (double share : {0.0, 0.1, 0.5, 0.9, 1.1, 3.0}) {
-    // Of the largest value, as errors are counted: the first number of the result is moved.
+    // Moves the first number of the result by a share of the largest value, as errors are counted.
     double largest = layer.judge([](double x) { return x; }).largest;
     auto moved = [&](bool stopsWithin) {
       bool isFirst = true;

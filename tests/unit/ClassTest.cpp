@@ -1,4 +1,4 @@
-// Term classes: what the analysis says about terms, the order of the registry, and classes from outside.
+// Tests term classes: the analysis of terms, the order of the registry, and classes from plugins.
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"
@@ -14,7 +14,7 @@ class Classes : public ::testing::Test {
 protected:
   Classes() { context.loadDialect<AttnDialect, func::FuncDialect>(); }
 
-  /// The analysis of the one term of an attention over this space.
+  /// Returns the analysis of the only term of an attention over this space.
   TermAnalysis analysisOf(const std::string &term, const std::string &types, bool map = true) {
     std::string arguments, name = "abc";
     std::string list = types;
@@ -56,7 +56,7 @@ TEST_F(Classes, Content) {
   EXPECT_TRUE(a.queryLeading && a.otherLeading);
   EXPECT_EQ(a.depth, 8);
   EXPECT_EQ(a.contracted, std::vector<std::string>{"d"});
-  // Absolute logits: one row a key for all heads.
+  // Absolute logits: a row for each key, the same for all heads.
   a = analysisOf("\"b h i d, j d\"(%a, %b) scale 1.0", kQuery + ", tensor<6x8xf32>", false);
   EXPECT_EQ(a.kind, TermKind::Content);
   EXPECT_FALSE(a.otherLeading);
@@ -88,7 +88,7 @@ TEST_F(Classes, OffsetOfAnAxis) {
   EXPECT_EQ(a.offset.sign, -1);
   EXPECT_EQ(a.offset.constant, 2);
   EXPECT_EQ(a.keyExtent, 3);
-  // Rows against columns is no offset of one axis.
+  // Rows minus columns is no offset of one axis.
   a = analysisOf("\"b h (iy ix) d, (jx - iy + 1) d\"(%a, %b) scale 1.0", kQuery + ", tensor<4x8xf32>");
   EXPECT_NE(a.kind, TermKind::AxisOffsetQuery);
   a = analysisOf("\"b h (jy jx) d, (jy - iy + 1) d\"(%a, %b) scale 1.0", kQuery + ", tensor<3x8xf32>");

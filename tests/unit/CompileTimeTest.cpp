@@ -1,5 +1,5 @@
-// What the language computes from positions at compile time: bucket tables against the models' own, constant tensors,
-// concatenation, requirements, and what is said against texts that ask for more.
+// Tests what the language computes from positions at compile time: bucket tables, compared with the models' own,
+// constant tensors, concatenation, requirements, and the errors of texts that ask for more.
 #include "LanguageTesting.h"
 #include "codegen/Reference/Reference.h"
 #include "dialect/IR/Attn.h"
@@ -11,7 +11,7 @@ using namespace skewer;
 using namespace skewer::testing;
 
 namespace {
-/// The int32 values of a .npy file, which end it.
+/// Returns the int32 values at the end of a .npy file.
 std::vector<int64_t> bucketsOf(const std::string &name, size_t count) {
   std::string bytes = fileText(SKEWER_SOURCE_DIR "/tests/e2e/conformance/" + name + "/bucket_of_offset.npy");
   std::vector<int64_t> values;
@@ -24,7 +24,7 @@ std::vector<int64_t> bucketsOf(const std::string &name, size_t count) {
   return values;
 }
 
-/// The values of `function` (of d) at the offsets low … low + count - 1, as a kernel reads a table with it.
+/// Returns the values of `function` (of d) at the offsets low … low + count - 1, as a kernel uses it to read a table.
 std::vector<int64_t> valuesOf(const std::string &function, int64_t low, int64_t count, const std::string &more = "") {
   mlir::MLIRContext context;
   llvm::SourceMgr sources;
@@ -190,7 +190,7 @@ TEST(CompileTime, WhatAnIndexCannotBe) {
   };
   EXPECT_SAYS(einsum("sqrt(i)"), "test.attn:3:19: error: what is called in an index expression gives a whole number or "
                                  "a position, but this function of positions is real-valued");
-  // A division of positions says how it rounds; of numbers it leaves no rest.
+  // A division of positions gives its rounding; a division of numbers must leave no rest.
   EXPECT_SAYS(einsum("i / 100"),
               "3:19: error: an index expression is a whole number or an expression of positions, but "
               "this function of positions is real-valued");
@@ -344,7 +344,7 @@ TEST(CompileTime, RotaryPositions) {
 }
 
 TEST(CompileTime, BuiltInSchemesSeeNothingOfTheFile) {
-  // Names that the schemes use for themselves.
+  // Names that schemes use inside.
   EXPECT_TRUE(import("param t = 3, k = 4, P = 5, f = 6, half = 7\nkernel q(x : f32[1, 1, t, k]) -> f32[1, 1, t, k] {\n"
                      "  return rope(x) + sincos1d(t, k)\n}\n")
                   .good);

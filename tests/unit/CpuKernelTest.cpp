@@ -1,4 +1,4 @@
-// Fused CPU kernels against loops in double, over shapes around the edges of tiles, offsets of both signs, maps and
+// Compares fused CPU kernels with loops in double, over shapes near the edges of tiles, offsets of both signs, maps and
 // masks.
 #include "CpuKernelTesting.h"
 
@@ -187,7 +187,7 @@ TEST(CpuKernel, LargeScoresMayBeInfinite) {
   Layer l = plain(40, 40, 120, 16);
   for (int64_t row = 0; row < l.B * l.H * l.N; ++row)
     l.q.values[row * 120 + 3] = 1;
-  for (int64_t head = 0; head < l.B * l.H; ++head) // a key that no query wants
+  for (int64_t head = 0; head < l.B * l.H; ++head) // a key that no query sees
     l.k.values[(head * l.M + 7) * 120 + 3] = -INFINITY;
   l.terms = contentTerm(l, 1);
   l.score = [&](int64_t b, int64_t h, int64_t i, int64_t j) { return content(l, b, h, i, j); };
@@ -195,7 +195,7 @@ TEST(CpuKernel, LargeScoresMayBeInfinite) {
 }
 
 TEST(CpuKernel, LargeBiasesOfOffsets) {
-  // 3000 in every score: in f32 it leaves 12 bits behind the point. Slopes, so that blocks see different parts.
+  // Every score has 3000, which leaves 12 bits after the point in f32. Slopes make blocks see different parts.
   int64_t N = 150;
   for (double slope : {0.0, -3.0, 2.0})
     for (bool causal : {false, true}) {

@@ -1,4 +1,4 @@
-// One attention in MLIR, compiled, run and compared with loops in double: shared by tests of the CPU lowering.
+// Compiles one attention in MLIR, runs it and compares it with loops in double, for the tests of the CPU lowering.
 #pragma once
 #include "codegen/ABI/Emit.h"
 #include "dialect/IR/Attn.h"
@@ -29,7 +29,7 @@ struct Table {
   std::vector<float> values;
 };
 
-/// A kernel's text, its inputs and what it must return.
+/// A kernel's text, its inputs and its expected result.
 struct Case {
   std::string text;
   std::vector<Table> inputs;
@@ -68,16 +68,16 @@ struct Layer {
   std::string space = "b h i j", sizes, mask, keyAxes = "j", queryAxes = "i";
   std::vector<std::pair<std::string, Table>> tables;
   std::string terms, valueTerms;
-  /// Score without scale conversions, in double; and visibility.
+  /// Returns the score without scale conversions, in double, and whether the key is visible.
   std::function<double(int64_t b, int64_t h, int64_t i, int64_t j)> score;
-  /// What the terms of the values add to the value of a key.
+  /// Returns what the value terms add to the value of a key.
   std::function<double(int64_t h, int64_t i, int64_t j, int64_t e)> added;
   std::function<bool(int64_t i, int64_t j)> visible = [](int64_t, int64_t) { return true; };
   Table q, k, v;
   std::string target = "host";
-  /// Row block (in tiles), key block (in tiles) and blocks of an item, where the schedule is not the cost model's.
+  /// Row block (in tiles), key block (in tiles) and blocks of an item, if the schedule is not the cost model's.
   std::vector<int64_t> blocking;
-  /// What the schedule must say of each term, where it matters.
+  /// The strategies that the schedule must have for the terms, if they matter.
   std::vector<std::string> strategies;
 };
 
@@ -153,7 +153,7 @@ inline void check(const Layer &l, double tolerance = 2e-6) {
     }
     if (l.blocking.empty())
       return;
-    // As many units as asked for, but none beyond the queries and the keys (attention_c11).
+    // The requested number of units, but none beyond the queries and the keys (attention_c11).
     auto within = [](int64_t count, int64_t unit, int64_t size) {
       return std::min(count * unit, (size + unit - 1) / unit * unit);
     };
@@ -186,7 +186,7 @@ inline void check(const Layer &l, double tolerance = 2e-6) {
   std::vector<float> output(l.B * l.H * l.N * l.E, 77.0f);
   Exec exec;
   exec.workspaceBytes = (*kernel)->workspaceBytes({l.B}, 1);
-  // Filled with NaN: nothing may depend on what the workspace held.
+  // The workspace is filled with NaN, because nothing may depend on its contents.
   std::vector<float> workspace(exec.workspaceBytes / 4 + 32, std::numeric_limits<float>::quiet_NaN());
   exec.workspace = reinterpret_cast<void *>((reinterpret_cast<uintptr_t>(workspace.data()) + 63) / 64 * 64);
   ASSERT_EQ((*kernel)->run(pointers, output.data(), {l.B}, exec), 0);

@@ -1,4 +1,4 @@
-// Entries for GPUs: the description that the launcher reads, and that both sides of it count and number alike.
+// Tests entries for GPUs: the description that the launcher reads. Both sides must count and number in the same way.
 #include "codegen/ABI/Cuda.h"
 #include "codegen/ABI/Emit.h"
 #include "codegen/ABI/Status.h"
@@ -107,7 +107,7 @@ TEST(CudaEntry, DescriptionHasTheLauncherLayout) {
 TEST(CudaEntry, WorkspaceNeedsNoGpu) {
   auto kernel = JitKernel::createForGpu(layer(), images());
   ASSERT_TRUE(bool(kernel)) << llvm::toString(kernel.takeError());
-  EXPECT_EQ((*kernel)->cudaWorkspaceBytes({3}), 256u + 3 * 512); // the most that one of the targets needs
+  EXPECT_EQ((*kernel)->cudaWorkspaceBytes({3}), 256u + 3 * 512); // the largest need of a target
   EXPECT_EQ((*kernel)->cudaWorkspaceBytes({0}), UINT64_MAX);
 }
 
@@ -152,7 +152,7 @@ TEST(CudaEntry, PreparedMemoryIsKnownOfConstOperandsAlone) {
   const llvm::DataLayout &layout = (*module)->getDataLayout();
   auto *image = llvm::cast<llvm::StructType>(code->getType()->getElementType());
   EXPECT_EQ(layout.getStructLayout(image)->getElementOffset(9), offsetof(skewer_cuda_image, prepared_bytes));
-  EXPECT_EQ(number(code->getOperand(0)->getAggregateElement(9u)), 512u); // what follows it is at a multiple of 256
+  EXPECT_EQ(number(code->getOperand(0)->getAggregateElement(9u)), 512u); // the data after it is at a multiple of 256
   auto *launches = llvm::cast<llvm::ConstantArray>((*module)->getNamedGlobal("layer.cuda.launches")->getInitializer());
   auto *launch = launches->getOperand(0);
   EXPECT_EQ(layout.getStructLayout(llvm::cast<llvm::StructType>(launch->getType()))->getElementOffset(4),

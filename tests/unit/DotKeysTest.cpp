@@ -1,4 +1,4 @@
-// Keys behind the last whole vector: when they are multiplied as dot products, and that they then are right.
+// Tests keys after the last whole vector: when they are multiplied as dot products, and that the result is right.
 #include "CpuKernelTesting.h"
 #include "passes/Analysis/DotKeys.h"
 

@@ -1,4 +1,4 @@
-// Einsum texts: parsing, sizes, and what is wrong with wrong ones.
+// Tests einsum texts: parsing, sizes, and the errors of wrong ones.
 #include "dialect/Subscript/Einsum.h"
 #include <gtest/gtest.h>
 
@@ -39,7 +39,7 @@ TEST(Einsum, CompactWordsAreLetters) {
 }
 
 TEST(Einsum, AWordThatIsOneAxisStaysOne) {
-  // As a term of a map's rows alone: written "iy" it would be read as i and y.
+  // A term of a map's rows alone: "iy" alone would be read as i and y.
   for (const char *text : {"(iy)", "(iy), (jx)", "(iy) -> (iy)", "i, (jx) ->"}) {
     auto spec = parseEinsum(text);
     ASSERT_TRUE(spec) << text;

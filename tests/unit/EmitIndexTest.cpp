@@ -1,5 +1,6 @@
-// Index expressions as machine code: compiled and run at every point of a box, one position at a time and a vector of
-// keys at a time, against the evaluator; and that what has no value neither traps nor reads outside a table.
+// Tests index expressions as machine code: compiles them, runs them at every point of a box, one position at a time and
+// a vector of keys at a time, and compares with the evaluator. An expression without a value must neither trap nor read
+// outside a table.
 #include "passes/Emit/EmitIndex.h"
 #include "EmittedTesting.h"
 #include "RandomExpr.h"
@@ -13,7 +14,7 @@ using skewer::testing::asNumber;
 using skewer::testing::runEmitted;
 
 namespace {
-constexpr int64_t kSide = 7; // i and k run over as many values, j over as many vectors as hold them
+constexpr int64_t kSide = 7; // i and k have this many values; j has as many vectors as hold them
 const Domain kBox = {{"i", {-3, 3}}, {"j", {0, kSide - 1}}, {"k", {0, kSide - 1}}};
 
 Expr read(std::string_view text) {
@@ -22,7 +23,7 @@ Expr read(std::string_view text) {
   return e.value_or(Expr(0));
 }
 
-/// Expressions whose values, and those of everything in them, are small over the box.
+/// Makes expressions whose values, and those of all their parts, are small over the box.
 std::vector<Expr> expressions(unsigned seed, size_t count, bool predicates) {
   RandomExpr random(seed);
   std::vector<Expr> found;
@@ -34,7 +35,7 @@ std::vector<Expr> expressions(unsigned seed, size_t count, bool predicates) {
   return found;
 }
 
-/// The value of each expression at each (i, k, j), j fastest: by IndexEmitter.
+/// Returns the value of each expression at each (i, k, j), j fastest, by IndexEmitter.
 std::vector<float> runScalar(const std::vector<Expr> &all, bool predicates) {
   int64_t points = kSide * kSide * kSide;
   return runEmitted(points * int64_t(all.size()), [&](VectorBuilder &b, mlir::Value out) {
@@ -127,8 +128,8 @@ TEST(LaneIndices, EveryValueAtEveryPoint) {
     }
 }
 
-// Around multiples of divisors of every size, up to the ends of what lanes hold: where a quotient of floats that is cut
-// off is one too many or too few, before or behind 0.
+// Dividends near multiples of divisors of every size, up to the ends of the lanes' range: there a truncated quotient of
+// floats is one too large or too small, on both sides of 0.
 TEST(LaneIndices, DividesByANumberOfTheCall) {
   constexpr int64_t kMost = 1 << 30;
   std::vector<int32_t> divisors = {int32_t(kMostDivisor), int32_t(kMostDivisor - 1), 1 << 21, (1 << 21) - 1}, numbers;

@@ -1,4 +1,4 @@
-// The function of a score on numbers and on vectors of them, and the functions of phases.
+// Tests the function of a score on numbers and on vectors, and the functions of phases.
 #include "passes/Emit/EmitThrough.h"
 #include "EmittedTesting.h"
 #include "mlir/IR/Verifier.h"
@@ -12,7 +12,7 @@ namespace arith = mlir::arith;
 
 namespace {
 
-/// max(2·x - y, 0.25) of two sums; the 2 stands outside of the region.
+/// max(2·x - y, 0.25) of two sums; the 2 is outside the region.
 struct Function {
   explicit Function(mlir::ImplicitLocOpBuilder &b) {
     Value two = arith::ConstantOp::create(b, b.getF32FloatAttr(2));
@@ -47,7 +47,7 @@ TEST(EmitThrough, OfNumbersAndOfVectorsIsTheSame) {
   EXPECT_EQ(got[8], expected(3, 1));
 }
 
-/// Who knows a better way to compute an operation is asked for each of them, with what it is applied to.
+/// The emitter asks for a better way to compute each operation, with its arguments.
 TEST(EmitThrough, OperationsMayBeComputedInAnotherWay) {
   std::vector<std::string> asked;
   auto got = runEmitted(1, [&](VectorBuilder &b, Value out) {
@@ -101,7 +101,7 @@ TEST(PhaseFunction, IsCalledWithWhatThePlanSays) {
   EXPECT_TRUE(third.begin.getType().isIndex() && third.end.getType().isIndex());
   EXPECT_EQ(third.function.getNumArguments(), 2u + 1 + 2 + 4);
   EXPECT_EQ(third.end, third.function.getArgument(8));
-  // Extents of run-time size are the phase's arguments, others numbers.
+  // Extents of run-time size are arguments of the phase; others are numbers.
   EXPECT_EQ(extentIn(third, builder, plan, {"pages", 0}), third.sizes[1]);
   auto number = extentIn(third, builder, plan, {"", 8}).getDefiningOp<arith::ConstantIndexOp>();
   ASSERT_TRUE(number);

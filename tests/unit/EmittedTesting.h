@@ -1,4 +1,4 @@
-// Code that a builder emits, compiled into this process and run: one function that fills an array of floats.
+// Compiles the code that a builder emits into this process, and runs it: one function that fills an array of floats.
 #pragma once
 #include "codegen/ABI/Emit.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -11,8 +11,8 @@
 
 namespace skewer::testing {
 
-/// Runs `emit(builder, buffer)` once; the buffer holds `count` floats, which come back. Vectors have four lanes, which
-/// every x86-64 has, unless the target has more and this machine is one.
+/// Runs `emit(builder, buffer)` once and returns the `count` floats of the buffer. Vectors have four lanes, as on every
+/// x86-64, unless the target has more and this machine is such a target.
 inline std::vector<float> runEmitted(int64_t count, const std::function<void(VectorBuilder &, mlir::Value)> &emit,
                                      const char *targetName = "x86-64-v2") {
   using namespace mlir;

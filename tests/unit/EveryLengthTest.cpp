@@ -1,4 +1,4 @@
-// What a text's numbers decide at every length, compared one by one.
+// Tests the decisions that a text's numbers make at every length, one by one.
 #include "codegen/Compiler/EveryLength.h"
 #include "passes/Lengths/LengthPolynomial.h"
 #include <functional>
@@ -20,7 +20,7 @@ Decision number(Decision::Kind kind, int64_t value) {
   return decision;
 }
 
-/// `text` with the constant for each `?`, over positions of n queries and keys.
+/// Returns `text` with the constant for each `?`, over positions of n queries and keys.
 Decision rewritten(std::string text, int64_t constant, int64_t n) {
   for (size_t at = text.find('?'); at != std::string::npos; at = text.find('?'))
     text.replace(at, 1, std::to_string(constant));
@@ -34,7 +34,7 @@ Decision rewritten(std::string text, int64_t constant, int64_t n) {
 
 using At = std::function<Decision(int64_t n)>;
 
-/// The lengths, of those that are looked at, at which the decision is not what is taken for decided.
+/// Returns the lengths, of those that are examined, at which the decision differs from the assumed one.
 std::vector<int64_t> unlike(const At &decide) {
   std::vector<Decisions> fitted;
   for (const Lengths &point : fittingPoints(kBounds))
@@ -56,7 +56,7 @@ TEST(EveryLength, LooksAtShortAndLongOnes) {
   for (const Lengths &sample : sampledLengths(kBounds))
     lengths.push_back(sample.at("N"));
   EXPECT_EQ(lengths, (std::vector<int64_t>{192, 128, 96, 64, 48, 32, 24, 16, 12, 8, 6, 4, 3, 2, 1}));
-  // Of two, each alone beside the other's bound, and both together.
+  // For two lengths: each one with the other's bound, and both together.
   auto two = sampledLengths({{"H", 20}, {"W", 30}});
   for (const Lengths &one : {Lengths{{"H", 4}, {"W", 30}}, Lengths{{"H", 20}, {"W", 4}}, Lengths{{"H", 4}, {"W", 4}},
                              Lengths{{"H", 20}, {"W", 24}}})
@@ -149,7 +149,7 @@ TEST(EveryLength, WhatAnAxisOfOnePositionLeavesOutIsNotCompared) {
   EveryLength every(fitted, kBounds);
   EXPECT_FALSE(every.at({{"N", 1}}, decide(1)));
   EXPECT_FALSE(every.at({{"N", 2}}, decide(2)));
-  // What numbers decided before is.
+  // Earlier decisions of numbers stay.
   for (Decisions &decisions : fitted)
     decisions.insert(decisions.begin(), number(Decision::Choice, 1));
   Decisions there = decide(1);

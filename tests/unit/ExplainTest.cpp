@@ -1,4 +1,4 @@
-// What `explain` counts and remembers: tiles of masks, rows never read, operations composed away, predicted work.
+// Tests the counts and records of `explain`: tiles of masks, rows never read, composed operations, predicted work.
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "tools/skewer/ExplainText.h"
@@ -8,7 +8,7 @@ namespace {
 using namespace skewer;
 using namespace skewer::driver;
 
-/// One kernel's layer, scheduled for a named processor.
+/// Returns one kernel's layer, scheduled for a named processor.
 struct Layer {
   std::unique_ptr<Compilation> compilation;
   mlir::OwningOpRef<mlir::ModuleOp> scheduled;
@@ -42,7 +42,7 @@ std::string plain(const std::string &mask, int queries = 20, int keys = 20) {
          "  return einsum(\"h i j, h j d -> h i d\", weights, v)\n}\n";
 }
 
-/// The same counts, element by element from the predicate.
+/// Returns the same counts, element by element from the predicate.
 template <typename Predicate>
 TileCounts counted(int64_t queries, int64_t keys, int64_t tileRows, int64_t tileKeys, Predicate sees) {
   TileCounts counts;
@@ -94,7 +94,7 @@ TEST(Explain, TilesOfMasksAreThoseOfThePredicate) {
     }
 }
 
-/// Heads that share keys are one leading axis where positions matter: tiles never mix them.
+/// If positions matter, heads that share keys are one leading axis, and tiles do not mix them.
 TEST(Explain, TilesOfGroupedHeadsAreThoseOfOneHead) {
   std::string text = "kernel layer(q : f32[2, 4, 20, 8], k, v : f32[2, 24, 8]) -> f32[2, 4, 20, 8] {\n"
                      "  weights = softmax(einsum(\"g r i d, g j d -> g r i j\", q, k)"
@@ -110,7 +110,7 @@ TEST(Explain, TilesOfGroupedHeadsAreThoseOfOneHead) {
   EXPECT_EQ(got->dead, expected.dead);
   EXPECT_EQ(got->skipped, expected.dead);
   EXPECT_EQ(got->edge, expected.edge);
-  // Without a mask too: each has rows enough.
+  // The same holds without a mask: each has enough rows.
   Layer unmasked(text.replace(text.find(" where"), text.find(")\n") - text.find(" where"), ""));
   ASSERT_TRUE(unmasked.shape);
   EXPECT_EQ(unmasked.shape->queries, 20);
@@ -213,7 +213,7 @@ TEST(Explain, RooflineTakesTheSlowerOfTheTwo) {
 }
 
 TEST(Explain, OnlyWhatHasABufferIsMaterialised) {
-  // The turned queries are computed while they are packed; what two products read has a buffer.
+  // Turned queries are computed while they are packed; an operand that two products read has a buffer.
   const char *text = "kernel layer(q, k, v : f32[1, 2, 20, 8], w : f32[8, 8]) -> f32[1, 2, 20, 8] {\n"
                      "  projected = einsum(\"b h i d, d e -> b h i e\", q, w)\n"
                      "  content = einsum(\"b h i d, b h j d -> b h i j\", rope(projected), rope(k))\n"

@@ -1,5 +1,5 @@
-// Index expressions that stand for matrices of constant indices, and positions that are named by the axes of a map:
-// whatever is found must have the matrix's values, and what published code computes must be found.
+// Tests the index expressions found for matrices of constant indices, and positions in the axes of a map. An expression
+// must have the matrix's values, and the matrices of published code must be found.
 #include "passes/Import/FitTable.h"
 #include "RandomExpr.h"
 #include "passes/Analysis/AxisNames.h"
@@ -17,7 +17,7 @@ Expr read(std::string_view text) {
   return e.value_or(Expr(0));
 }
 
-/// The values of an expression of i and j, row by row.
+/// Returns the values of an expression of i and j, row by row.
 std::vector<int64_t> matrixOf(const Expr &e, int64_t queries, int64_t keys) {
   std::vector<int64_t> values;
   for (int64_t i = 0; i < queries; ++i)
@@ -92,7 +92,7 @@ TEST(FitTable, FlattenedMatricesAreMatrices) {
 }
 
 TEST(FitTable, StepsAreFewOrATable) {
-  // 64 steps are read faster than a table of offsets is; more are not.
+  // Reading 64 steps is faster than reading a table of offsets; reading more is not.
   auto bucketed = [](int64_t count, int64_t width) {
     std::vector<int64_t> values;
     for (int64_t i = 0; i < count; ++i)

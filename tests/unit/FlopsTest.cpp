@@ -1,4 +1,4 @@
-// Useful work: the pairs that a mask leaves, counted one by one, and the FLOPs of a layer's formula.
+// Tests useful work: the pairs that a mask leaves, counted one by one, and the FLOPs of a layer's formula.
 #include "AttentionTesting.h"
 #include "codegen/Compiler/Compiler.h"
 

@@ -1,4 +1,4 @@
-// Laying out texts: what it looks like, that it is stable, and that every text of the tree means the same afterwards.
+// Tests the layout of texts: its look, that it is stable, and that it keeps the meaning of every text of the tree.
 #include "dialect/Language/Format.h"
 #include "LanguageTesting.h"
 #include "llvm/Support/FileSystem.h"
@@ -21,7 +21,7 @@ std::optional<std::string> layOut(llvm::StringRef text, std::string *messages = 
   return result;
 }
 
-/// The text laid out, which is stable.
+/// Returns the text laid out; checks that the layout is stable.
 std::string laidOut(llvm::StringRef text) {
   std::string messages;
   auto once = layOut(text, &messages);
@@ -32,7 +32,7 @@ std::string laidOut(llvm::StringRef text) {
   return *once;
 }
 
-/// Every .attn file below a folder of the tree.
+/// Returns every .attn file below a folder of the tree.
 std::vector<std::string> specsBelow(const char *folder) {
   std::vector<std::string> paths;
   std::error_code error;
@@ -88,7 +88,7 @@ TEST(Format, AColonMayBeginALine) {
             "kernel k(q : f32[4], ls\n         : f32[8],\n         t : f32[2]) -> f32[4] { return q }\n");
 }
 
-/// Texts that are typed badly are refused or laid out, stably, with the same tokens.
+/// Badly typed texts are refused, or laid out with the same tokens; the layout is stable.
 TEST(Format, TornTextsAreLaidOutOrRefused) {
   const char *pieces[] = {"",  "(",  ")",       "{", "}",  "\n", " ", "#", "\"", "+",
                           "-", "..", "~ 1 + 2", ";", "\t", "in", "[", "]", ":",  "="};
@@ -143,7 +143,7 @@ TEST(Format, TextsWithErrorsAreRefused) {
   EXPECT_SAYS(messages, "this string is never closed");
 }
 
-/// The pieces of a file of tests, which a line parts.
+/// Returns the pieces of a file of tests, which lines separate.
 std::vector<std::string> textsOf(const std::string &path) {
   std::vector<std::string> texts;
   llvm::SmallVector<llvm::StringRef> parts;
@@ -162,7 +162,7 @@ TEST(Format, EveryTextOfTheTreeMeansTheSameAndStaysStable) {
         SCOPED_TRACE(path);
         auto once = layOut(text);
         if (!once)
-          continue; // a text with errors of grammar, of the tests of messages
+          continue; // a text of the tests of messages, with errors of grammar
         ++tried;
         EXPECT_EQ(layOut(*once).value_or("refused"), *once);
         Imported before = import(text);

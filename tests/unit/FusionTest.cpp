@@ -1,5 +1,5 @@
-// The fusion passes keep the meaning of programs: judged by the float64 interpreter, on random chains of index maps and
-// on layers whose fused form is written out as einsums again.
+// Tests that the fusion passes keep the meaning of programs, by the float64 interpreter: on random chains of index
+// maps, and on layers whose fused form is written as einsums again.
 #include "codegen/Reference/Reference.h"
 #include "dialect/IR/Attn.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -47,7 +47,7 @@ protected:
     return inputs;
   }
 
-  /// All elements of the function's result.
+  /// Returns all elements of the function's result.
   std::vector<double> evaluate(func::FuncOp function, const std::vector<reference::Tensor> &inputs) {
     reference::Interpreter interpreter(function, inputs);
     std::vector<double> elements;
@@ -70,7 +70,7 @@ protected:
       ASSERT_NEAR(actual[k], expected[k], 1e-12 * (1 + std::abs(expected[k]))) << what << "\nelement " << k;
   }
 
-  /// Each attention written out again: terms as einsums, the softmax, the product with the values.
+  /// Rewrites each attention as operations: terms as einsums, the softmax, the product with the values.
   void writeOut(func::FuncOp function) {
     SmallVector<AttentionOp> attentions;
     function.walk([&](AttentionOp op) { attentions.push_back(op); });
@@ -122,7 +122,7 @@ protected:
   MLIRContext context;
 };
 
-/// A random chain of index maps on the last two dimensions of "h m n".
+/// Makes a random chain of index maps on the last two dimensions of "h m n".
 class Chain {
 public:
   Chain(unsigned seed, int64_t m, int64_t n) : engine(seed), m(m), n(n) {}

@@ -1,5 +1,5 @@
-// Kernels of the generic path, compiled into this process, against the float64 reference: masks with NaN behind them,
-// run-time sizes, index maps, narrow types, and attention that has other operations around it.
+// Compares kernels of the generic path, compiled into this process, with the float64 reference: masks that hide NaN,
+// run-time sizes, index maps, narrow types, and attention with other operations around it.
 #include "codegen/ABI/Emit.h"
 #include "codegen/Reference/Reference.h"
 #include "dialect/IR/Attn.h"
@@ -61,7 +61,7 @@ protected:
     context.loadAllAvailableDialects();
   }
 
-  /// Runs the kernel of `text`; all of its result.
+  /// Runs the kernel of `text`, and returns all of its result.
   std::vector<double> run(const std::string &text, const std::vector<Tensor> &inputs, const std::vector<int64_t> &shape,
                           const std::vector<int64_t> &sizes = {}) {
     auto module = parseSourceString<ModuleOp>(text, &context);
@@ -96,7 +96,7 @@ protected:
     for (int64_t size : shape)
       count *= size;
     int64_t width = bytesOf(plan->outputs.front().type);
-    std::vector<char> output((count + 16) * width, char(0x5a)); // the kernel must not write behind the end
+    std::vector<char> output((count + 16) * width, char(0x5a)); // the kernel must not write after the end
     Exec exec;
     exec.workspaceBytes = (*kernel)->workspaceBytes(sizes, 1);
     std::vector<char> workspace(exec.workspaceBytes + 64, char(0xff)); // NaN wherever nothing was written
@@ -133,7 +133,8 @@ protected:
     return values;
   }
 
-  /// The kernel of `text` against the reference on `text` or, where that cannot be interpreted, on `meaning`.
+  /// Compares the kernel of `text` with the reference on `text`, or on `meaning` if the reference cannot interpret
+  /// `text`.
   void check(const std::string &text, const std::vector<Tensor> &inputs, const std::vector<int64_t> &sizes = {},
              double tolerance = 2e-6, const std::string &meaning = "") {
     std::vector<int64_t> shape;
@@ -183,7 +184,7 @@ TEST_F(GenericKernelTest, MaskedNaNContributesNothing) {
   for (int64_t e = 0; e < 35; ++e)
     values.values[8 * 35 + e] = kNaN; // no query sees key 8
   values.values[3 * 35 + 5] = kNaN;   // queries 4 … 8 see this
-  // Row 0 sees nothing at all. The weights are scaled on their way.
+  // Row 0 sees no key. The weights are scaled before the product.
   check(R"ir(func.func @f(%s: tensor<9x9xf32>, %v: tensor<9x35xf32>, %g: tensor<9x9xf32>) -> tensor<9x35xf32> {
     %p = attn.softmax "i j" over "j" where "j < i" (%s) : tensor<9x9xf32>
     %w = arith.mulf %p, %g : tensor<9x9xf32>
@@ -285,8 +286,8 @@ TEST_F(GenericKernelTest, RunTimeSizesInFront) {
 }
 
 TEST_F(GenericKernelTest, RunningSums) {
-  // From both ends, with the element and without it, along the last axis and along another, products too; lengths
-  // around those of vectors and of chains. What lies beyond is never read.
+  // Running sums from both ends, with and without the element, along the last axis and another one, of products too, at
+  // lengths near those of vectors and chains. Elements outside are not read.
   for (const char *guard : {"t <= i", "t < i", "i <= t", "t > i"})
     for (int64_t size : {1, 8, 19, 37, 600}) {
       std::string n = std::to_string(size), x = "tensor<2x" + n + "x45xf32>", g = "tensor<" + n + "xf32>";
@@ -317,7 +318,7 @@ TEST_F(GenericKernelTest, Extrema) {
     for (const auto &[spec, shape] : forms) {
       Tensor x = normal({2, 67, 53}, 1);
       for (double &value : x.values)
-        value = least ? std::fabs(value) : -std::fabs(value); // none is on the other side of 0
+        value = least ? std::fabs(value) : -std::fabs(value); // all are on one side of 0
       x.values[3] = kNaN, x.values[2 * 67 * 53 - 1] = least ? -7 : 7;
       std::string type = "tensor<" + shape + (shape.empty() ? "f32>" : "xf32>");
       check("func.func @f(%x: tensor<2x67x53xf32>) -> " + type + " {\n%r = attn.extremum " + (least ? "least " : "") +
@@ -416,7 +417,8 @@ TEST_F(GenericKernelTest, AttentionAmongOtherOperations) {
   check(head + written + tail, inputs, {2});
 }
 
-// Values that all batch rows share are no fused kernel's: rows of scores one at a time, with a value term and the lse.
+// No fused kernel takes values that all batch rows share: the scores are computed row by row, with a value term and the
+// lse.
 TEST_F(GenericKernelTest, RowsOfScoresHaveAnLse) {
   std::vector<Tensor> inputs = {normal({3, 2, 5, 4}, 1), normal({2, 5, 3}, 2), normal({5, 3}, 3)};
   std::string head = R"ir(func.func @f(%q: tensor<?x2x5x4xf32> {attn.name = "q", attn.shape = ["batch", 2, 5, 4]},

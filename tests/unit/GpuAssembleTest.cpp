@@ -1,4 +1,4 @@
-// ptxas: what it says is read, and kernels assemble for every target without spills where it is there.
+// Tests ptxas: its output is read, and, where it is installed, kernels assemble for every target without spills.
 #include "codegen/GPU/Fatbinary.h"
 #include "codegen/GPU/Ptx.h"
 #include "codegen/GPU/Sass.h"
@@ -61,7 +61,7 @@ TEST(GpuAssemble, TooOldAToolkitIsRecognised) {
   EXPECT_EQ(gpu::cudaOfPtx(7, 8), 11080u);
 }
 
-/// Lowers the layer for each tile that is asked for.
+/// Lowers the layer for each requested tile.
 struct Builder {
   explicit Builder(const std::string &text) {
     mlir::DialectRegistry registry;
@@ -101,7 +101,7 @@ std::string layer(int64_t dim, const std::string &more = "", const std::string &
          score + ") * dim^-0.5 where j <= i), v)\n}\n";
 }
 
-/// With rows by offset for keys and values.
+/// A layer with rows by offset for keys and values.
 std::string valued(int64_t dim, const std::string &type) {
   return "param N = 4096, heads = 8, dim = " + std::to_string(dim) + "\nsize batch\nkernel layer(q, k, v : " + type +
          "[batch, heads, N, dim], near, far : " + type + "[9, dim]) -> " + type +
@@ -112,7 +112,7 @@ std::string valued(int64_t dim, const std::string &type) {
          "return einsum(\"b h i j, b h j d -> b h i d\", weights, v) + added\n}\n";
 }
 
-/// By NVIDIA's own tool, where it is: its magic number, and by cuobjdump, where that is, what is in it.
+/// Checks the output of NVIDIA's tool: its magic number, and its contents if cuobjdump is installed.
 TEST(GpuFatbin, HoldsCubinsAndPtx) {
   auto ptxas = gpu::findPtxas("");
   auto fatbinary = gpu::findFatbinary("");
@@ -160,8 +160,8 @@ TEST(GpuBuild, TilesFitIntoSharedMemory) {
   auto code = builder.build(*gpu::findGpuTarget("sm_89"), "");
   ASSERT_TRUE(bool(code) && *code);
   EXPECT_LE((*code)->program.launches.front().sharedBytes, 99 << 10);
-  EXPECT_EQ(builder.tried, 1); // the model knows
-  // Where no tile does, a warp has a row of scores, and the launch says so.
+  EXPECT_EQ(builder.tried, 1); // the model predicted it
+  // If no tile fits, a warp computes a row of scores, and the launch says so.
   Builder wide("param N = 64, dim = 4096\nkernel layer(q, k : f16[N, dim], v : f16[N, 64]) -> f16[N, 64] {\n  return "
                "einsum(\"i j, j d -> i d\", softmax(einsum(\"i d, j d -> i j\", q, k)), v)\n}\n");
   auto rows = wide.build(*gpu::findGpuTarget("sm_89"), "");
@@ -189,13 +189,13 @@ TEST(GpuBuild, WideHeadsWithLittleSharedMemory) {
     ASSERT_TRUE(*code);
     const gpu::GpuLaunch &launch = (*code)->program.launches.front();
     EXPECT_LE(launch.sharedBytes, 99 << 10);
-    // One kernel, or by rows and with the reason; nothing is spilled.
+    // It is one kernel, or goes by rows with a reason; nothing is spilled.
     EXPECT_EQ((*code)->resources.spilledBytes, 0);
     EXPECT_TRUE(launch.rows > 0 || !launch.note.empty());
   }
 }
 TEST(GpuBuild, WhatSpillsInEveryTileGoesByRows) {
-  // As if ptxas said so: a script that spills in kernels with tensor cores.
+  // A script in place of ptxas reports spills in kernels with tensor cores.
   llvm::SmallString<128> script;
   int file = -1;
   ASSERT_FALSE(llvm::sys::fs::createTemporaryFile("ptxas", "sh", file, script));
@@ -212,7 +212,7 @@ TEST(GpuBuild, WhatSpillsInEveryTileGoesByRows) {
   ASSERT_TRUE(*code);
   EXPECT_EQ((*code)->program.launches.front().note, "its registers are spilled in every tile that fits into a block");
   EXPECT_GT(builder.tried, 2);
-  // A tile that was asked for is that or nothing.
+  // A requested tile is not replaced by another one.
   builder.pinned.rows = 32;
   code = builder.build(*gpu::findGpuTarget("sm_80"), script.str().str());
   ASSERT_FALSE(bool(code));

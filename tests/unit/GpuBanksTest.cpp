@@ -1,4 +1,4 @@
-// Shared memory: how often the accesses of a warp meet in banks, of kernels of every class, whatever the instruction.
+// Tests bank conflicts in shared memory, for kernels of every class and all instructions.
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "tests/unit/GpuLayers.h"
 
@@ -7,7 +7,8 @@ using namespace skewer::testing;
 
 namespace {
 
-/// Accesses that meet in banks may make so many wavefronts more, in percent of one each. None of these is ldmatrix.
+/// The extra wavefronts of bank conflicts that are allowed, in percent of one wavefront for each access. ldmatrix has
+/// none.
 void expectWavefronts(const std::string &name, const std::string &text, double allowed, int64_t keys = 32) {
   GpuLayer compiled(text);
   GpuOptions options;

@@ -1,4 +1,4 @@
-// Blocks that divide the columns of the values: the numbers against the reference, and which layers get them.
+// Tests blocks that divide the columns of the values: their numbers, and the layers that get them.
 #include "passes/Schedule/GpuCostModel.h"
 #include "tests/unit/GpuLayers.h"
 #include "tests/unit/LanguageTesting.h"

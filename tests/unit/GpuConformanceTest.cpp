@@ -1,5 +1,5 @@
-// The layers of tests/e2e/conformance in f16 and in f32, fused and by rows: each is a program that the interpreter
-// runs, compared with the float64 reference.
+// Runs the layers of tests/e2e/conformance in f16 and in f32, fused and by rows, in the interpreter, and compares them
+// with the float64 reference.
 #include "tests/unit/GpuTesting.h"
 #include "tests/unit/LanguageTesting.h"
 #include "llvm/Support/FileSystem.h"
@@ -21,8 +21,8 @@ std::vector<std::string> specs() {
   return found;
 }
 
-/// `type` in place of f32; scheduled by the model of a GPU, or, where none is named, in tiles of several shapes. Every
-/// layer is taken: there is no list of exceptions.
+/// Runs all layers with `type` in place of f32, without a list of exceptions. The model of a GPU schedules them; if no
+/// GPU is named, they get tiles of several shapes.
 void expectPublishedLayers(const char *type, double tolerance, const std::string &target = "", bool fuse = true) {
   size_t taken = 0, fused = 0, all = 0;
   for (const std::string &path : specs()) {

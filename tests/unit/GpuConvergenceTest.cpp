@@ -1,5 +1,5 @@
-// Instructions of a whole warp stay where all its lanes come: LLVM is told so of each call, and in what ptxas makes of
-// them none stands behind a branch that lanes may take apart.
+// Tests that instructions of a whole warp stay where all lanes come: each call tells LLVM so, and in the code of ptxas
+// none follows a branch at which lanes may part.
 #include "codegen/GPU/Build.h"
 #include "codegen/GPU/Ptx.h"
 #include "codegen/GPU/Sass.h"

@@ -1,4 +1,4 @@
-// The GPU cost model: what it says of shared memory is what the kernel takes, and its choices can be run.
+// Tests the GPU cost model: its numbers for shared memory are the kernel's, and its choices can be run.
 #include "passes/Schedule/GpuCostModel.h"
 #include "passes/Stages/Stages.h"
 #include "tests/unit/GpuTesting.h"
@@ -24,7 +24,7 @@ std::string banded(int64_t n, int64_t dim) {
                " + einsum(\"h i d, (j - i + N - 1) d -> h i j\", q, table, j = N)");
 }
 
-/// The shape that the model sees, of a fused layer.
+/// Returns the shape of a fused layer that the model sees.
 class Shape {
 public:
   explicit Shape(const std::string &text) : compiled(text) {
@@ -79,7 +79,7 @@ TEST(GpuCostModel, SharedMemoryIsWhatTheKernelTakes) {
   const std::string gates = layer(70, 24, ", gate : f16[heads, N], other : f16[heads, N], bias : f16[2*N - 1]",
                                   " + gate[h, i] * bias[j - i + N - 1] + other[h, i] * bias[j - i + N - 1] + "
                                   "bias[i - j + N - 1]");
-  // What the text brackets is computed as it stands there: a stage of its own, before the attention.
+  // A bracket of the text is computed as written, in a stage of its own before the attention.
   const std::string bracket = layer(70, 24, ", gate : f16[heads, N], other : f16[heads, N], bias : f16[2*N - 1]",
                                     " + (gate[h, i] + other[h, i]) * bias[j - i + N - 1] + bias[i - j + N - 1]");
   const std::string values =
@@ -143,7 +143,7 @@ TEST(GpuCostModel, WhatIsAskedForIsTaken) {
   auto candidates = candidatesOf(*shape, machine, request);
   ASSERT_EQ(candidates.size(), 1u);
   EXPECT_EQ(candidates[0].tile, (GpuTile{32, 48, 4, false, 32, 32}));
-  // Where nothing fits there is the one with the least.
+  // If nothing fits, the model takes the choice that needs least.
   Shape wide("param N = 64, dim = 4096\nkernel layer(q, k : f16[N, dim], v : f16[N, 64]) -> f16[N, 64] {\n  return "
              "einsum(\"i j, j d -> i d\", softmax(einsum(\"i d, j d -> i j\", q, k)), v)\n}\n");
   candidates = candidatesOf(*wide, *findGpuMachine("sm_89"), {});
@@ -207,7 +207,7 @@ TEST(GpuCostModel, ReproducesFlashAttention2) {
 TEST(GpuCostModel, WarpsOverlapLikeBlocks) {
   GpuMachine machine = *findGpuMachine("sm_90");
   Shape shape(layer(4096, 64));
-  // One block of eight warps and two of four do the same, but for keys and values, which the one brings once.
+  // One block of eight warps does the same as two of four, but loads keys and values once.
   GpuPrediction wide = predict(*shape, {128, 64, 2, true, 64}, machine, 200),
                 narrow = predict(*shape, {64, 64, 2, true, 64}, machine, 200);
   ASSERT_EQ(wide.occupancy.warps, narrow.occupancy.warps);
@@ -257,7 +257,7 @@ TEST(GpuCostModel, SaysWhatOtherWarpRowsWouldCost) {
   EXPECT_TRUE(bestByWarpRows(*shape, machine, pinned).empty());
 }
 TEST(GpuCostModel, RowsWithoutAQueryCost) {
-  // 49 queries: a block of 128 has 79 rows that nobody needs.
+  // With 49 queries, a block of 128 has 79 unused rows.
   Shape shape(layer(49, 32));
   GpuMachine machine = *findGpuMachine("sm_80");
   GpuPrediction one = predict(*shape, {64, 64, 2, true, 32}, machine, 128);

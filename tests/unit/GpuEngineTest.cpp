@@ -1,5 +1,4 @@
-// Engines: what scheduling knows of them and what there is code for agree; what their products cost; tiles on their
-// way.
+// Tests engines: their description for scheduling agrees with their code; the costs of their products; copies of tiles.
 #include "passes/Schedule/GpuEngine.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "passes/Gpu/AsyncCopies.h"
@@ -108,7 +107,7 @@ TEST_F(GpuEngines, StepsAheadAndTheirCopies) {
   EXPECT_FALSE(triple.isSingleBuffered());
   EXPECT_EQ(single.stepsAhead(), 0);
   EXPECT_EQ(triple.stepsAhead(), 2);
-  // Where tiles have copies nothing is brought between two operands.
+  // If tiles have several copies, nothing is loaded between two operands.
   bool filled = false;
   triple.bring([&] { filled = true; });
   EXPECT_FALSE(filled);

@@ -1,5 +1,5 @@
-// Mistakes that somebody could make in a GPU kernel, planted into the lowered code: the interpreter reports each, or
-// the numbers are wrong.
+// Plants mistakes that somebody could make in a GPU kernel into the lowered code. The interpreter must report each, or
+// the numbers must be wrong.
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/Matchers.h"
 #include "tests/unit/GpuTesting.h"
@@ -19,10 +19,10 @@ std::string layer(const std::string &more, const std::string &score, const std::
          "-> h i d\", softmax((content" +
          score + ") * dim^-0.5" + mask + "), v)\n}\n";
 }
-/// A band that is skewed by shuffles, under a mask whose edge crosses tiles.
+/// A layer with a band that shuffles skew, under a mask whose edge crosses tiles.
 const std::string kBand = layer(", table : f16[2*N - 1, dim]",
                                 " + einsum(\"h i d, (j - i + N - 1) d -> h i j\", q, table, j = N)", " where j <= i");
-/// Logits that go through shared memory: looked up, those of keys, a line of biases.
+/// A layer with logits in shared memory: looked-up ones, those of keys, a line of biases.
 const std::string kThroughMemory =
     layer(", few : f16[100, dim], turned : f16[2*N - 1, dim], bias : f16[2*N - 1]",
           " + einsum(\"h i d, ((3*i + 5*j) % 100) d -> h i j\", q, few, j = N) + "
@@ -37,8 +37,8 @@ GpuOptions options(double spread = 3) {
   return options;
 }
 
-/// Plants one fault after another: `spoil` changes the n-th place that it knows and says whether there is one. Returns
-/// how many there were. `caught` judges each outcome.
+/// Plants one fault after another and returns their number. `spoil` changes the n-th place that it knows, and returns
+/// whether there is one. `caught` judges each outcome.
 size_t plantEach(const std::string &text, llvm::function_ref<bool(mlir::gpu::GPUModuleOp, size_t)> spoil,
                  llvm::function_ref<bool(const GpuOutcome &)> caught, size_t most = 16, double spread = 3) {
   for (size_t number = 0; number < most; ++number) {
@@ -61,7 +61,7 @@ bool hasFault(const GpuOutcome &outcome, gpu::FaultKind kind) {
 bool races(const GpuOutcome &outcome) { return hasFault(outcome, gpu::FaultKind::Race); }
 bool isWrong(const GpuOutcome &outcome) { return !(outcome.error <= kHalf); }
 
-/// The n-th operation that `matches`; null where there is none.
+/// Returns the n-th operation that `matches`; null if there is none.
 template <typename Op>
 Op nth(
     mlir::gpu::GPUModuleOp module, size_t number, llvm::function_ref<bool(Op)> matches = [](Op) { return true; }) {
@@ -103,7 +103,7 @@ TEST(GpuFault, AWaitForCopiesIsDropped) {
   EXPECT_GE(plantEach(kThroughMemory, eraseNth<mlir::NVVM::CpAsyncWaitGroupOp>, races), 3u);
 }
 TEST(GpuFault, AWaitLeavesOneGroupTooMany) {
-  // The group that it leaves is the one whose bytes are read next, or that is on its way at the end.
+  // It leaves the group whose bytes are read next, or that is still being copied at the end.
   auto spoil = [](mlir::gpu::GPUModuleOp module, size_t number) {
     auto wait = nth<mlir::NVVM::CpAsyncWaitGroupOp>(module, number);
     if (wait)
@@ -202,7 +202,7 @@ TEST(GpuFault, ASumIsNotRescaled) {
   EXPECT_GE(plantEach(kPlain, spoil, isWrong, 18), 18u);
 }
 TEST(GpuFault, AnAddressIsOutsideOrOdd) {
-  // The last row of a result is written one too far: behind the buffer, or into the next row.
+  // The last row of a result is written one place too far: after the buffer, or into the next row.
   auto outside = [](mlir::gpu::GPUModuleOp module, size_t number) {
     auto below = nth<mlir::LLVM::ICmpOp>(module, number, [](mlir::LLVM::ICmpOp op) {
       return op.getPredicate() == mlir::LLVM::ICmpPredicate::slt && isConstant(op.getRhs(), 130) &&

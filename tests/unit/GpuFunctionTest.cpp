@@ -1,4 +1,5 @@
-// Functions of plugins in GPU kernels: as lines by offset, times numbers of the query, for each score, and by rows.
+// Tests functions of plugins in GPU kernels: as lines by offset, times numbers of the query, for each score, and by
+// rows.
 #include "dialect/IR/ElementFunction.h"
 #include "tests/unit/GpuLayers.h"
 
@@ -86,7 +87,7 @@ const Case kCases[] = {
     {"roundeven", std::nearbyint, make<mlir::math::RoundEvenOp>},
 };
 
-/// Every operation that GpuMath.cpp lists gives what it means.
+/// Every operation that GpuMath.cpp lists gives its value.
 TEST(GpuFunction, OperationsOfTheMathDialect) {
   std::string text = layer(sizes(5, 37, 8, 8), ", w : f32[heads]", kPlain + " + f(w[h], i - j)", "f32");
   for (const Case &one : kCases) {
@@ -99,7 +100,7 @@ TEST(GpuFunction, OperationsOfTheMathDialect) {
   }
 }
 
-/// Where a function may stand: the strategy, and the numbers, fused and by rows, in f16 too.
+/// Tests the places of a function: the strategy and the numbers, fused and by rows, in f16 too.
 TEST(GpuFunction, EveryPlaceOfATerm) {
   struct Place {
     const char *more, *score, *strategy;
@@ -143,7 +144,7 @@ TEST(GpuFunction, ElementByElement) {
   EXPECT_LE(outcome.error, kWide);
 }
 
-/// To 3 units in the last place wherever the result is a normal number, and what is none.
+/// Results are exact to 3 units in the last place if they are normal numbers; other results are tested too.
 TEST(GpuFunction, ExponentialsOfAnyNumber) {
   GpuOptions options;
   options.change = [](const std::string &, std::vector<double> &values) {
@@ -164,7 +165,8 @@ TEST(GpuFunction, ExponentialsOfAnyNumber) {
     EXPECT_NEAR(outcome.got[k] / outcome.expected[k], 1, 3 * 0x1p-24 * 2) << outcome.expected[k];
 }
 
-/// Over numbers of all exponents: so many units in the last place, odd, never beyond 1, and exactly 1 from `isOne` on.
+/// Tests numbers of all exponents: the error in units in the last place, that the function is odd and never above 1,
+/// and that it is exactly 1 from `isOne` on.
 static void expectSaturates(const char *function, double units, double isOne) {
   SCOPED_TRACE(function);
   GpuOptions options;
@@ -198,7 +200,7 @@ static void expectSaturates(const char *function, double units, double isOne) {
 TEST(GpuFunction, HyperbolicTangentsEndAtOne) { expectSaturates("tanh", 2.6, 9.02); }
 TEST(GpuFunction, ErrorFunctionEndsAtOne) { expectSaturates("erf", 2, 4); }
 
-/// What has neither an instruction nor a polynomial is refused where it is called, with what a GPU takes.
+/// A function without an instruction or a polynomial is refused at its call, with a list of what a GPU takes.
 TEST(GpuFunction, OperationsThatAreNotThere) {
   std::string text =
       "size batch\nkernel layer(x : f32[batch, 24]) -> f32[batch, 24] {\n  return x +\n         f(x, 2)\n}\n";

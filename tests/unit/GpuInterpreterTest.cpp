@@ -1,4 +1,4 @@
-// The GPU interpreter: each instruction against the formulas of the PTX ISA, and each fault planted once.
+// Tests the GPU interpreter: each instruction against the formulas of the PTX ISA, and each fault once.
 #include "codegen/GPU/Interpreter/Interpreter.h"
 #include "codegen/GPU/Interpreter/Numbers.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -12,7 +12,7 @@ using namespace skewer::gpu;
 
 namespace {
 
-/// A module with one kernel, parsed.
+/// Parses a module with one kernel.
 struct Kernel {
   explicit Kernel(const std::string &body, const std::string &arguments = "%out: !llvm.ptr<1>") {
     context.loadDialect<mlir::LLVM::LLVMDialect, mlir::NVVM::NVVMDialect>();
@@ -90,7 +90,7 @@ struct MatrixCase {
 };
 class GpuMatrix : public testing::TestWithParam<MatrixCase> {};
 
-/// Fragments are filled by the manual's formulas; the product comes from three loops.
+/// Fills fragments by the manual's formulas, and compares with a product of three loops.
 TEST_P(GpuMatrix, MultipliesByTheManualsLayouts) {
   MatrixCase how = GetParam();
   std::string part = how.vectors ? "vector<2xf16>" : "i32";
@@ -178,7 +178,7 @@ INSTANTIATE_TEST_SUITE_P(Types, GpuMatrix,
 
 //===- ldmatrix, shuffles, votes -----------------------------------------------===//
 
-/// Each lane stores 16 bytes (a row of a matrix: its number times 8 and on), then all load.
+/// Each lane stores 16 bytes (a row of a matrix, from its number times 8 on), and then all lanes load.
 std::string loadMatrices(const std::string &layout) {
   std::string body = "  %c16 = llvm.mlir.constant(16 : i32) : i32\n  %c8 = llvm.mlir.constant(8 : i32) : i32\n"
                      "  %address = llvm.mul %lane, %c16 : i32\n"
@@ -248,7 +248,7 @@ TEST(GpuWarp, Votes) {
 //===- Control flow and arithmetic ---------------------------------------------===//
 
 TEST(GpuProgram, LanesPartAndMeet) {
-  // Lane n adds 1 … n; behind the loop all lanes vote together.
+  // Lane n adds 1 … n; after the loop all lanes vote together.
   Kernel kernel("  %c0 = llvm.mlir.constant(0 : i32) : i32\n  %all = llvm.mlir.constant(-1 : i32) : i32\n"
                 "  llvm.br ^head(%c0, %c0 : i32, i32)\n^head(%i: i32, %sum: i32):\n"
                 "  %more = llvm.icmp \"slt\" %i, %lane : i32\n  llvm.cond_br %more, ^body, ^end\n^body:\n"
@@ -347,7 +347,7 @@ TEST(GpuFaults, DroppedBarrierIsARace) {
   Report report;
   results(kernel, &report, 64);
   EXPECT_TRUE(has(report, FaultKind::Race));
-  // A barrier of the warp orders its own lanes and no others.
+  // A barrier of a warp orders only the lanes of that warp.
   Kernel warpOnly(neighbour("  %all = llvm.mlir.constant(-1 : i32) : i32\n  nvvm.bar.warp.sync %all : i32\n"));
   results(warpOnly, &report, 64);
   EXPECT_TRUE(has(report, FaultKind::Race));

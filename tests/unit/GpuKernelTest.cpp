@@ -1,4 +1,5 @@
-// Layers as kernels for NVIDIA GPUs, run by the interpreter: numbers against the float64 reference, and no fault.
+// Runs layers as kernels for NVIDIA GPUs in the interpreter: the numbers are the float64 reference's, and there is no
+// fault.
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "tests/unit/GpuLayers.h"
 #include "tests/unit/LanguageTesting.h"
@@ -12,7 +13,7 @@ TEST(GpuKernel, PlainAttention) {
   GpuOptions options;
   options.warpRows = 16;
   GpuOutcome outcome = expectOnGpu(layer(sizes(128, 128, 64, 64), "", kPlain), kHalf, options);
-  EXPECT_GT(outcome.error, 0); // rounding to f16 is seen: something was compared
+  EXPECT_GT(outcome.error, 0); // the rounding to f16 shows that something was compared
   EXPECT_EQ(outcome.launch.threads, 128);
   EXPECT_EQ(outcome.launch.blocks.scaled, 2 * 2);
   EXPECT_EQ(outcome.launch.blocks.factors, std::vector<std::string>{"batch"});
@@ -26,7 +27,8 @@ TEST(GpuKernel, AnyNumberOfQueriesAndKeys) {
   expectOnGpu(layer(sizes(17, 130, 16, 48), "", kPlain), kHalf);
 }
 TEST(GpuKernel, AnyWidth) {
-  // 8 and 40 by cp.async with zeros behind; the others element by element, as their rows begin anywhere.
+  // Widths 8 and 40 use cp.async, followed by zeros; the others go element by element, because their rows begin
+  // anywhere.
   for (int64_t dim : {1, 3, 8, 20, 40, 80})
     expectOnGpu(layer(sizes(33, 40, dim, dim, 1), "", kPlain), kHalf);
   expectOnGpu(layer(sizes(20, 40, 128, 7, 1), "", kPlain), kHalf);
@@ -37,7 +39,7 @@ TEST(GpuKernel, AnyWidth) {
   narrow.rows = 32;
   expectOnGpu(layer(sizes(40, 40, 192, 136, 1), "", kPlain), kHalf, narrow);
 }
-/// Queries, keys and values that stand in columns of one projection are read there.
+/// Queries, keys and values in columns of one projection are read in place.
 TEST(GpuKernel, HeadsInPackedColumns) {
   const std::string head = "param N = 45, heads = 3, dim = 24, c = heads*dim\nsize batch\nkernel layer(x : ",
                     body =
@@ -77,7 +79,7 @@ TEST(GpuKernel, WarpsThatSeeNoKeyLeaveTheTileOut) {
                            " where seg[b, i] == seg[b, j]");
   GpuOutcome all = expectOnGpu(layer(sizes(128, 128, 16, 16, 1), "", kPlain), kHalf);
   EXPECT_EQ(expectOnGpu(text, kHalf, documents).report.matrixSteps * 2, all.report.matrixSteps);
-  // Memory tokens beside a window: of 4 × 4 tiles the first column, and 2 + 3 + 3 + 2.
+  // Memory tokens and a window: of 4 × 4 tiles the first column, and 2 + 3 + 3 + 2.
   all = expectOnGpu(layer(sizes(256, 256, 16, 16, 1), "", kPlain), kHalf);
   GpuOutcome window =
       expectOnGpu(layer(sizes(256, 256, 16, 16, 1), "", kPlain, "f16", " where abs(j - i) <= 3 or j < 2"), kHalf);
@@ -115,7 +117,7 @@ TEST(GpuKernel, LinesOfOffsets) {
       kHalf);
 }
 TEST(GpuKernel, LinesTimesNumbersOfTheQuery) {
-  // As WavLM has them; two gates, and a line without one.
+  // As in WavLM: two gates, and a line without a gate.
   for (const char *type : {"f16", "f32"})
     for (int64_t n : {1, 7, 65, 130}) {
       std::string t = type;
@@ -140,7 +142,7 @@ TEST(GpuKernel, RowsOfTables) {
   expectOnGpu(layer(sizes(40, 40, 16, 16), ", table : f16[2*N - 1, dim]",
                     "(content + einsum(\"b h j d, (i - j + N - 1) d -> b h i j\", k, table, i = N)) * dim^-0.5"),
               kHalf);
-  // Only under the mask does the table have these rows.
+  // The table has these rows only for pairs that the mask leaves.
   expectOnGpu(layer(sizes(40, 40, 16, 16), ", table : f16[N, dim]", "(content + music(q, table)) * dim^-0.5", "f16",
                     " where j <= i"),
               kHalf);
@@ -181,7 +183,7 @@ TEST(GpuKernel, BandsOfKeys) {
     GpuOutcome outcome = expectOnGpu(ofKeys(100, 100, 16, "f16[2*N - 1, dim]", "(i - j + N - 1)"), kHalf, options);
     EXPECT_GT(outcome.report.matrixSteps, 0);
   }
-  // Both sides, as DeBERTa has them: one row for the query and the key.
+  // Terms of both sides, as in DeBERTa: one row for the query and the key.
   expectOnGpu(layer(sizes(100, 100, 16, 16), ", kr : f16[heads, 64, dim], qr : f16[heads, 64, dim]",
                     "(content + einsum(\"b h i d, h (clamp(i - j + 32, 0, 63)) d -> b h i j\", q, kr, j = N) + "
                     "einsum(\"b h j d, h (clamp(i - j + 32, 0, 63)) d -> b h i j\", k, qr, i = N)) * dim^-0.5"),
@@ -333,7 +335,8 @@ TEST(GpuKernel, RowsWithoutKeysAreZero) {
 
 //===- Faults planted in a kernel ---------------------------------------------------===//
 
-/// What the interpreter says of a kernel with a band, a lookup and a mask, without one of its operations of type Op.
+/// Returns the interpreter's report for a kernel with a band, a lookup and a mask, from which one operation of type Op
+/// is removed.
 template <typename Op> std::vector<gpu::Report> withoutEach() {
   std::string text = layer(sizes(100, 100, 16, 16, 1), ", table : f16[2*N - 1, dim], near : f16[100, dim]",
                            "content + rel1d(q, table) + einsum(\"b h i d, ((3*i + 5*j) % 100) d -> b h i j\", q, near, "
@@ -367,7 +370,7 @@ TEST(GpuFault, EveryBarrierIsNeeded) {
   size_t races = 0;
   for (const gpu::Report &report : reports)
     races += hasRace(report);
-  // The one behind the queries is made good by the first of the table's, which follows.
+  // The first barrier of the table, which follows, replaces the one after the queries.
   EXPECT_GE(races, reports.size() - 1);
 }
 TEST(GpuFault, EveryWaitIsNeeded) {
@@ -376,7 +379,7 @@ TEST(GpuFault, EveryWaitIsNeeded) {
   size_t races = 0;
   for (const gpu::Report &report : reports)
     races += hasRace(report);
-  // The queries' wait is made good by the table's, which follows.
+  // The table's wait, which follows, replaces the one of the queries.
   EXPECT_GE(races, reports.size() - 1);
 }
 TEST(GpuFault, RowsWithoutPaddingMeetBanksTwice) {

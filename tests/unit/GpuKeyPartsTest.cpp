@@ -1,5 +1,5 @@
-// Keys that blocks divide, and a kernel that joins what they leave; caches in pages. Through the interpreter, beside
-// the float64 reference.
+// Tests keys that blocks divide among themselves, and the kernel that joins their results; caches in pages. Compares
+// the interpreter with the float64 reference.
 #include "passes/Gpu/KeyParts.h"
 #include "passes/Schedule/GpuCostModel.h"
 #include "tests/unit/GpuTesting.h"
@@ -19,7 +19,7 @@ GpuOptions inParts(int64_t parts, int64_t keys = 16, int64_t rows = 16) {
   return options;
 }
 
-/// A group of heads with one cache of keys, whose lengths are told at run time.
+/// A group of heads with one cache of keys, whose lengths are known at run time.
 std::string decode(const std::string &type, int64_t queries, int64_t keys, const std::string &least = "Nq") {
   return "param Nq = " + std::to_string(queries) + ", C = " + std::to_string(keys) +
          R"(, heads = 6, groups = 2, dim = 24
@@ -57,7 +57,7 @@ TEST(GpuKeyParts, OfEveryTypeAndNumber) {
   EXPECT_EQ(joins(expectOnGpu(decode("f16", 1, 200), kHalf, inParts(1))), 0u);
 }
 
-/// More parts than are read at once.
+/// A layer with more parts than are read at once.
 TEST(GpuKeyParts, OfManyParts) {
   for (int64_t parts : {32, 34, 37, 48})
     EXPECT_EQ(joins(expectOnGpu(decode("f16", 1, 800), kHalf, inParts(parts))), 1u) << parts;
@@ -201,7 +201,7 @@ TEST(GpuKeyParts, AreChosenWhereBlocksAreFew) {
     EXPECT_EQ(chosen(decode("bf16", 1, 200), target), 1) << target;    // too few keys
     EXPECT_EQ(chosen(decode("bf16", 256, 4096), target), 1) << target; // too many queries for one block
   }
-  // As fast by parts as the device is wide.
+  // The speed of parts grows with the width of the device.
   GpuLayer layer(decode("bf16", 1, 4096));
   auto shape = layer.shape();
   ASSERT_TRUE(shape);
@@ -272,7 +272,7 @@ kernel dsa(q : bf16[2, N, heads, c + r], kv : bf16[2, N, c + r], top : i32[2, N,
 }
 
 TEST(GpuKeyParts, OfLatentsThatAllHeadsShare) {
-  // The latent is key and value, beside a key of positions (DeepSeek-V2, absorbed).
+  // The latent is key and value, next to a key of positions (DeepSeek-V2, absorbed).
   GpuOutcome outcome = expectOnGpu(R"attn(param Nq = 3, Nk = 89, heads = 5, latent = 40, rd = 8
 kernel mla(q : f16[2, heads, Nq, latent], q_pe : f16[2, heads, Nq, rd], c : f16[2, Nk, latent], k_pe : f16[2, Nk, rd],
            lengths : i32[2] in Nq..Nk) -> f32[2, heads, Nq, latent] {

@@ -1,10 +1,10 @@
-// Texts of small layers for tests of GPU kernels: content and what is added to it, of any sizes and types.
+// Texts of small layers for tests of GPU kernels: content with added terms, of any sizes and types.
 #pragma once
 #include "tests/unit/GpuTesting.h"
 
 namespace skewer::testing {
 
-/// A layer with `score` added to the content, all operands of `type`.
+/// Returns a layer with `score` added to the content; all operands have `type`.
 inline std::string layer(const std::string &sizes, const std::string &more, const std::string &score,
                          const std::string &type = "f16", const std::string &mask = "") {
   return "param " + sizes + "\nsize batch\nkernel layer(q : " + type + "[batch, heads, N, dim], k : " + type +
@@ -18,7 +18,7 @@ inline std::string sizes(int64_t n, int64_t m, int64_t dim, int64_t width, int64
          ", width = " + std::to_string(width) + ", heads = " + std::to_string(heads);
 }
 inline const std::string kPlain = "content * dim^-0.5";
-/// Largest errors by what is multiplied, of the largest value.
+/// The largest errors, as shares of the largest value, by the type of the products.
 constexpr double kHalf = 1.5e-3, kBrain = 1.2e-2, kWide = 1e-5;
 
 inline std::string relative(int64_t n, int64_t m, int64_t dim, const std::string &table, const std::string &row,
@@ -34,7 +34,7 @@ inline std::string ofKeys(int64_t n, int64_t m, int64_t dim, const std::string &
   return layer(sizes(n, m, dim, 16), ", table : " + table,
                "(content + einsum(\"b h j d, " + row + " d -> b h i j\", k, table, i = N)) * dim^-0.5", type, mask);
 }
-/// Rows by offset that queries and keys meet, and that are added to the values.
+/// Rows by offset for queries and keys, and rows that are added to the values.
 inline std::string everything(int64_t n, int64_t dim, const std::string &type, const std::string &mask = "") {
   return "param N = " + std::to_string(n) + ", heads = 2, dim = " + std::to_string(dim) +
          "\nkernel layer(q, k, v : " + type + "[heads, N, dim], near, turned, far : " + type +

@@ -1,4 +1,4 @@
-// Where tiles stand in shared memory, and which numbers of a warp's rows a thread holds.
+// Tests the places of tiles in shared memory, and the numbers of a warp's rows that a thread holds.
 #include "passes/Analysis/GpuLayout.h"
 #include "passes/Gpu/ScoreLayout.h"
 #include "tests/unit/GpuLayers.h"
@@ -10,7 +10,7 @@ using namespace skewer::testing;
 
 namespace {
 
-/// First byte and the byte behind the last copy.
+/// The first byte, and the byte after the last copy.
 using Span = std::pair<int64_t, int64_t>;
 Span spanOf(const SharedTile &tile) { return {tile.offset, tile.offset + tile.copies * tile.bytes()}; }
 
@@ -81,7 +81,7 @@ TEST(GpuLayout, TermsWithTheSameQueriesShareThem) {
   EXPECT_EQ(layout.numberOf(shape->attention.content.front().query, 40), 0u);
 }
 
-/// Rows and columns of the numbers of all lanes of a warp.
+/// Returns rows and columns of the numbers of all lanes of a warp.
 std::multiset<std::pair<int64_t, int64_t>> heldBy(const ScoreLayout &layout) {
   std::multiset<std::pair<int64_t, int64_t>> held;
   for (int64_t lane = 0; lane < 32; ++lane)

@@ -1,5 +1,5 @@
-// One kernel for every length up to its bound, through the interpreter, beside the float64 reference of the layer at
-// that length.
+// Compares one kernel for every length up to its bound, run by the interpreter, with the float64 reference of the layer
+// at that length.
 #include "tests/unit/GpuTesting.h"
 
 using namespace skewer;
@@ -7,7 +7,7 @@ using namespace skewer::testing;
 
 namespace {
 
-/// Those from 1 to `bound` that lie around multiples of what tiles are made of.
+/// Returns the lengths from 1 to `bound` that are near multiples of tile sizes.
 std::vector<Lengths> lengthsTo(int64_t bound) {
   std::vector<Lengths> all;
   for (int64_t length = 1; length <= bound; ++length)
@@ -16,7 +16,7 @@ std::vector<Lengths> lengthsTo(int64_t bound) {
   return all;
 }
 
-/// Lowered once, and right at all of these lengths. Returns its kernels.
+/// Lowers a layer once and checks it at all of these lengths. Returns its kernels.
 gpu::GpuProgram expectRight(const std::string &text, const std::vector<Lengths> &all, double tolerance,
                             GpuOptions options = {}) {
   GpuLayer layer(text);
@@ -59,7 +59,7 @@ kernel plain(q, k, v : f16[1, 2, N, 24]) -> f16[1, 2, N, 24] {
 })",
                                         all, kHalf);
   ASSERT_TRUE(isFused(program));
-  // The grid is as large as the length asks for.
+  // The grid has the size that the length needs.
   EXPECT_EQ(program.launches.front().blocks.scaled, 2);
   ASSERT_EQ(program.launches.front().blocks.factors.size(), 1u);
   EXPECT_EQ(skewer::valueOf(program.launches.front().blocks.factors.front(), {{"N", 65}}), 2);
@@ -166,7 +166,7 @@ kernel rel1d(q, k, v : f16[1, 2, N, 16], table : f16[2*N - 1, 16]) -> f16[1, 2, 
               lengthsTo(70), kHalf, rows);
 }
 
-// A cache with what is new behind it, which another kernel puts together.
+// A cache followed by new tokens, which another kernel joins.
 TEST(GpuLengths, OfPartsOneBehindTheOther) {
   expectRight(R"(size N <= 70
 kernel cached(q, kn, vn : f16[1, 2, 5, 16], kc, vc : f16[1, 2, N, 16]) -> f16[1, 2, 5, 16] {
@@ -198,7 +198,7 @@ kernel buckets(q, k, v : f16[2, N, 16], t, s, u : f16[32, 16]) -> f16[2, N, 16] 
   return einsum("h i j, h j d -> h i d", weights, v) + einsum("h i j, (t5_bucket(j - i, 32)) d -> h i d", weights, u)
 })attn",
                                   lengthsTo(100), kHalf)));
-  // VITS: a window of offsets, nothing outside of it; DeBERTa's many clipped rows.
+  // VITS: a window of offsets, and nothing outside it; DeBERTa's many clipped rows.
   EXPECT_TRUE(isFused(expectRight(R"attn(size N <= 100
 kernel window(q, k, v : f16[2, N, 16], rk, rv : f16[9, 16]) -> f16[2, N, 16] {
   score   = einsum("h i d, h j d -> h i j", q, k)
@@ -217,7 +217,8 @@ kernel wide(q, k, v : f16[2, N, 16], rk : f16[161, 16], rv : f16[2, N, 16]) -> f
                                   lengthsTo(100), kHalf)));
 }
 
-/// Rows that are added to values by the length itself are read for each pair: right, and not by rows.
+/// Rows that the length itself picks for the values are read for each pair: the result is right, and does not go by
+/// rows.
 TEST(GpuLengths, OfRowsOfAWholeTableInTheValues) {
   EXPECT_TRUE(isFused(expectRight(R"attn(size N <= 70
 kernel whole(q, k, v : f16[2, N, 16], t, u : f16[2*N - 1, 16]) -> f16[2, N, 16] {
@@ -228,8 +229,8 @@ kernel whole(q, k, v : f16[2, N, 16], t, u : f16[2*N - 1, 16]) -> f16[2, N, 16] 
                                   lengthsTo(70), kHalf)));
 }
 
-/// Rows of the axes of a map whose height is the length: looked up for each score, or where a tile is in one of the
-/// map's rows, or whole rows of it.
+/// Rows of the axes of a map whose height is the length: looked up for each score, or once if a tile is inside a row of
+/// the map, or has whole rows of it.
 TEST(GpuLengths, OfRowsOfMapsInScoresAndValues) {
   for (auto [width, keys] : {std::pair(7, 64), std::pair(8, 32), std::pair(16, 16)}) {
     std::vector<Lengths> all;
@@ -251,8 +252,8 @@ kernel map(q, k, v : f16[2, H*W, 16], rh, rw : f16[9, 16], u : f16[9, 16]) -> f1
   }
 }
 
-/// Rows picked by index operands whose range depends on the length. What breaks the promise counts as the nearest element
-/// of the range at this length, and nothing outside of the table is read.
+/// Rows picked by index operands whose range depends on the length. An element outside the range counts as the nearest
+/// one inside it at this length, and nothing outside the table is read.
 TEST(GpuLengths, OfRangesOfIndexOperands) {
   const char *text = R"attn(size N <= 100
 kernel picked(q, k, v : f16[2, N, 16], table : f16[2*N + 1, 16], last : i32[2, N] in 0..2*N) -> f16[2, N, 16] {

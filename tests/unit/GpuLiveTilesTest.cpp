@@ -1,4 +1,5 @@
-// Masks that are known at compile time and leave no interval: only tiles that some query sees are brought and computed.
+// Tests masks that are known at compile time and leave no interval: only tiles that some query sees are loaded and
+// computed.
 #include "tests/unit/GpuLayers.h"
 
 using namespace skewer;

@@ -1,5 +1,5 @@
-// Rows of a table that are looked up on a GPU, by how they change from key to key: numbers against the reference, what
-// a block computes of a table, and where it stands.
+// Tests rows of a table that are looked up on a GPU, by the way they change from key to key: the numbers, the part of
+// the table that a block computes, and its place.
 #include "tests/unit/GpuLayers.h"
 #include "tests/unit/LanguageTesting.h"
 
@@ -91,7 +91,7 @@ TEST(GpuLookup, BesideOtherTerms) {
   expectOnGpu(map(5, 16, "f16", 1, " + 3*side"), 2 * kHalf, tiles(32, 16));
 }
 TEST(GpuLookup, WhatIsHiddenMayBeAnything) {
-  // The last row of the map is hidden from all, and only it meets the first rows of the table.
+  // The last row of the map is hidden from all queries, and only this row meets the first rows of the table.
   GpuOptions options = tiles(32, 16);
   options.change = [](const std::string &name, std::vector<double> &values) {
     if (name == "rows")
@@ -99,7 +99,7 @@ TEST(GpuLookup, WhatIsHiddenMayBeAnything) {
         values[k] = k % 2 ? INFINITY : NAN;
   };
   expectOnGpu(map(5, 16, "f16", -1, "", " where j < 64"), kHalf, options);
-  // Without a mask, what the table holds is seen: rows of the first row of the map are no numbers.
+  // Without a mask the whole table counts: its rows for the first row of the map are NaN.
   GpuOutcome outcome = expectOnGpu(map(5, 16), kHalf, options);
   EXPECT_TRUE(std::isnan(outcome.got.front()));
   EXPECT_FALSE(std::isnan(outcome.got.back()));
@@ -122,7 +122,7 @@ TEST(GpuLookup, PickedRowsThatRepeat) {
       expectOnGpu(layer(sizes(40, 80, 16, 16), std::string(", t : ") + type + "[20, dim]", each + guard, type),
                   type[1] == '1' ? kHalf : kWide, tiles(32, 16));
 }
-/// Rows that most offsets share are looked up: a band would bring them for every tile.
+/// Rows that most offsets share are looked up, because a band would load them for every tile.
 TEST(GpuLookup, RowsThatMostOffsetsShare) {
   auto text = [](const char *rows, const std::string &row, const char *type) {
     return layer(sizes(150, 170, 16, 16), std::string(", t : ") + type + "[" + rows + ", dim]",

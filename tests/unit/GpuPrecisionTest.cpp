@@ -1,5 +1,5 @@
-// Sums of tensor cores, which are cut off and not rounded: the interpreter's against the published measurements, and
-// kernels of f32 over many keys and deep matrix products within their tolerance.
+// Tests sums of tensor cores, which truncate instead of rounding: the interpreter's sums against published
+// measurements, and kernels of f32 with many keys and deep matrix products against their tolerance.
 #include "codegen/GPU/Interpreter/Numbers.h"
 #include "codegen/GPU/Interpreter/TensorCore.h"
 #include "tests/unit/GpuLayers.h"
@@ -11,7 +11,7 @@ using namespace skewer::testing;
 
 namespace {
 
-/// sum + Σ x × y, as products of so many at once.
+/// Returns sum + Σ x × y, with products of this many at once.
 float added(float sum, std::vector<std::pair<float, float>> products, unsigned atOnce = 4) {
   products.resize(llvm::alignTo(products.size(), atOnce));
   std::vector<Term> left, right;
@@ -20,7 +20,7 @@ float added(float sum, std::vector<std::pair<float, float>> products, unsigned a
   return multiplyAdd(left.data(), right.data(), 1, unsigned(products.size()), atOnce, sum);
 }
 
-// Fasi et al. 2021, section 3: what tells one way of adding from another.
+// Fasi et al. 2021, section 3: numbers that distinguish the ways of adding.
 TEST(TensorCore, ProductsAreExact) {
   float x = 1 + 0x1p-10f; // of 11 bits: the product has 21
   EXPECT_EQ(added(0, {{x, x}}), 1 + 0x1p-9f + 0x1p-20f);
@@ -54,7 +54,8 @@ TEST(TensorCore, TheLargestTermIsFoundByExponents) {
   EXPECT_EQ(added(2.25f, {{0x1p-25f, 1}, {-1.5f, 1}, {-0.75f, 1}}), 0);
 }
 TEST(TensorCore, LongProductsAreChains) {
-  // Between the halves the sum is cut off: 1 and two quarters of a unit, twice, are 1, all at once a unit more.
+  // The sum is truncated between the halves: 1 and two quarters of a unit, twice, give 1; all at once they give a unit
+  // more.
   std::vector<std::pair<float, float>> quarters{{0x1p-25f, 1}, {0x1p-25f, 1}, {0, 0}, {0, 0},
                                                 {0x1p-25f, 1}, {0x1p-25f, 1}, {0, 0}, {0, 0}};
   EXPECT_EQ(added(1, quarters, 4), 1);
@@ -72,7 +73,7 @@ TEST(TensorCore, OddNumbers) {
   EXPECT_EQ(added(0x1p-149f, {{0x1p-126f, 0x1p-126f}}), 0x1p-149f);
   EXPECT_EQ(added(0, {{0x1p-80f, 0x1p-80f}}), 0);
 }
-/// A number and one of all products lie no further apart than the units that were cut off.
+/// The sum differs from the exact one by no more than the truncated units.
 TEST(TensorCore, NoFurtherThanWhatIsCutOff) {
   std::mt19937_64 random(5);
   std::normal_distribution<float> normal;
@@ -102,7 +103,7 @@ std::string attention(int64_t queries, int64_t keys, int64_t dim, const std::str
          "  return einsum(\"i j, j d -> i d\", softmax((" +
          score + ") * dim^-0.5), v)\n}\n";
 }
-/// Of one sign: what is cut off adds up.
+/// Values of one sign, for which truncations add up.
 void oneSign(const std::string &name, std::vector<double> &values) {
   for (double &value : values)
     value = name == "q" ? value : 1 + value / 4;
@@ -114,8 +115,8 @@ GpuOptions tiles(int64_t rows, int64_t keys) {
   return options;
 }
 
-// Half of the tolerance of f32. As one chain over all keys the first of these was off by 2.3e-5, and 3.7e-5 where the
-// values have one sign.
+// The limit is half of the tolerance of f32. One chain over all keys was off by 2.3e-5 in the first case, and by 3.7e-5
+// with values of one sign.
 TEST(GpuPrecision, ManyKeys) {
   GpuOptions options = tiles(16, 32);
   expectOnGpu(attention(16, 2048, 64), kWide / 2, options);
@@ -174,7 +175,7 @@ TEST(GpuPrecision, WeightsThatWouldBeDenormal) {
       EXPECT_NE(outcome.ir.find("preserve-sign"), std::string::npos);
   }
 }
-// Of f16, whose own rounding is larger, chains are long, but not without end: this one would lose 1.2e-4.
+// For f16, whose own rounding is larger, chains are long but limited: an unlimited chain would lose 1.2e-4 here.
 TEST(GpuPrecision, VeryManyKeysInHalf) {
   std::string text = "param M = 65536, dim = 16\nkernel layer(q : f16[1, dim], k, v : f16[M, dim]) -> f32[1, dim] {\n"
                      "  content = einsum(\"i d, j d -> i j\", q, k)\n"
@@ -192,7 +193,7 @@ TEST(GpuPrecision, VeryManyKeysInHalf) {
 //===- Scores of any size -----------------------------------------------------------===//
 
 namespace {
-/// Biases of whole numbers beside `offset`, which f32 holds.
+/// Biases of whole numbers added to `offset`, all of which f32 holds.
 GpuOptions withBiases(GpuOptions options, double offset) {
   options.change = [offset](const std::string &name, std::vector<double> &values) {
     for (size_t k = 0; name == "a" && k < values.size(); ++k)
@@ -206,7 +207,7 @@ GpuOptions inParts(GpuOptions options, int64_t parts) {
 }
 } // namespace
 
-/// Whatever a row's scores have in common. Powers of two of 2^20 and more have no digits behind the point.
+/// Tests a common part of a row's scores. From 2^20 on, powers of two leave no digits after the point.
 TEST(GpuPrecision, WhatAllScoresHaveInCommonCostsNothing) {
   std::string text = attention(14, 96, 16, ", a : f32[N, M]", "0 * content + a");
   for (double offset : {0.0, 100.0, -65536.0, 1e6, -8e6})
@@ -215,7 +216,7 @@ TEST(GpuPrecision, WhatAllScoresHaveInCommonCostsNothing) {
       expectOnGpu(text, 1e-6, inParts(withBiases(tiles(16, 16), offset), parts));
     }
 }
-/// In each of several tiles and parts the maximum grows, beyond where it is subtracted first.
+/// The maximum grows in each of several tiles and parts, beyond the range in which it is subtracted first.
 TEST(GpuPrecision, MaximaThatGrow) {
   std::string text = attention(14, 96, 16, ", a : f32[N, M]", "0 * content + a + 80000 * j");
   expectOnGpu(text, 1e-6, withBiases(tiles(16, 16), -3e5));
@@ -225,7 +226,7 @@ TEST(GpuPrecision, MaximaThatGrow) {
   expectOnGpu(slow, 1e-6, withBiases(tiles(16, 16), between));
   expectOnGpu(slow, 1e-6, inParts(withBiases(tiles(16, 16), between), 3));
 }
-/// Of keys that all have the lowest number of f32 the result is the mean; beside others they have no weight.
+/// If all keys have the lowest number of f32, the result is the mean; next to other keys they have no weight.
 TEST(GpuPrecision, LowestNumbersInMasks) {
   for (const char *type : {"f32", "f16"})
     for (const char *number : {"-3.4028234663852886e38", "-2.38e38"}) {

@@ -1,5 +1,5 @@
-// What `const` operands alone determine is made by kernels of its own, once: by the interpreter, which compares every
-// such program's results with those of a whole call, bit by bit (GpuTesting.cpp).
+// Tests the kernels that prepare data from `const` operands alone, once. The interpreter compares every such program
+// with a whole call, bit by bit (GpuTesting.cpp).
 #include "tests/unit/GpuTesting.h"
 
 using namespace skewer;
@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kHalf = 3e-3, kSingle = 2e-5;
 
-/// Titles of the launches; those that prepare begin with a star.
+/// Returns the titles of the launches; those that prepare begin with a star.
 std::string titles(const GpuOutcome &outcome) {
   std::string result;
   for (const gpu::GpuLaunch &launch : outcome.program.launches)
@@ -17,7 +17,7 @@ std::string titles(const GpuOutcome &outcome) {
   return result;
 }
 
-/// A bias that a network makes of coordinates, as SwinV2's: nothing of it depends on the queries.
+/// A bias that a network computes from coordinates, as in SwinV2: it does not depend on the queries.
 std::string networkBias(const std::string &type, const std::string &isConst) {
   return "param N = 20, heads = 2, dim = 16, hidden = 24\nsize batch\nkernel biased(q, k, v : " + type +
          "[batch, heads, N, dim], " + isConst + "places : " + type + "[2*N - 1, 3], " + isConst + "w1 : " + type +
@@ -36,7 +36,7 @@ TEST(GpuPrepared, ATableOfANetwork) {
   for (const gpu::GpuLaunch &launch : outcome.program.launches)
     EXPECT_EQ(launch.prepares, launch.title != "attention") << launch.title;
   expectOnGpu(networkBias("f32", "const "), kSingle);
-  // Without the promise every call makes it.
+  // Without `const`, every call computes it.
   outcome = expectOnGpu(networkBias("f16", ""), kHalf);
   EXPECT_EQ(outcome.preparedBytes, 0);
   EXPECT_EQ(titles(outcome).find('*'), std::string::npos) << titles(outcome);
@@ -57,7 +57,8 @@ TEST(GpuPrepared, AProductOfWeightsBesideProjections) {
   EXPECT_TRUE(llvm::StringRef(titles(outcome)).starts_with("*")) << titles(outcome);
 }
 
-/// A fused attention of `const` operands alone is prepared too, keys in parts and all; run-time sizes stay apart.
+/// A fused attention of `const` operands alone is prepared too, even with keys in parts; data with run-time sizes is
+/// not.
 TEST(GpuPrepared, AnAttentionOfConstOperands) {
   std::string text = "param N = 16, M = 300, dim = 16\nsize batch\n"
                      "kernel pooled(const seeds : f16[N, dim], const bank : f16[M, dim], x : f16[batch, N, dim])"
@@ -72,7 +73,7 @@ TEST(GpuPrepared, AnAttentionOfConstOperands) {
   EXPECT_GT(outcome.preparedBytes, 0);
 }
 
-/// What run-time lengths reach into is made in each call.
+/// Data that depends on run-time lengths is made in each call.
 TEST(GpuPrepared, NothingOfRunTimeLengths) {
   std::string text = "param heads = 2, dim = 16, hidden = 8\nsize N <= 40\n"
                      "kernel biased(q, k, v : f16[heads, N, dim], const a : f16[16, hidden],"

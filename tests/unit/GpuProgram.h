@@ -1,4 +1,4 @@
-// A lowered GPU program, called through the interpreter with the bytes of its operands.
+// Calls a lowered GPU program through the interpreter, with the bytes of its operands.
 #pragma once
 #include "codegen/GPU/Interpreter/Interpreter.h"
 #include "passes/Gpu/GpuLaunch.h"
@@ -6,8 +6,8 @@
 
 namespace skewer::testing {
 
-/// What a program is called with: bytes of the inputs, of the results and the run-time sizes, in the plan's order. An
-/// origin is an input of one i32, and so is a length, which nobody reads.
+/// The operands of a call: bytes of the inputs, of the results and the run-time sizes, in the plan's order. An origin
+/// is an input of one i32, and so is a length, which is not read.
 struct GpuCall {
   std::vector<llvm::ArrayRef<char>> inputs;
   std::vector<llvm::MutableArrayRef<char>> outputs;
@@ -15,7 +15,7 @@ struct GpuCall {
   llvm::MutableArrayRef<char> prepared = {}; // plan.preparedBytes; empty: memory for this call alone
 };
 
-/// Which kernels of a program are run: all, those that prepare, or the others.
+/// The kernels of a program to run: all, those that prepare, or the others.
 enum class Launches { All, Preparing, Others };
 
 inline int64_t valueOf(const SizeExpression &size, const KernelPlan &plan, llvm::ArrayRef<int64_t> sizes) {
@@ -28,7 +28,7 @@ inline int64_t valueOf(const SizeExpression &size, const KernelPlan &plan, llvm:
   return size.fixed + product;
 }
 
-/// Runs the program's kernels as a launcher would. Nothing where one of them is not in the module.
+/// Runs the program's kernels as a launcher would. Returns nothing if the module lacks one of them.
 inline std::optional<gpu::Report> runProgram(mlir::gpu::GPUModuleOp gpuModule, const KernelPlan &plan,
                                              const gpu::GpuProgram &program, const GpuCall &call,
                                              Launches which = Launches::All) {

@@ -1,5 +1,5 @@
-// Single-buffered operands: one place in shared memory for all of them, for heads that are too wide for several:
-// numbers against the reference, what fits into the targets with the least, and what goes by rows because nothing does.
+// Tests single-buffered operands, which share one place in shared memory, for heads that are too wide for several
+// places: the numbers, the layers that fit into the smallest targets, and those that go by rows because nothing fits.
 #include "passes/Schedule/GpuCostModel.h"
 #include "tests/unit/GpuLayers.h"
 #include "tests/unit/LanguageTesting.h"

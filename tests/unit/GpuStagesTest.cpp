@@ -1,5 +1,5 @@
-// Layers as programs of several GPU kernels, run by the interpreter: numbers against the float64 reference, and no
-// fault.
+// Runs layers as programs of several GPU kernels in the interpreter: the numbers are the float64 reference's, and there
+// is no fault.
 #include "tests/unit/GpuTesting.h"
 #include "tests/unit/LanguageTesting.h"
 
@@ -26,13 +26,13 @@ TEST(GpuStages, TurnedQueriesAndKeys) {
                      "  content = einsum(\"b h i d, b h j d -> b h i j\", rope_half(q), rope_half(k)) * dim^-0.5\n" +
                      kAttend;
   GpuOutcome outcome = expectOnGpu(text, kHalf);
-  // Both are turned by the same tables of cosines and sines.
+  // The same tables of cosines and sines turn both.
   size_t constants = 0;
   for (size_t at = 0; (at = outcome.ir.find("llvm.mlir.global internal constant", at)) != std::string::npos; ++at)
     ++constants;
   EXPECT_EQ(constants, 2u);
   EXPECT_EQ(titles(outcome), (Titles{"elementwise", "elementwise", "attention"}));
-  // Queries and keys are stored as what is multiplied: f16.
+  // Queries and keys are stored in the type of the products, f16.
   EXPECT_EQ(outcome.program.workspace.scaled, 2 * 2 * 70 * 32 * 2);
   EXPECT_GT(outcome.report.matrixSteps, 0);
 }
@@ -95,7 +95,7 @@ TEST(GpuStages, ProductsAreOnTensorCores) {
       for (bool turned : {false, true}) {
         GpuOutcome outcome = expectOnGpu(
             projection(type, sizes, turned ? "c, r" : "r, c", turned ? "c r" : "r c", " + bias"), tolerance);
-        EXPECT_EQ(titles(outcome), Titles{"matmul"}); // what follows is in the same kernel
+        EXPECT_EQ(titles(outcome), Titles{"matmul"}); // the operations after it are in the same kernel
         EXPECT_GT(outcome.report.matrixSteps, 0);
         EXPECT_EQ(outcome.launch.threads, 128);
       }
@@ -143,7 +143,7 @@ TEST(GpuStages, SeveralAttentions) {
   EXPECT_EQ(llvm::count(titles(outcome), "attention"), 2);
 }
 TEST(GpuStages, ResultsInTheOrderThatIsWanted) {
-  // Heads are merged, and rows moved, as they are stored: no kernel of its own.
+  // The stores merge heads and move rows, so that no kernel of its own does.
   for (const char *type : {"f16", "f32"})
     for (const char *order : {"b h i d -> b i (h d)", "b h i d -> i b h d", "b h i d -> b (h i d)"}) {
       SCOPED_TRACE(std::string(type) + " " + order);
@@ -181,8 +181,7 @@ TEST(GpuStages, AnglesOfPositionsInF64) {
                      kAttend;
   expectOnGpu(text, 1e-5);
 }
-/// Angles of positions at run time and of frequencies of the caller's: no buffer of f32 stands between them and their
-/// cosines.
+/// Angles of run-time positions and of the caller's frequencies: no buffer of f32 lies between them and their cosines.
 TEST(GpuStages, AnglesOfGivenFrequencies) {
   GpuOutcome outcome = expectOnGpu(
       "param N = 40, P = 9\nsize batch\n"
@@ -329,8 +328,8 @@ TEST(GpuStages, OperandsOfEightBits) {
               kSingle);
 }
 
-/// Zeros that a condition leaves say of an operand that it does not count, NaN or not; of a constant there is nothing
-/// to say, and the sum goes by tensor cores.
+/// If a condition leaves zeros, an operand does not count there, even if it is NaN. A constant cannot be NaN, so that
+/// its sum goes by tensor cores.
 TEST(GpuStages, ZerosOfAConditionHideNoConstants) {
   auto gates = [](const std::string &operand, const std::string &table) {
     return "param N = 37\nkernel f(x : f32[N, N]" + operand +
@@ -341,7 +340,7 @@ TEST(GpuStages, ZerosOfAConditionHideNoConstants) {
   GpuOutcome constant = expectOnGpu(gates("", "tabulate((j + 2*k) % 5, j = N, k = N)"), kSingle);
   EXPECT_EQ(titles(constant), (Titles{"elementwise", "matmul"}));
   EXPECT_GT(constant.report.matrixSteps, 0);
-  GpuOptions hidden; // what the condition takes away is not seen, whatever stands there
+  GpuOptions hidden; // elements that the condition removes may be anything
   hidden.change = [](const std::string &name, std::vector<double> &values) {
     if (name == "t")
       for (size_t row = 0; row < 37; ++row)
@@ -353,7 +352,7 @@ TEST(GpuStages, ZerosOfAConditionHideNoConstants) {
   EXPECT_EQ(llvm::count_if(given.got, [](double value) { return std::isnan(value); }), 37);
 }
 
-/// What a sum reads once, and makes eight times fewer of, is computed where it is multiplied.
+/// An operand that a sum reads once, and reduces eight times, is computed where it is multiplied.
 TEST(GpuStages, WhatASumReadsOnceIsComputedOnTheWay) {
   auto interpolation = [](const std::string &subscripts) {
     return "param N = 13, M = 11\nsize batch\n"
@@ -368,7 +367,7 @@ TEST(GpuStages, WhatASumReadsOnceIsComputedOnTheWay) {
   EXPECT_LT(outcome.program.workspace.scaled, 13 * 13 * 11 * 4) << "the hats are held in memory";
 }
 
-/// So is what an extremum reads: the largest of a row's sums.
+/// So is the operand of an extremum: the largest of a row's sums.
 TEST(GpuStages, WhatAnExtremumReadsIsComputedOnTheWay) {
   GpuOutcome outcome = expectOnGpu("param M = 37, N = 70\nsize batch\n"
                                    "kernel f(x : f32[batch, M], y : f32[batch, N]) -> f32[batch, M] {\n"
@@ -378,7 +377,8 @@ TEST(GpuStages, WhatAnExtremumReadsIsComputedOnTheWay) {
   EXPECT_LT(outcome.program.workspace.scaled, 37 * 70 * 4) << "the sums are held in memory";
 }
 
-/// Contextual positions (CoPE): a running sum of gates by tensor cores, hats that nobody holds, a fused attention.
+/// Contextual positions (CoPE): a running sum of gates by tensor cores, hat functions that are not held, a fused
+/// attention.
 TEST(GpuStages, PositionsThatCountGates) {
   GpuOutcome outcome = expectOnGpu(
       "param N = 37, heads = 2, dim = 16, npos = 19\nsize batch\n"

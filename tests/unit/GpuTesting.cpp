@@ -1,4 +1,4 @@
-// The layer's way: imported, fused, scheduled, lowered, interpreted, judged.
+// Imports, fuses, schedules, lowers and interprets a layer, and compares the result.
 #include "tests/unit/GpuTesting.h"
 #include "codegen/Reference/Reference.h"
 #include "dialect/Language/Language.h"
@@ -97,7 +97,7 @@ std::optional<skewer::gpu::GpuShape> GpuLayer::shape() {
   return attentions.empty() ? std::nullopt : skewer::gpu::gpuShapeOf(*attentions.begin(), reason);
 }
 
-/// The layers of a few lengths become one.
+/// Merges the layers of a few lengths into one.
 bool GpuLayer::fitLengths() {
   PassManager manager(&context);
   addFusionPipeline(manager);
@@ -150,7 +150,7 @@ static std::vector<double> unpacked(ArrayRef<char> bytes, ElementType type) {
   return values;
 }
 
-/// Numbers as the layer declares them, rounded to the operand's type.
+/// Returns numbers as the layer declares them, rounded to the operand's type.
 static reference::Tensor seeded(const TensorArgument &input, const std::map<std::string, int64_t> &sizes,
                                 const GpuOptions &options, std::mt19937_64 &random,
                                 std::normal_distribution<double> &normal) {
@@ -177,17 +177,18 @@ static reference::Tensor seeded(const TensorArgument &input, const std::map<std:
   return tensor;
 }
 
-/// What a program was called with, and what it gave.
+/// The operands of a call of a program, and its results.
 struct GpuLayer::Operands {
   std::vector<reference::Tensor> tensors;
   std::vector<std::vector<int64_t>> shapes; // of the results
   std::vector<std::vector<char>> results;
 };
 
-/// What `const` operands alone determine, made once, without a byte of the other operands: the same bits, and no fault.
+/// Prepares the data that `const` operands alone determine, without a byte of the other operands. A call with it must
+/// give the same bits, without a fault.
 static void expectPrepared(mlir::gpu::GPUModuleOp gpuModule, const KernelPlan &plan,
                            const skewer::gpu::GpuProgram &program, const GpuCall &whole) {
-  // What was not written before it is read is a fault of its own, so that this is memory of nobody else.
+  // Reading memory before it is written is a fault, so that this memory is not used for anything else.
   std::vector<char> prepared(static_cast<size_t>(plan.preparedBytes));
   std::vector<std::vector<char>> results;
   for (ArrayRef<char> result : whole.outputs)

@@ -1,4 +1,5 @@
-// A layer of the language on its way to a GPU kernel, run by the interpreter and compared with the float64 reference.
+// Lowers a layer of the language to a GPU kernel, runs it in the interpreter, and compares it with the float64
+// reference.
 #pragma once
 #include "codegen/GPU/Interpreter/Interpreter.h"
 #include "dialect/IR/Attn.h"
@@ -12,7 +13,7 @@
 namespace skewer::testing {
 
 struct GpuOptions {
-  std::string target = "sm_80"; // whose cost model chooses what is 0 here
+  std::string target = "sm_80"; // its cost model chooses the values that are 0 here
   int64_t rows = 64, keys = 64, stages = 2;
   std::optional<bool> keepQueries = true;
   int64_t columns = 0, warpRows = 0, keyParts = 0;
@@ -22,7 +23,7 @@ struct GpuOptions {
   double spread = 1; // standard deviation of the operands, times what the layer declares
   /// Changes operands before they are rounded: name, values.
   std::function<void(const std::string &, std::vector<double> &)> change;
-  /// The same of what the kernel gets, and the reference does not.
+  /// Changes operands of the kernel only, and not of the reference.
   std::function<void(const std::string &, std::vector<double> &)> changeForKernel;
   /// Changes the kernel after it has been lowered, to plant a fault.
   std::function<void(mlir::gpu::GPUModuleOp)> spoil;
@@ -34,7 +35,7 @@ struct GpuOutcome {
   gpu::Report report;   // its operations live as long as the layer
   gpu::GpuProgram program;
   gpu::GpuLaunch launch;             // of its first kernel
-  int64_t preparedBytes = 0;         // where there are some, what is made of them was compared with a whole call
+  int64_t preparedBytes = 0;         // if there are some, a call with them was compared with a whole call
   std::vector<double> got, expected; // of the first result
   double error = 0;                  // the largest of all results, relative to the result's largest value
   std::string ir;                    // of the NVVM dialect
@@ -42,16 +43,16 @@ struct GpuOutcome {
 
 class GpuLayer {
 public:
-  /// `extend`, if given, does to the dialect what a plugin would.
+  /// `extend`, if given, changes the dialect as a plugin would.
   explicit GpuLayer(const std::string &text, const std::function<void(attn::AttnDialect *)> &extend = nullptr);
 
   GpuOutcome run(const GpuOptions &options = {});
-  /// Lowered; then it may be interpreted as often as one likes, for any lengths.
+  /// Lowers the layer; `interpret` may run it several times, for any lengths.
   GpuOutcome lower(const GpuOptions &options);
-  /// Runs the kernels and compares what they give.
+  /// Runs the kernels and compares their results.
   void interpret(const GpuOptions &options, GpuOutcome &outcome);
 
-  /// The fused layer as the cost model sees it.
+  /// Returns the fused layer as the cost model sees it.
   std::optional<gpu::GpuShape> shape();
 
 private:
@@ -64,10 +65,11 @@ private:
   mlir::MLIRContext context;
   llvm::SourceMgr sources;
   mlir::OwningOpRef<mlir::ModuleOp> einsum, fused, module;
-  std::vector<mlir::OwningOpRef<mlir::ModuleOp>> shorter; // of a layer with lengths: those that it is compared with
+  // For a layer with lengths: the modules that it is compared with.
+  std::vector<mlir::OwningOpRef<mlir::ModuleOp>> shorter;
 };
 
-/// The layer as a GPU kernel: no fault, no bank conflict in what tensor cores read and few in other accesses
+/// Checks a layer as a GPU kernel: no fault, no bank conflict in reads for tensor cores and few in other accesses
 /// (GpuBanksTest.cpp), and the reference's numbers.
 GpuOutcome expectOnGpu(const std::string &text, double tolerance, const GpuOptions &options = {});
 

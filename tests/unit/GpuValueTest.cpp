@@ -1,4 +1,4 @@
-// GPU kernels with terms of the values: rows by key - query, by the key, and by both in any other way.
+// Tests GPU kernels with value terms: rows by key - query, by the key, and by any other function of both.
 #include "tests/unit/GpuLayers.h"
 #include "tests/unit/LanguageTesting.h"
 
@@ -7,7 +7,7 @@ using namespace skewer::testing;
 
 namespace {
 
-/// One head's layer whose weights also meet the rows `row` (where `guard`) of `table`.
+/// A layer of one head whose weights also meet the rows `row` (where `guard`) of `table`.
 std::string valued(int64_t n, int64_t m, int64_t width, const std::string &table, const std::string &row,
                    const std::string &guard = "", const std::string &mask = "", const std::string &type = "f16",
                    const std::string &scale = "", const std::string &more = "") {
@@ -20,7 +20,7 @@ std::string valued(int64_t n, int64_t m, int64_t width, const std::string &table
          (guard.empty() ? "" : ", where = " + guard) +
          ")\n  return einsum(\"b h i j, b h j d -> b h i d\", weights, v) + near" + scale + "\n}\n";
 }
-/// Rows that are as large as the values, so that what is lost of them shows.
+/// The rows are as large as the values, so that errors show.
 const std::string kUnclipped = "(j - i + N - 1)";
 
 TEST(GpuValues, RowsOfTheOffset) {
@@ -62,7 +62,7 @@ TEST(GpuValues, ClampedAndGuarded) {
   }
   expectOnGpu(valued(90, 90, 16, "f16[12, width]", "((j - i + N - 1) // 16)"), kHalf);
   expectOnGpu(valued(90, 90, 16, "f16[N, width]", "(abs(j - i))", "", " where abs(j - i) <= 20"), kHalf);
-  // Rows that only a guard keeps inside.
+  // Rows that are inside the table only under a guard.
   expectOnGpu(valued(90, 90, 16, "f16[N, width]", kUnclipped, "j <= i"), kHalf);
 }
 TEST(GpuValues, TilesWithoutRowsAreNotMultiplied) {
@@ -118,7 +118,7 @@ TEST(GpuValues, WhatNobodySeesMayBeAnything) {
       GpuOptions options;
       options.change = [](const std::string &name, std::vector<double> &values) {
         if (name == "table") {
-          values[16 * (39 + 5) + 3] = NAN;       // key 5 behind the query: masked
+          values[16 * (39 + 5) + 3] = NAN;       // key 5 places after the query: masked
           values[16 * (39 - 30) + 4] = INFINITY; // only queries from 30 on have such a key
           values[16 * (39 - 31) + 5] = NAN;
         }
@@ -152,7 +152,7 @@ TEST(GpuValues, OfPartsWithOrigins) {
     }
 }
 TEST(GpuValues, BesideTermsOfTheScore) {
-  // As VITS and Axial-DeepLab have them.
+  // As in VITS and Axial-DeepLab.
   expectOnGpu(fileText(SKEWER_SOURCE_DIR "/tests/e2e/conformance/vits-n50/spec.attn"), kWide);
   expectOnGpu(
       "param N = 70, heads = 2, dim = 16, width = 24\nsize batch\nkernel layer(q, k : f16[batch, heads, N, dim], v : "

@@ -1,5 +1,5 @@
-// Warps of 32 queries, whose two tiles of rows meet each fragment of keys and values together: numbers against the
-// reference, and which layers get them.
+// Tests warps of 32 queries, whose two tiles of rows share each fragment of keys and values: the numbers, and the
+// layers that get them.
 #include "tests/unit/GpuLayers.h"
 #include "tests/unit/LanguageTesting.h"
 
@@ -66,7 +66,7 @@ TEST(GpuWarpRows, InfinitiesOfValuesCountWhereTheyAreSeen) {
     EXPECT_EQ(std::isfinite(outcome.got[k]), std::isfinite(outcome.expected[k])) << k;
 }
 TEST(GpuWarpRows, FragmentsAreReadOnceForTwoTiles) {
-  // The same products from half of the keys' and values' fragments.
+  // The same products need half as many fragments of keys and values.
   const std::string plain = layer(sizes(64, 64, 32, 32), "", kPlain);
   GpuOptions narrow = wide();
   narrow.warpRows = 16;
@@ -78,7 +78,7 @@ TEST(GpuWarpRows, FragmentsAreReadOnceForTwoTiles) {
     return llvm::StringRef(outcome.ir).count(operation);
   };
   EXPECT_EQ(count(two, "nvvm.mma.sync"), 2 * count(one, "nvvm.mma.sync"));
-  EXPECT_LT(count(two, "nvvm.ldmatrix"), 3 * count(one, "nvvm.ldmatrix") / 2); // only the queries' double
+  EXPECT_LT(count(two, "nvvm.ldmatrix"), 3 * count(one, "nvvm.ldmatrix") / 2); // only those of the queries double
 }
 
 } // namespace

@@ -1,4 +1,4 @@
-// Scores that go through a function, and weights that no softmax makes, in tiles and by rows.
+// Tests scores that go through a function, and weights without a softmax, in tiles and by rows.
 #include "tests/unit/GpuLayers.h"
 
 using namespace skewer;
@@ -6,7 +6,7 @@ using namespace skewer::testing;
 
 namespace {
 
-/// Weights of the scores `s`, each divided by `by` where it is not empty.
+/// A layer with weights of the scores `s`, divided by `by` if it is not empty.
 std::string weighted(int64_t n, int64_t dim, const std::string &weights, const std::string &type = "f32",
                      bool divided = false) {
   return "param N = " + std::to_string(n) + ", heads = 2, dim = " + std::to_string(dim) +
@@ -25,14 +25,14 @@ TEST(GpuWeights, CappedScores) {
                                  : kWide,
                 tileOf(32, 16));
 }
-/// Short functions are right where scores are large, too: a cap that all reach, and weights of 0 and 1.
+/// Short functions are right for large scores too: a cap that all scores reach, and weights of 0 and 1.
 TEST(GpuWeights, FunctionsOfLargeScores) {
   for (const char *weights :
        {"softmax(3 * tanh(40 * s))", "sigmoid(60 * s)", "tanh(100 * s) * 0.5", "exp(-abs(30 * s))"})
     for (const char *type : {"f32", "bf16"})
       expectOnGpu(weighted(50, 24, weights, type), type[0] == 'b' ? kBrain : kWide, tileOf(32, 16));
 }
-/// Quotients of numbers above 2^126, whose reciprocals are none.
+/// Quotients of numbers above 2^126, whose reciprocals are no normal numbers.
 TEST(GpuWeights, QuotientsOfLargeAndSmallNumbers) {
   for (const char *weights : {"exp(min(s, 2) + 86) / (1 + exp(min(s, 2) + 86))", "s / 3e-37 * 2e-37",
                               "1 / (1 + exp(-s)) - 3 / (2 + exp(s + 84))"})
@@ -54,7 +54,7 @@ TEST(GpuWeights, ByRows) {
   expectOnGpu(weighted(37, 12, "softmax(5 * tanh(s / 5) where j <= i)"), kWide, rows);
   expectOnGpu(weighted(37, 12, "sigmoid(s) * (j <= i)", "f32", true), kWide, rows);
 }
-/// A weight of a softmax is at most 1; others may leave the range in which f16 meets the values.
+/// A weight of a softmax is at most 1; other weights may leave the range of f16.
 TEST(GpuWeights, DirectOnesOfHalvesGoByRowsUnlessTheyAreBounded) {
   for (const char *weights :
        {"max(100 * s, 0)^2", "s", "exp(s)", "s * sigmoid(s)", "1 / tanh(s)", "70000 * sigmoid(s)"}) {
@@ -69,8 +69,8 @@ TEST(GpuWeights, DirectOnesOfHalvesGoByRowsUnlessTheyAreBounded) {
     EXPECT_NE(outcome.ir.find("nvvm.mma.sync"), std::string::npos) << weights;
   }
 }
-/// A score may be a function of several sums of terms, of which the first has the products. Times far from 0 are
-/// subtracted before a score is near.
+/// A score may be a function of several sums of terms; the first has the products. Times far from 0 are subtracted
+/// before they meet a score.
 TEST(GpuWeights, SeveralSums) {
   GpuOptions options = tileOf(32, 32);
   options.change = [](const std::string &name, std::vector<double> &values) {
@@ -89,7 +89,7 @@ TEST(GpuWeights, SeveralSums) {
       EXPECT_EQ(outcome.ir.find("nvvm.mma.sync") != std::string::npos, fuse) << weights;
     }
 }
-/// A base of 0, whose power of 0 is 1, and one below 0, whose odd powers are.
+/// A base of 0, whose power of 0 is 1, and a base below 0, whose odd powers are below 0.
 TEST(GpuWeights, PowersOfOffsets) {
   for (bool fuse : {true, false}) {
     GpuOptions options = tileOf(32, 32);
@@ -102,7 +102,7 @@ TEST(GpuWeights, NumbersOfHiddenKeysDoNotCount) {
   GpuOptions options = tileOf(32, 16);
   options.change = [](const std::string &name, std::vector<double> &values) {
     if (name == "v")
-      values[values.size() - 3] = std::numeric_limits<double>::quiet_NaN(); // of the last key, which only one row sees
+      values[values.size() - 3] = std::numeric_limits<double>::quiet_NaN(); // in the last key, which only one row sees
   };
   for (bool fuse : {true, false}) {
     options.fuse = fuse;
@@ -114,7 +114,7 @@ TEST(GpuWeights, NumbersOfHiddenKeysDoNotCount) {
   }
 }
 
-/// Weights as a result; wide values are several blocks of columns, of which one stores them.
+/// Weights as a result: wide values have several blocks of columns, and one of them stores the weights.
 std::string returned(int64_t n, int64_t dim, const std::string &weights, const std::string &type = "f32") {
   return "param N = " + std::to_string(n) + ", heads = 2, dim = " + std::to_string(dim) +
          "\nsize batch\nkernel layer(q, k, v : " + type +

@@ -1,4 +1,5 @@
-// GPU kernels of f32 operands, which are multiplied as three products of tf32: numbers as exact as f32's own.
+// Tests GPU kernels of f32 operands, which multiply by three products of tf32: the numbers are as exact as those of
+// f32.
 #include "tests/unit/GpuLayers.h"
 
 using namespace skewer;
@@ -124,7 +125,7 @@ TEST(GpuWide, HiddenKeysAndQueriesMayBeAnything) {
   EXPECT_FALSE(std::isnan(outcome.got[16 * 4]));
 }
 
-/// Under a mask that is no interval, in every tile: a weight of 0 stays one when it is rounded to tf32.
+/// Under a mask that is no interval, in every tile, a weight of 0 stays 0 when it is rounded to tf32.
 TEST(GpuWide, HiddenValuesUnderAPredicateMayBeAnything) {
   GpuOptions options;
   options.rows = 16;

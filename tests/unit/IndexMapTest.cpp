@@ -1,5 +1,5 @@
-// The index maps of pad, reshape, slice, skew, gather and rearrange: each against the operation's meaning on a tensor
-// whose elements are numbered, and chains of them against the index expression that the literature derives by hand.
+// Tests the index maps of pad, reshape, slice, skew, gather and rearrange: each against the operation's meaning on a
+// tensor with numbered elements, and chains against the index expressions that the literature derives by hand.
 #include "dialect/IR/Attn.h"
 #include "dialect/Subscript/Analysis.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -40,7 +40,7 @@ class IndexMapTest : public ::testing::Test {
 protected:
   IndexMapTest() { context.loadDialect<attn::AttnDialect, func::FuncDialect>(); }
 
-  /// The index maps of a straight chain of operations, in order. `%0` is the chain's input.
+  /// Returns the index maps of a straight chain of operations, in order. `%0` is the chain's input.
   std::vector<attn::IndexMapOpInterface> chain(const std::string &inputType, const std::string &body) {
     std::string text = "func.func @f(%x: " + inputType + ") {\n" + body + "\nreturn }";
     module = parseSourceString<ModuleOp>(text, &context);
@@ -61,7 +61,7 @@ protected:
     return shape;
   }
 
-  /// The result of one operation on `input`, by its index map.
+  /// Returns the result of one operation on `input`, by its index map.
   static Numbers apply(attn::IndexMapOpInterface op, const Numbers &input) {
     attn::IndexMap map = op.getIndexMap();
     Numbers result = iota(shapeOf(op->getResult(0), input.shape.empty() ? 1 : input.shape[0]));
@@ -94,7 +94,7 @@ protected:
     return result;
   }
 
-  /// The result of a chain on a numbered operand.
+  /// Returns the result of a chain on a numbered operand.
   Numbers run(const std::string &inputType, const std::string &body, int64_t runtime = 2) {
     auto ops = chain(inputType, body);
     Numbers value;
@@ -219,7 +219,7 @@ TEST_F(IndexMapTest, RearrangeWithARuntimeBatch) {
         EXPECT_EQ(r.elements[b * 6 + d * 2 + h], b * 6 + h * 3 + d);
 }
 
-/// The subscripts of a whole chain, simplified over the last result's positions.
+/// Returns the subscripts of a whole chain, simplified over the last result's positions.
 std::vector<Expr> compose(std::vector<attn::IndexMapOpInterface> ops, const std::optional<Expr> &guard = std::nullopt) {
   Domain domain;
   std::vector<int64_t> shape = attn::shapeOf(ops.back()->getResult(0));
@@ -281,7 +281,7 @@ TEST_F(IndexMapTest, TheCausalSkewOfMusicTransformerIsOneOnlyUnderItsMask) {
   EXPECT_EQ(subscripts[0], Expr::symbol("d0")) << print(subscripts[0]);
   EXPECT_EQ(subscripts[1], canonical("d1 - d0 + 7", 8)) << print(subscripts[1]);
 }
-// What a builder is not told is what a person would have written.
+// A builder fills in what a person would have written.
 TEST(InferTypes, AreThoseThatTheVerifierWants) {
   MLIRContext context;
   context.loadDialect<attn::AttnDialect, func::FuncDialect>();

@@ -1,5 +1,5 @@
-// Run-time index operands: what is proven about their elements, and what the language makes of them and says about
-// them.
+// Tests run-time index operands: the proofs about their elements, the operations that the language emits for them, and
+// its messages.
 #include "LanguageTesting.h"
 #include "dialect/Subscript/Analysis.h"
 
@@ -15,7 +15,7 @@ Expr e(const char *text) {
 }
 const Domain kDomain = {{"i", {0, 9}}, {"j", {0, 9}}, {elementsOf("seg"), {0, 3}}, {elementsOf("bucket"), {-2, 31}}};
 
-/// What is said about a kernel with q, k, v [batch, 2, 12, 8], `table` of four rows, and index operands.
+/// Compiles a kernel with q, k, v [batch, 2, 12, 8], `table` of four rows, and index operands.
 Imported kernel(const std::string &term) {
   return import("param N = 12\nsize batch, other\n"
                 "kernel test(q, k, v : f32[batch, 2, N, 8], table : f32[4, 8], seg : i32[batch, N] in 0..3,\n"
@@ -54,7 +54,7 @@ TEST(IndexOperand, BoundsFollowFromRanges) {
   EXPECT_EQ(proveWithin(e("clamp(seg[b, i] - seg[b, j], -2, 2) + 2"), {0, 4}, kDomain).outcome, Proof::Proven);
   EXPECT_EQ(proveWithin(e("clamp(doc[i], 0, 2)"), {0, 2}, kDomain).outcome, Proof::Proven);
   EXPECT_EQ(proveWithin(e("doc[i]"), {0, 2}, kDomain).outcome, Proof::Unknown);
-  // One element, however it is spelled, is one number.
+  // Different spellings of one element are one number.
   EXPECT_EQ(proveWithin(e("seg[b, i + j] - seg[b, j + i]"), {0, 0}, kDomain).outcome, Proof::Proven);
   EXPECT_EQ(proveWithin(e("bucket[j - i]"), {-2, 31}, kDomain, e("seg[b, i] == seg[b, j]")).outcome, Proof::Proven);
 }
@@ -87,7 +87,7 @@ TEST(IndexOperand, MasksGuardsRowsAndNumbers) {
 }
 
 TEST(IndexOperand, FunctionsOfElementsAreTablesOverTheirRanges) {
-  // As of positions: over the difference, with an entry for each of -3..3.
+  // As for positions: a table over the difference, with an entry for each of -3..3.
   Imported r = kernel("x = table[floor(log(abs(seg[b, j] - seg[b, i]) + 1) * 2), 0]");
   ASSERT_TRUE(r.good) << r.messages;
   EXPECT_SAYS(r.module, "][seg[b, j] - seg[b, i] + 3])");
@@ -98,7 +98,7 @@ TEST(IndexOperand, FunctionsOfElementsAreTablesOverTheirRanges) {
   r = kernel("x = table[min(floor(sqrt(abs(seg[b, j] + j - i))), 3), 0]");
   ASSERT_TRUE(r.good) << r.messages;
   EXPECT_SAYS(r.module, "[j + seg[b, j] - i + 11]");
-  // Of two elements that form no difference it is a table over both, and in a condition it is one as well.
+  // For two elements that form no difference it is a table over both, also in a condition.
   r = kernel("x = content if floor(sqrt(seg[b, i] * wide[j])) == 1 else 0");
   ASSERT_TRUE(r.good) << r.messages;
   EXPECT_SAYS(r.module, "[6*seg[b, i] + wide[j]]");
@@ -114,7 +114,7 @@ TEST(IndexOperand, SchemesKnowThemByOtherNames) {
 }
 
 TEST(IndexOperand, AxesOfOneElementStayAxes) {
-  // What holds of N queries holds of one.
+  // A fact about N queries holds for one query.
   for (const char *queries : {"1", "5"}) {
     Imported r = import("param N = " + std::string(queries) +
                         ", M = 1\n"

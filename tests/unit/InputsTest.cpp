@@ -1,4 +1,4 @@
-// Operands of a run: seeded numbers, run-time sizes from files and options, and the errors.
+// Tests the operands of a run: seeded numbers, run-time sizes from files and options, and the errors.
 #include "tools/skewer/Inputs.h"
 #include "tools/skewer/Npy.h"
 #include "tools/skewer/WriteFiles.h"
@@ -54,7 +54,7 @@ TEST(Inputs, NormalNumbersAreTheSameEverywhereAndNormal) {
   }
   EXPECT_NEAR(sum / 100001, 0, 0.02);
   EXPECT_NEAR(squares / 100001, 1, 0.02);
-  // A change of these numbers would change what every documented run prints.
+  // A change of these numbers would change the output of every documented run.
   std::mt19937_64 generator(7);
   double u = (static_cast<double>(generator() >> 11) + 0.5) * 0x1p-53;
   double angle = 6.283185307179586 * ((static_cast<double>(generator() >> 11) + 0.5) * 0x1p-53);

@@ -1,4 +1,4 @@
-// How the dimensions of two tensors come together: whichever comes first, and whichever two of three.
+// Tests the join of the dimensions of tensors, for two in both orders, and for three in all orders.
 #include "dialect/Language/Joins.h"
 #include "gtest/gtest.h"
 #include <algorithm>
@@ -29,7 +29,7 @@ Shape positions(const std::string &letters) {
   return result;
 }
 
-/// What may be told of a result: its axes with their sizes, and their order where there is one.
+/// Returns what is known about a result: its axes with their sizes, and their order if there is one.
 std::string told(const Joined &joined) {
   if (joined.complaint)
     return "error";
@@ -72,7 +72,7 @@ TEST(Joins, WhatNothingOrdersIsOpen) {
   EXPECT_EQ(text(joined), "b i j");
   EXPECT_EQ(firstOpen(joined.shape), 1u);
   EXPECT_TRUE(firstOpen(join(axes("i"), axes("j")).shape));
-  // The third has both, whichever way the others stand.
+  // The third operand has both, for every order of the others.
   EXPECT_EQ(text(join(join(axes("j"), axes("i")).shape, axes("ij"))), "i j");
 }
 

@@ -1,5 +1,5 @@
-// Limits of the keys that a mask leaves a head, against the mask at every query and key; rows that keys pick; and which
-// of the two ways to multiply keys is chosen.
+// Compares the limits of the keys that a mask leaves a head with the mask at every query and key. Tests rows that keys
+// pick, and the choice between the two ways to multiply keys.
 #include "AttentionTesting.h"
 #include "passes/Schedule/ChosenStrategies.h"
 #include "passes/Schedule/CostModel.h"
@@ -15,7 +15,7 @@ namespace {
 struct Masked {
   std::string mask;
   bool isLow, isHigh; // which ends are limited
-  size_t parts, left; // conjuncts that say nothing else, and that stay masks
+  size_t parts, left; // conjuncts that become limits, and that stay masks
 };
 
 /// "h i (jy jx)" of 2 heads, 7 queries, 3 x 4 keys, and a length for each head.
@@ -108,7 +108,7 @@ TEST(PickedWalk, NamesTheRowThatTheTableSays) {
       EXPECT_EQ(evaluate(*walk.picked, at, read), (table[h][key / 4] * 4 + key % 4) * 8);
     }
   std::string reason;
-  auto tiled = shapeOfAttention(attention.op, reason, /*picks=*/false); // as GPUs ask for it
+  auto tiled = shapeOfAttention(attention.op, reason, /*picks=*/false); // as for GPUs
   ASSERT_TRUE(tiled && tiled->content.size() == 1) << reason;
   EXPECT_TRUE(tiled->content[0].key == walk);
 }

@@ -1,5 +1,5 @@
-// Keys in the lanes of vectors, the places of rows that follow each other, and what is found about a buffer of scores.
-// Emitted, compiled and run.
+// Emits, compiles and runs code for keys in the lanes of vectors, for the places of consecutive rows, and for a buffer
+// of scores.
 #include "passes/Cpu/KeyLanes.h"
 #include "AttentionTesting.h"
 #include "EmittedTesting.h"
@@ -62,7 +62,7 @@ TEST(KeyLanes, BehindTheLastKeyItIsRepeated) {
     EXPECT_EQ(asNumber(got[n]), expected[n]) << n;
 }
 
-/// Of rows of one page one place is looked up; of others each.
+/// For rows of one page one place is looked up; for other rows each is.
 TEST(KeyPlaces, OfOnePageAreLookedUpOnce) {
   ParsedAttention attention(ofMap());
   auto shape = attention.shape();

@@ -1,5 +1,4 @@
-// The models' own numbers: each specification of tests/e2e/conformance, evaluated in float64, against the stored
-// output.
+// Compares each specification of tests/e2e/conformance, evaluated in float64, with the stored output of the model.
 #include "codegen/Reference/Reference.h"
 #include "dialect/Language/Language.h"
 #include "mlir/IR/MLIRContext.h"

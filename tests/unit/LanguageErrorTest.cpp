@@ -1,11 +1,11 @@
-// What the language says against a text that it cannot accept: one test for each kind of error, and hostile inputs.
+// Tests the errors of the language: one test for each kind of error, and hostile inputs.
 #include "LanguageTesting.h"
 #include "dialect/Language/Diagnostics.h"
 
 using namespace skewer::testing;
 
 namespace {
-/// The messages about a kernel with q, k, v [2, 4, 12, 8] and a table of 23 rows.
+/// Returns the messages about a kernel with q, k, v [2, 4, 12, 8] and a table of 23 rows.
 std::string errors(const std::string &body) {
   Imported r =
       import("param N = 12, heads = 4, dim = 8\nsize batch\n"

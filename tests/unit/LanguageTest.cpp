@@ -1,4 +1,4 @@
-// What the language emits: the text of the einsum form.
+// Tests the einsum form that the language emits, as text.
 #include "LanguageTesting.h"
 #include "llvm/Support/FileSystem.h"
 
@@ -77,7 +77,7 @@ TEST(Params, MayBeRealNumbers) {
   EXPECT_SAYS(import(text).module, "5.000000e-01");
   EXPECT_SAYS(import(text, {{"gamma", 0.25}}).module, "2.500000e-01");
   EXPECT_SAYS(import(text, {{"gamma", 3}}).module, "3.000000e+00");
-  // As in a text: written with a point it is no whole number, which a size has to be.
+  // As in a text: a number with a point is no whole number, and so no size.
   EXPECT_SAYS(import(text, {{"N", 4.0}}).messages, "a size is a whole number, found the number 4");
   EXPECT_EQ(skewer::language::Parameter(0.1).text(), "0.1");
   EXPECT_EQ(skewer::language::Parameter(4.0).text(), "4.0");
@@ -145,7 +145,7 @@ TEST(Language, MaskOfSoftmax) {
   std::string keyword =
       import(kernel("return einsum(\"bhij,bhjd->bhid\", softmax(content * dim^-0.5, where = j <= i), v)")).module;
   EXPECT_EQ(r.module, keyword);
-  // Several conditions all hold.
+  // Several conditions must all hold.
   r = import(kernel("return einsum(\"bhij,bhjd->bhid\", softmax(content where j <= i where j != 3), v)"));
   EXPECT_TRUE(contains(r.module, "where \"j != 3 and j <= i\"")) << r.messages;
 }
@@ -163,7 +163,7 @@ TEST(Language, MasksMakeReadsLegal) {
   Imported r = import(kernel(read + "return einsum(\"bhij,bhjd->bhid\", softmax((content + x) * 2 where j <= i), v)"));
   EXPECT_TRUE(contains(r.module, "where \"j <= i\" sizes {j = 12 : i64}")) << r.messages;
   EXPECT_FALSE(import(kernel(read + "return einsum(\"bhij,bhjd->bhid\", softmax((content + x) * 2), v)")).good);
-  // Another use that no mask covers.
+  // Another use, which no mask covers.
   EXPECT_FALSE(
       import(kernel(read + "p = softmax(content + x where j <= i)\nreturn einsum(\"bhij,bhjd->bhid\", p + x, v)"))
           .good);
@@ -198,7 +198,7 @@ TEST(Language, RunTimeSizesAreSplatAtRunTime) {
 }
 
 TEST(Language, TensorsAreReadAtPositionsAlongRunTimeSizes) {
-  // Only a number depends on b: how many of them there are is said by a line of ones.
+  // Only a number depends on b; a line of ones gives the size of b.
   std::string around = "size batch, other\nkernel f(x : f32[batch, 3], m : f32[4, 3], n : i32[batch] in 0..3) -> "
                        "f32[batch, 3] {\nnamed = einsum('b i -> b i', x)\nreturn ";
   Imported r = import(around + "named + m[b % 4, i] }");
@@ -207,7 +207,7 @@ TEST(Language, TensorsAreReadAtPositionsAlongRunTimeSizes) {
   EXPECT_TRUE(contains(r.module, "attn.einsum \"(b mod 4) i, b -> b i\"(%arg1, ")) << r.module;
   r = import(around + "m[(2*b + i) % 4, i] * named }");
   ASSERT_TRUE(r.good) << r.messages;
-  r = import(around + "m[(n[b] + b) % 4, i] * named }"); // an index operand says it already
+  r = import(around + "m[(n[b] + b) % 4, i] * named }"); // an index operand gives it already
   ASSERT_TRUE(r.good) << r.messages;
   EXPECT_FALSE(contains(r.module, "tensor.splat")) << r.module;
   r = import(around + "named + m[b, i] }");
@@ -215,7 +215,8 @@ TEST(Language, TensorsAreReadAtPositionsAlongRunTimeSizes) {
 }
 
 namespace {
-/// What is made of `bias`, an index expression or a tensor over i and j, of a map of 24 x 24 tokens and one in front.
+/// Returns the form of `bias`, an index expression or a tensor over i and j, for a map of 24 x 24 tokens and one token
+/// before it.
 Imported besideToken(const std::string &bias) {
   return import("param W = 24, N = W*W + 1\nsize batch\n"
                 "kernel f(x : f32[batch, N, N], t : f32[90]) -> f32[batch, N, N] {\n"
@@ -235,7 +236,7 @@ TEST(Language, FunctionsOfAMapAreTablesOverQuotientsAndRemainders) {
   ASSERT_TRUE(r.good) << r.messages;
   EXPECT_TRUE(contains(r.module, "tensor<49x47xf32>") || contains(r.module, "tensor<47x49xf32>")) << r.module;
   EXPECT_FALSE(contains(r.module, "math.sqrt"));
-  // Of one offset it stays a table over that, though fewer quotients are taken of it.
+  // For one offset it stays a table over that offset, although its quotient has fewer values.
   r = besideToken("t[floor(sqrt(abs(j - i) // 12))]");
   ASSERT_TRUE(r.good) << r.messages;
   EXPECT_TRUE(contains(r.module, "[j - i + 576]")) << r.module;
@@ -245,7 +246,7 @@ TEST(Language, FunctionsOfPositionsAreTablesPieceByPiece) {
   Imported r = besideToken("t[select(i == 0 or j == 0, 60, floor(sqrt(dy*dy + dx*dx)))]");
   ASSERT_TRUE(r.good) << r.messages;
   EXPECT_TRUE(contains(r.module, "(select(i == 0 or j == 0, 60, [")) << r.module;
-  // Whatever stands around the selection.
+  // The same holds with operations around the selection.
   r = besideToken("t[min(floor(2 * select(i == 0, 0.5, sqrt(dy*dy + dx*dx))) + 1, 80)]");
   ASSERT_TRUE(r.good) << r.messages;
   EXPECT_TRUE(contains(r.module, "(select(i == 0, 2, [")) << r.module;

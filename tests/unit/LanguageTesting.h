@@ -1,4 +1,4 @@
-// Imports a text of the .attn language and gives the module's text, or what was said against it.
+// Imports a text of the .attn language, and returns the module's text or the errors.
 #pragma once
 #include "dialect/Language/Language.h"
 #include "mlir/IR/MLIRContext.h"
@@ -44,7 +44,7 @@ inline ::testing::AssertionResult contains(const std::string &text, const std::s
 
 #define EXPECT_SAYS(messages, part) EXPECT_TRUE(::skewer::testing::contains(messages, part))
 
-/// What was said against a text that must be refused.
+/// Returns the errors of a text that must be refused.
 inline std::string rejected(const std::string &text) {
   Imported result = import(text);
   EXPECT_FALSE(result.good) << result.module;

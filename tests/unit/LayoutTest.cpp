@@ -1,4 +1,5 @@
-// Buffers of a fused attention: none overlaps another, each begins a cache line, in the order of zones.
+// Tests the buffers of a fused attention: none overlaps another, each begins a cache line, and they stand in the order
+// of zones.
 #include "passes/Cpu/Layout.h"
 #include <gtest/gtest.h>
 #include <random>

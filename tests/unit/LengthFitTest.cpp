@@ -1,4 +1,4 @@
-// What tells how a layer depends on its lengths: numbers and index expressions at a few of them.
+// Tests the fit of a layer's dependence on its lengths, from numbers and index expressions at a few lengths.
 #include "dialect/Subscript/Analysis.h"
 #include "passes/Lengths/ExpressionFit.h"
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ std::vector<int64_t> valuesOf(const Lengths &bounds, const std::function<int64_t
   return values;
 }
 
-/// The fit of texts in which `number` of the lengths stands for `?`.
+/// Returns the fit of texts in which `number` of the lengths stands for `?`.
 std::optional<Expr> fitted(const std::string &text, const std::function<int64_t(int64_t)> &number) {
   const Lengths bounds = {{"N", 100}};
   std::vector<Expr> expressions;
@@ -93,7 +93,7 @@ TEST(ExpressionFit, TablesOverPositionsAreTheLongest) {
   ASSERT_TRUE(found);
   EXPECT_EQ(*found, tables.front());
   EXPECT_FALSE(fitExpressions(others, bounds)); // other numbers at other lengths
-  found = fitExpressions(alike, bounds);        // one number in all rows is no table: the length
+  found = fitExpressions(alike, bounds);        // one number in all rows is the length, and no table
   ASSERT_TRUE(found);
   EXPECT_EQ(*found, readsOfLengths(bounds).at("N"));
 }

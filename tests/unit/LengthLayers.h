@@ -1,5 +1,5 @@
-// Layers of run-time lengths beside the float64 reference of the layer at each length. Operands end at guard pages:
-// what lies behind the last row is never read.
+// Compares layers of run-time lengths with the float64 reference at each length. Operands end at guard pages, so that
+// reads after the last row fail.
 #pragma once
 #include "passes/Schedule/Machine.h"
 #include "passes/Schedule/ShortSchedule.h"
@@ -18,7 +18,7 @@ struct GuardPages {
 
 using Sizes = std::map<std::string, int64_t>;
 
-/// `count` of the numbers from 1 to `bound`: all around multiples of what tiles and blocks are made of.
+/// Returns `count` of the numbers from 1 to `bound`: all that are near multiples of the sizes of tiles and blocks.
 inline std::vector<int64_t> lengthsTo(int64_t bound) {
   std::vector<int64_t> lengths;
   for (int64_t length = 1; length <= bound; ++length)

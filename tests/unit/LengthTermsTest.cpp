@@ -1,12 +1,12 @@
-// Terms and masks of layers of run-time length that have ways of their own to be computed: rows that positions pick,
-// rows that are added to values, masks that are no interval, maps of any height.
+// Tests terms and masks of layers with run-time lengths that the compiler computes in special ways: rows that positions
+// pick, rows that are added to values, masks that are no interval, maps of any height.
 #include "tests/unit/LengthLayers.h"
 
 using namespace skewer;
 using namespace skewer::driver;
 
 namespace {
-/// A layer over q, k and v of two heads, with more operands, whose scores and result are given.
+/// Makes a layer over q, k and v of two heads, with more operands and the given scores and result.
 std::string layer(const std::string &operands, const std::string &scores, const std::string &result = "o",
                   int64_t bound = 90) {
   return "size N <= " + std::to_string(bound) + "\nkernel layer(q, k, v : f32[1, 2, N, 16]" + operands +
@@ -14,7 +14,7 @@ std::string layer(const std::string &operands, const std::string &scores, const 
          ")\n  o = einsum(\"b h i j, b h j d -> b h i d\", w, v)\n  return " + result + "\n}";
 }
 
-/// At many lengths here, at a few for other vectors.
+/// Tests many lengths on this machine's vectors, and a few on others.
 void expectRightHere(const std::string &text, int64_t bound = 90) {
   expectRight(text, lengthsOf(bound), {"host"});
   expectRight(text, {{{"N", 1}}, {{"N", 19}}, {{"N", 64}}, {{"N", bound}}}, {"x86-64-v3"});
@@ -33,7 +33,7 @@ TEST(LengthTerms, RowsThatPositionsPick) {
       k, e)) * 0.25)text"));
   expectRightHere(layer(", rows : f32[9, 16]", R"text((s + (einsum("b h i d, (j - i + 4) d -> b h i j", q, rows)
       if abs(j - i) <= 4 else 0)) * 0.25 where j <= i + 2)text"));
-  // A table that grows with the length: its rows are those that are there.
+  // A table that grows with the length: the kernel reads only existing rows.
   expectRightHere(layer(", rows : f32[N, 16]", R"text((s + einsum("b h i d, (abs(j - i)) d -> b h i j",
       q, rows)) * 0.25)text"));
 }
@@ -56,7 +56,7 @@ TEST(LengthTerms, RowsThatAreAddedToValues) {
 }
 
 TEST(LengthTerms, MasksThatAreNoInterval) {
-  // Chunks that divide the bound, and chunks that do not; of more than 192 keys, which tiles are live is known.
+  // Chunks that divide the bound, and chunks that do not. With more than 192 keys, the live tiles are known.
   for (const char *mask : {"i // 16 == j // 16", "i // 18 == j // 18 and j <= i", "(i - j) % 3 == 0 and j <= i",
                            "abs(i // 16 - j // 16) <= 1 or j // 16 == 0", "j <= i or j < 20"})
     for (int64_t bound : {90, 288})
@@ -83,8 +83,8 @@ kernel map(q, k, v : f32[1, 2, H*W, 16], y : f32[2*H - 1, 16], x : f32[2*W - 1, 
               {"x86-64-v3", "host"});
 }
 
-// A map of which both sides are lengths: rows of tables along its axes, numbers of offsets on it, in one block of keys
-// and in blocks that begin anywhere in a row of it.
+// A map whose two sides are lengths: rows of tables along its axes, numbers for its offsets, in one block of keys and
+// in blocks that begin anywhere in a row of the map.
 TEST(LengthTerms, MapsOfAnyHeightAndWidth) {
   std::vector<Sizes> all;
   for (auto [height, width] : {std::pair(1, 1), {1, 24}, {20, 1}, {3, 5}, {2, 16}, {7, 17}, {11, 8}, {20, 24}})
@@ -99,7 +99,7 @@ TEST(LengthTerms, MapsOfAnyHeightAndWidth) {
   return einsum("b h i j, b h j d -> b h i d", softmax(s * 0.25), v)
 })text";
     CpuRequest here;
-    here.strategies[2] = strategy; // the one that is chosen: else other lines are tested here
+    here.strategies[2] = strategy; // the chosen strategy: otherwise this would test other code
     expectRight(text, everywhere ? all : few, {"host"}, false, here);
     if (!everywhere)
       return;
@@ -120,7 +120,7 @@ TEST(LengthTerms, MapsOfAnyHeightAndWidth) {
                     "g[b, h, iy*W + ix] * t[h, jy - iy + H - 1, jx - ix + W - 1]", "difference_line");
 }
 
-// Numbers of any pair, side by side for the keys of a query: read as they lie, and never behind the last one.
+// Numbers of pairs, with the keys of a query next to each other: they are read in place, and never after the last one.
 TEST(LengthTerms, RowsOfNumbersThatLieALengthApart) {
   for (const char *type : {"f32", "bf16"})
     for (auto [shape, index] : {std::pair("2, N, N", "h, i, j"), {"1, 2, N, N", "b, h, i, j"}, {"N + 3, N + 1", "i + 3, j + 1"}})
@@ -142,7 +142,7 @@ kernel cross(q : f32[2, M, 16], k, v : f32[2, N, 16], t : f32[)text") + shape + 
                 all, {"x86-64-v3", "host"});
 }
 
-// A cache and what is new, tokens before and behind, two lengths in one dimension; stored, packed and returned.
+// A cache and new tokens, tokens before and after, two lengths in one dimension; stored, packed and returned.
 TEST(LengthTerms, PartsOneBehindTheOther) {
   std::vector<Sizes> all;
   for (int64_t cached : {1, 15, 16, 47, 80})

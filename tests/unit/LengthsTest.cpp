@@ -1,4 +1,4 @@
-// One kernel for every length up to its bound, beside the float64 reference of the layer at that length.
+// Compares one kernel for every length up to its bound with the float64 reference of the layer at that length.
 #include "tests/unit/LengthLayers.h"
 
 using namespace skewer;
@@ -18,7 +18,7 @@ TEST(Lengths, EveryOneOfAPlainLayer) {
   expectRight(kPlain, lengthsOf(257), {"x86-64-v2", "x86-64-v3"});
 }
 
-// What lies at a length between those that other tests take: one by one, and pairs of them on a map.
+// Tests the lengths between those of other tests: one by one, and pairs of them on a map.
 TEST(Lengths, EveryOneOfAFewLayers) {
   const std::string begin = "size N <= 70\nkernel layer(q, k, v : f32[1, 2, N, 16]";
   for (auto [operands, scores] :
@@ -87,7 +87,7 @@ kernel cross(q : f32[2, M, 16], k, v : f32[2, N, 16], const table : f32[M + N - 
 }
 
 namespace {
-/// A machine of this level whose additions cost nothing, so that long layers go by "strided_add"; its file.
+/// Writes the file of a machine of this level whose additions are free, so that long layers use "strided_add".
 class AddingMachine {
 public:
   explicit AddingMachine(llvm::StringRef level) {
@@ -106,7 +106,7 @@ private:
   llvm::SmallString<128> path;
 };
 
-/// Up to which length a layer goes by the schedule for short ones; 0 if it has none.
+/// Returns the length up to which a layer uses the schedule for short ones; 0 if it has none.
 int64_t shortLengthOf(const std::string &text, const char *target) {
   auto compilation = Compilation::createFromText(text, "layer.attn", {}, *findTarget(target));
   auto scheduled = compilation->schedule(compilation->kernels.front());
@@ -129,7 +129,7 @@ kernel both(q, k, v : f32[1, 2, N, 16], const table : f32[2*N - 1, 16]) -> f32[1
                      bound, row);
 }
 
-// Short layers by one schedule, long ones by another: every length on both sides.
+// Short layers use one schedule, long ones another: tests every length on both sides.
 TEST(Lengths, OfTwoSchedules) {
   AddingMachine machine("x86-64-v3");
   std::string text = textOfRows("j - i + N - 1", 257);
@@ -153,7 +153,7 @@ TEST(Lengths, OfTwoSchedulesOfWideAndNarrowVectors) {
   }
 }
 
-// Of more queries than keys and fewer, and with what finishes the result in 16 bits.
+// With more queries than keys and with fewer, and with operations that finish the result in 16 bits.
 TEST(Lengths, OfTwoSchedulesAcross) {
   const std::string text = R"(size M <= 200, N <= 90
 kernel cross(q, g : f32[2, M, 16], k, v : bf16[2, N, 16], const table : f32[M + N - 1, 16]) -> bf16[2, M, 16] {
@@ -171,7 +171,7 @@ kernel cross(q, g : f32[2, M, 16], k, v : bf16[2, N, 16], const table : f32[M + 
   expectRight(text, all, {machine.file()});
 }
 
-// One way is enough where it is the best for most lengths; what is asked for holds at all of them.
+// One schedule is enough if it is the best for most lengths; a requested one holds at all lengths.
 TEST(Lengths, AreAllOfOneScheduleWhereThatIsBest) {
   auto rel1d = [](int64_t bound) {
     return fmt::format(R"(size N <= {}
@@ -272,7 +272,7 @@ kernel axial(q, k, v : f32[2, H, W, 2, 16]) -> f32[2, H, W, 2, 16] {
               {{{"H", 1}, {"W", 1}}, {{"H", 20}, {"W", 3}}, {{"H", 3}, {"W", 30}}, {{"H", 7}, {"W", 17}}}, {"host"});
 }
 
-// Rounded, gated and in the order that is wanted, a row at a time.
+// The result is rounded, gated and reordered, a row at a time.
 TEST(Lengths, OfResultsInFewerBits) {
   const std::vector<Sizes> few = {{{"N", 1}}, {{"N", 16}}, {{"N", 33}}, {{"N", 90}}};
   for (const char *type : {"f16", "bf16"})
@@ -317,7 +317,7 @@ kernel moved(x : f32[2, N, 6, 4]) -> (a : f32[2, N, 24], b : f32[24, N, 2], c : 
               lengthsOf(33), {"host"});
 }
 
-// Rows of a window that begins behind the last key that anybody sees.
+// Rows of a window that begins after the last visible key.
 TEST(Lengths, GivenByNobody) {
   expectRight(R"(param N = 90
 size batch

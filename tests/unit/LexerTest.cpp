@@ -1,4 +1,4 @@
-// Tokens of the language, and the text of einsums before it is parsed.
+// Tests the tokens of the language, and the text of einsums before it is parsed.
 #include "dialect/Language/Lexer.h"
 #include "dialect/Language/EinsumText.h"
 #include "llvm/Support/raw_ostream.h"

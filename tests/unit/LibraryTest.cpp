@@ -1,4 +1,4 @@
-// libskewer as a program sees it: through skewer.h alone.
+// Tests libskewer through skewer.h alone, as a program uses it.
 #include "tools/libskewer/skewer.h"
 #include <cmath>
 #include <cstring>
@@ -41,7 +41,7 @@ std::string fileOf(const Answer &answer, const std::string &name) {
   return "";
 }
 
-/// What `call` writes to the process's standard error and output.
+/// Returns what `call` writes to the process's standard error and output.
 template <typename Call> std::string printedBy(Call call) {
   testing::internal::CaptureStderr();
   testing::internal::CaptureStdout();
@@ -50,7 +50,7 @@ template <typename Call> std::string printedBy(Call call) {
   return testing::internal::GetCapturedStderr() + testing::internal::GetCapturedStdout();
 }
 
-/// The argument struct of docs/abi.md: a word each.
+/// The argument struct of docs/abi.md, with a word for each field.
 std::vector<uint64_t> wordsOf(const float *q, const float *k, const float *v, float *out, int64_t batch) {
   std::vector<uint64_t> words = {0,
                                  uint64_t(uintptr_t(q)),
@@ -77,7 +77,7 @@ struct Exec {
 using Entry = int32_t (*)(const void *, const void *);
 using Workspace = size_t (*)(const void *, const void *);
 
-/// Runs `tiny` for a batch of two and compares with the sum written out.
+/// Runs `tiny` for a batch of two and compares with explicit sums.
 void expectRight(Entry entry, Workspace workspaceOf, skewer_team *team = nullptr, int32_t workers = 1) {
   ASSERT_TRUE(entry && workspaceOf);
   constexpr int kBatch = 2, kLength = 8, kWidth = 4, kCount = kBatch * kLength * kWidth;
@@ -177,7 +177,7 @@ std::vector<skewer_diagnostic> diagnosticsOf(const Answer &answer) {
   return all;
 }
 
-/// A name, or a line, of the form of a message would mislead whoever took messages apart.
+/// A name or a line that looks like a message would mislead a program that parses messages.
 TEST(Library, DiagnosticsAreNotReadFromText) {
   skewer_request request = requestOf("# x.attn:1:2: error: no\nkernel wrong(q : f32[4]) -> f32[4] { return p } # a: error: b\n");
   request.path = "a:7: error: b.attn";
@@ -218,7 +218,7 @@ TEST(Library, WarningsOfWhatCompiles) {
   EXPECT_STREQ(all[0].source, "  unused = q + 1");
 }
 
-/// What the text does not say: a machine file, a module's line, an option, a length at which the layer means nothing.
+/// Errors outside the text: a machine file, a module's line, an option, a length at which the layer means nothing.
 TEST(Library, DiagnosticsOfOtherThingsHaveTheirPlaces) {
   std::string path = testing::TempDir() + "machine-" + std::to_string(getpid()) + ".json";
   std::ofstream(path) << "{\n  \"name\": \"mine\",\n  \"lanez\": 3\n}\n";
@@ -310,7 +310,7 @@ TEST(Library, BadRequestsAreStatuses) {
               request.version = 7;
               EXPECT_EQ(statusOf(&request), SKEWER_ANSWER_BAD_REQUEST);
               request = requestOf(kLayer);
-              request.parameter_count = 1; // of a null array
+              request.parameter_count = 1; // with a null array
               EXPECT_EQ(statusOf(&request), SKEWER_ANSWER_BAD_REQUEST);
               for (const char *parameter : {"N", "N=", "N=eight", "=8"}) {
                 request = requestOf(kLayer);
@@ -347,7 +347,7 @@ TEST(Library, ThreadsCompileAtOnce) {
   for (size_t t = 0; t < objects.size(); ++t)
     threads.emplace_back([&, t] {
       for (int round = 0; round < 3; ++round) {
-        // Half of them fail, each with its own word.
+        // Half of them fail, each with a message of its own.
         std::string bad = "kernel f(q : f32[4]) -> f32[4] { return missing" + std::to_string(t) + " }";
         Answer answer = compiled(requestOf(t % 2 ? bad.c_str() : kLayer));
         objects[t] = fileOf(answer, "tiny.o");
@@ -443,7 +443,7 @@ TEST(Library, SharedObjectsLoadWithTheSystemsLoader) {
   dlclose(library);
 }
 
-/// Operands of `tiny` for a batch of two, as the library takes them.
+/// Returns operands of `tiny` for a batch of two, in the library's form.
 struct Operands {
   std::vector<float> q, k, v;
   int64_t shape[3] = {2, 8, 4};
@@ -452,7 +452,7 @@ struct Operands {
       q[n] = float(n % 7) / 3 - 1, k[n] = float(n % 5) / 2 - 1, v[n] = float(n % 11) / 4 - 1;
   }
   std::vector<skewer_tensor> tensors() const { return {{q.data(), shape, 3}, {k.data(), shape, 3}, {v.data(), shape, 3}}; }
-  /// The layer, written out.
+  /// Computes the layer by explicit loops.
   std::vector<double> results() const {
     std::vector<double> all;
     for (int b = 0; b < 2; ++b)

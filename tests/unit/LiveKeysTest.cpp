@@ -1,5 +1,5 @@
-// Where code is emitted: axes of positions and heads, and the keys that a mask leaves a group of rows. Emitted,
-// compiled and run for every position, beside the same by brute force.
+// Tests the emitted code for axes of positions and heads, and for the keys that a mask leaves a group of rows: compiles
+// it, runs it for every position, and compares with brute force.
 #include "passes/Cpu/LiveKeys.h"
 #include "AttentionTesting.h"
 #include "EmittedTesting.h"
@@ -77,7 +77,7 @@ TEST(Positions, CopiesAreTuplesOfTheirAxes) {
   }
 }
 
-/// [low, high) for groups of rows, by the emitted code; and whether some row of the group sees a key outside.
+/// Returns [low, high) for groups of rows by the emitted code, and whether some row of the group sees a key outside.
 void expectLive(const std::string &mask, int64_t rows, int64_t rowStep) {
   ParsedAttention attention(masked(mask));
   auto shape = attention.shape();

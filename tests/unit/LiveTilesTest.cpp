@@ -1,4 +1,4 @@
-// Tiles that a constant mask leaves, and the tables of them, beside its pairs one by one.
+// Compares the tiles that a constant mask leaves, and their tables, with the mask's pairs one by one.
 #include "AttentionTesting.h"
 #include "passes/Analysis/GuardTiles.h"
 
@@ -17,7 +17,7 @@ AttentionText masked(const std::string &mask, int64_t queries, int64_t keys) {
   return text;
 }
 
-/// Of a mask, by evaluating it everywhere.
+/// Returns the tiles of a mask by evaluating it at every pair.
 class Pairs {
 public:
   Pairs(const std::string &mask, int64_t queries, int64_t keys) : keys(keys) {
@@ -51,7 +51,7 @@ const char *const kMasks[] = {
     "abs(i - j) <= 20 + 30 * h or j == 7",
 };
 
-/// Whether a query sees a key, as a kernel finds out in the tables.
+/// Returns whether a query sees a key, from the tables as a kernel reads them.
 bool seesByTables(const TileTables &tables, const TileShape &shape, int64_t variant, int64_t query, int64_t key) {
   int64_t block = variant * tables.rowBlocks + query / shape.rowBlock;
   int64_t group = query % shape.rowBlock / shape.tileRows, row = query % shape.tileRows, vector = key / shape.lanes;

@@ -1,5 +1,5 @@
-// Machine files that are wrong in one place: each field, each part of it, each kind of value. The error names the
-// field, at the line and column where it is wrong.
+// Tests machine files with one mistake: each field, each part of it, each kind of value. The error names the field, and
+// the line and column of the mistake.
 #include "passes/Schedule/GpuMachine.h"
 #include "passes/Schedule/JsonPlaces.h"
 #include "passes/Schedule/Machine.h"
@@ -13,7 +13,7 @@ using namespace skewer;
 namespace json = llvm::json;
 
 namespace {
-/// The text of a machine that comes with Skewer.
+/// Returns the text of a machine that comes with Skewer.
 llvm::StringRef someText() { return machineTexts().front().text; }
 
 std::string errorOf(const std::string &text) {
@@ -23,7 +23,7 @@ std::string errorOf(const std::string &text) {
   return llvm::toString(machine.takeError());
 }
 
-/// The text with the value of a field's part replaced, and where it stands.
+/// Returns the text with the value of a field's part replaced, and the place of the value.
 std::string withPart(llvm::StringRef field, llvm::StringRef part, const std::string &value, std::string *place) {
   llvm::StringRef text = someText();
   std::string path = (field + "." + part).str();
@@ -41,13 +41,13 @@ std::string withPart(llvm::StringRef field, llvm::StringRef part, const std::str
   return "";
 }
 
-/// The text without the line that begins with this member.
+/// Returns the text without the line that begins with this member.
 std::string withoutLine(llvm::StringRef member) {
   llvm::SmallVector<llvm::StringRef> lines;
   someText().split(lines, '\n');
   llvm::erase_if(lines, [&](llvm::StringRef line) { return line.ltrim().starts_with(("\"" + member + "\"").str()); });
   std::string text = llvm::join(lines, "\n");
-  size_t comma = text.find(",\n}"); // of what was last but one
+  size_t comma = text.find(",\n}"); // of the line that is now the last
   return comma == std::string::npos ? text : text.erase(comma, 1);
 }
 
@@ -68,7 +68,7 @@ TEST(MachineErrors, EveryFieldIsNeeded) {
               std::string("my.json:1:1: error: '") + text + "' is missing: expected a text");
 }
 
-/// Beyond both ends of the range, between whole numbers, no numbers at all.
+/// Tests values outside both ends of the range, between whole numbers, and values that are no numbers.
 TEST(MachineErrors, ValuesAreInTheirRange) {
   for (const MachineField &field : machineFields()) {
     std::vector<std::string> wrong = {"\"4\"", "true", "null", "-1", "1e30"};
@@ -122,7 +122,7 @@ TEST(MachineErrors, NamesAreKnownAndGivenOnce) {
   EXPECT_TRUE(llvm::StringRef(errorOf(changed("\"name\": \"", "\"name\": \"a b"))).contains("name: expected up to 64"));
 }
 
-/// Every beginning of the text is an error and has a place; none is a machine.
+/// Every prefix of the text is an error with a place; none is a machine.
 TEST(MachineErrors, TextsThatEndTooSoon) {
   llvm::StringRef text = someText().rtrim();
   for (size_t end = 0; end < text.size(); ++end) {
@@ -141,7 +141,7 @@ TEST(MachineErrors, ObjectsInObjectsAreNoMachine) {
 
 //===- GPUs ------------------------------------------------------------------------===//
 
-/// What is said of the first GPU's file after `change` has been made to it.
+/// Returns the error of the first GPU's file after `change`.
 std::string gpuErrorAfter(llvm::function_ref<void(json::Object &)> change) {
   auto root = json::parse(gpu::gpuMachineTexts().front().text);
   if (!root)

@@ -1,4 +1,4 @@
-// Machine files: those that come with Skewer, what is read and written, and what a machine says of itself.
+// Tests machine files: those that come with Skewer, reading and writing, and a machine's description of itself.
 #include "passes/Schedule/Machine.h"
 #include "passes/Schedule/JsonPlaces.h"
 #include "llvm/ADT/STLExtras.h"
@@ -57,7 +57,7 @@ TEST(Machine, TheHostIsDescribedTheSameEveryTime) {
   }
 }
 
-/// A folder like that of a core's caches.
+/// Makes a folder like that of a core's caches.
 class CacheFolder {
 public:
   CacheFolder() { EXPECT_FALSE(llvm::sys::fs::createUniqueDirectory("caches", folder)); }

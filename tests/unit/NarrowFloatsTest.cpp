@@ -1,4 +1,5 @@
-// Numbers of 16 bits beside f32: every one that there is, and every way to round to one. Emitted, compiled and run.
+// Emits, compiles and runs conversions between f32 and numbers of 16 bits: every such number, and every case of
+// rounding to one.
 #include "passes/Emit/NarrowFloats.h"
 #include "EmittedTesting.h"
 #include "llvm/ADT/bit.h"
@@ -14,7 +15,7 @@ namespace arith = mlir::arith;
 namespace {
 constexpr int64_t kNumbers = 1 << 16;
 
-/// What the number of these 16 bits is as f32, as bits, for each of them.
+/// Returns the bits of the f32 for each number of 16 bits.
 std::vector<float> allWidened(const std::function<mlir::Type(mlir::Builder &)> &typeOf) {
   return runEmitted(kNumbers, [&](VectorBuilder &b, Value out) {
     b.loop(b.index(0), b.index(kNumbers), 1, [&](Value n) {
@@ -31,7 +32,7 @@ TEST(NarrowFloats, EveryBf16IsTheUpperHalfOfAFloat) {
     ASSERT_EQ(llvm::bit_cast<uint32_t>(got[n]), uint32_t(n) << 16) << n;
 }
 
-/// By the definition of IEEE 754: sign, 5 bits of exponent, 10 of the fraction.
+/// Returns the number by the definition of IEEE 754: sign, 5 bits of exponent, 10 of the fraction.
 double meaningOfF16(int64_t bits) {
   int64_t exponent = bits >> 10 & 31, fraction = bits & 1023;
   double size = exponent == 31 ? (fraction ? NAN : INFINITY)
@@ -52,7 +53,7 @@ TEST(NarrowFloats, EveryF16IsWhatItsBitsSay) {
   }
 }
 
-/// The float of these bits, rounded to a narrow type: its bits.
+/// Returns the bits of the float of these bits, rounded to a narrow type.
 std::vector<float> rounded(const std::vector<uint32_t> &lower,
                            const std::function<mlir::Type(mlir::Builder &)> &typeOf) {
   auto each = int64_t(lower.size());
@@ -70,8 +71,8 @@ std::vector<float> rounded(const std::vector<uint32_t> &lower,
   });
 }
 
-/// The bf16 that is nearest, as float: of the two beside it by their distances, of equally near ones the even one. What
-/// is next to the largest number is 2^128.
+/// Returns the nearest bf16, as float: the nearer of its two neighbours, or the even one if both are equally near. The
+/// neighbour above the largest number is 2^128.
 float nearestBf16(float x) {
   uint32_t toZero = llvm::bit_cast<uint32_t>(x) & 0xffff0000u;
   auto sizeOf = [](uint32_t bits) {
@@ -98,7 +99,7 @@ TEST(NarrowFloats, Bf16IsTheNearestOne) {
     }
 }
 
-/// No further away than half a step, and nothing changes on the way there and back.
+/// The distance is at most half a step, and a conversion there and back changes nothing.
 TEST(NarrowFloats, F16IsANearestOne) {
   const std::vector<uint32_t> lower = {0, 0x1000, 0x3000, 0xe000};
   std::vector<float> got = rounded(lower, [](mlir::Builder &b) { return b.getF16Type(); });

@@ -1,4 +1,4 @@
-// Reading and writing .npy files, and what is said of files that are not what they should be.
+// Tests reading and writing .npy files, and the errors of bad files.
 #include "tools/skewer/Npy.h"
 #include "gtest/gtest.h"
 #include <cmath>
@@ -8,7 +8,7 @@ using namespace skewer::driver;
 
 namespace {
 
-/// A version 1 file with any header text and data.
+/// Returns a version 1 file with this header text and data.
 std::string fileOf(const std::string &header, const std::string &data) {
   std::string bytes("\x93NUMPY\x01\x00", 8);
   bytes += static_cast<char>(header.size() & 0xff);
@@ -78,7 +78,7 @@ TEST(Npy, WholeNumbers) {
 }
 
 TEST(Npy, WholeNumbersAtTheEndsOf64Bits) {
-  // float64 has 2^63 for the largest i64, which no i64 is.
+  // float64 rounds the largest i64 to 2^63, which is no i64.
   auto read = parseNpy(npyBytes({{2}, {0x1p63, -0x1p63}}, "<i8"));
   ASSERT_TRUE(static_cast<bool>(read));
   EXPECT_EQ(read->array.values, (std::vector<double>{0x1p63, -0x1p63}));
@@ -112,7 +112,7 @@ TEST(Npy, SurvivesAnyHeader) {
         "{'other': 3, 'descr': '<f4', 'fortran_order': False, 'shape': (1,), }"}) {
     EXPECT_NE(errorOf(fileOf(header, "1234")), "no error") << header;
   }
-  // A header's length that leaves the file.
+  // The header's length goes beyond the file.
   std::string bytes("\x93NUMPY\x02\x00\xff\xff\xff\xff{}", 14);
   EXPECT_TRUE(contains(errorOf(bytes), "cut short"));
   EXPECT_TRUE(contains(errorOf(std::string("\x93NUMPY\x09\x00zz", 10)), "version"));

@@ -1,4 +1,4 @@
-// What products are made of: panels, register tiles, and sums in chunks and chains. Emitted, compiled and run.
+// Emits, compiles and runs the parts of products: panels, register tiles, and sums in chunks and chains.
 #include "passes/Cpu/Panels.h"
 #include "EmittedTesting.h"
 #include "passes/Analysis/Summation.h"
@@ -15,10 +15,10 @@ using skewer::testing::runEmitted;
 namespace {
 constexpr int64_t kLanes = 4;
 
-/// A multiple of 1/16 below 1: sums of some thousand products of such numbers are exact in f32.
+/// Returns a multiple of 1/16 below 1: sums of some thousand products of such numbers are exact in f32.
 float numberAt(int64_t n) { return float((n * 37 + 11) % 29) * 0.0625f - 0.875f; }
 
-/// buffer[n] = numberAt(n) for the first `count` places.
+/// Sets buffer[n] = numberAt(n) for the first `count` places.
 void fillNumbers(VectorBuilder &b, Value buffer, int64_t count) {
   b.loop(b.index(0), b.index(count), 1, [&](Value n) {
     Value number = b.number(b.remainder(b.add(b.mul(n, 37), 11), 29));
@@ -33,11 +33,11 @@ struct Packing {
   int64_t rows, depth, rowStride, depthStride;
   double factor = 1;
   bool reversed = false, accumulate = false;
-  int64_t panels() const { return (rows + kLanes - 1) / kLanes + 1; } // and one behind the last column
+  int64_t panels() const { return (rows + kLanes - 1) / kLanes + 1; } // and one after the last column
 };
 
-/// Columns that fill a panel, that leave lanes, that stand in memory step by step, from the last one on; added to what
-/// is there.
+/// Tests columns that fill a panel, that leave lanes, that lie in memory step by step, from the last one on; and
+/// columns that are added to the panel.
 TEST(Panels, HoldTheStepsOfColumnsSideBySide) {
   std::vector<Packing> packings;
   for (int64_t rows : {1, 4, 6})
@@ -77,7 +77,7 @@ TEST(Panels, HoldTheStepsOfColumnsSideBySide) {
         }
 }
 
-/// Steps that are packed beside others of the same panel, and lines that are further apart than the lanes.
+/// Tests steps that are packed next to others of the same panel, and lines that are further apart than the lanes.
 TEST(Panels, LeaveRoomForOtherSteps) {
   constexpr int64_t kDepth = 5, kFirst = 2, kLine = 6, kTarget = 64;
   auto got = runEmitted(kTarget + 60, [&](VectorBuilder &b, Value out) {
@@ -93,7 +93,7 @@ TEST(Panels, LeaveRoomForOtherSteps) {
   }
 }
 
-/// Wider vectors than the target's are split: what is tested is which element goes where.
+/// Vectors wider than the target's are split: the test is about the place of each element.
 TEST(Panels, SquaresOfEveryWidthAreTransposed) {
   const std::vector<int64_t> widths = {2, 4, 8, 16};
   constexpr int64_t kSquare = 16 * 16;
@@ -118,7 +118,7 @@ TEST(Panels, SquaresOfEveryWidthAreTransposed) {
   }
 }
 
-/// rows[r][step] · panels[v][step], row-major.
+/// Returns rows[r][step] · panels[v][step], row-major.
 float productAt(int64_t rowsAt, int64_t rowStride, int64_t panelsAt, int64_t panelStride, int64_t row, int64_t column,
                 int64_t from, int64_t to) {
   float sum = 0;
@@ -169,7 +169,7 @@ TEST(RegisterTile, PartsAreThoseOfTheTile) {
                 productAt(0, kStride, kPanels, kPanelStride, row, 2 * kLanes + lane, kFirst, kDepth));
 }
 
-/// What the sum of `numbers` comes to in lane 0, summed up in this way, as a tile of one vector.
+/// Returns the sum of `numbers` in lane 0, summed in this way, as a tile of one vector.
 float summedUp(const std::vector<float> &numbers,
                const std::function<SmallVector<Value>(VectorBuilder &, int64_t depth, Value held,
                                                       llvm::ArrayRef<Value> places, const ProductsOfSteps &)> &way) {
@@ -197,7 +197,7 @@ float inChunks(const std::vector<float> &numbers, Summation summation) {
   });
 }
 
-/// 2^24 and 1 are 2^24 in f32, and 2^24 and 4 are not: what is summed up by itself is not lost.
+/// In f32, 2^24 + 1 is 2^24 and 2^24 + 4 is not: a part that is summed by itself is not lost.
 TEST(Summation, ChunksAreSummedUpByThemselves) {
   std::vector<float> numbers(14, 1);
   numbers[0] = 0x1p24f;
@@ -206,7 +206,7 @@ TEST(Summation, ChunksAreSummedUpByThemselves) {
   EXPECT_EQ(inChunks(numbers, {4}), 0x1p24f + 4 + 4 + 2) << "the last chunk has two";
   EXPECT_EQ(inChunks(numbers, {7}), 0x1p24f + 8) << "7, rounded to even";
 }
-/// With the rounding of each addition kept nothing is lost but by the last one.
+/// If the rounding error of each addition is kept, only the last addition loses something.
 TEST(Summation, CompensatedSumsKeepWhatRoundingTakes) {
   std::vector<float> numbers(14, 1);
   numbers[0] = 0x1p24f;
@@ -253,7 +253,7 @@ TEST(Summation, ProductsGoWhereTheyBelong) {
           << row << ", " << column;
 }
 
-/// Two rows times one vector of values, in which NaN stands; the second row's weight is 0.
+/// Two rows times one vector of values with NaN; the weight of the second row is 0.
 std::vector<float> weighed(bool tested) {
   return runEmitted(2 * kLanes, [&](VectorBuilder &b, Value out) {
     SmallVector<Value> sums(2, b.constant(1)), values{b.constant(NAN)};

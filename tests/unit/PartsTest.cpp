@@ -1,5 +1,5 @@
-// One kernel for a part of a layer, called at many origins, beside the float64 reference of the layer at each of them:
-// every class of terms, fused and not. Operands end at guard pages.
+// Compares one kernel for a part of a layer, called at many origins, with the float64 reference of the layer at each of
+// them: every class of terms, fused and not. Operands end at guard pages.
 #include "tests/unit/LengthLayers.h"
 
 using namespace skewer;
@@ -45,7 +45,7 @@ void expectRightAt(const std::string &name, const std::vector<Origins> &all, con
   }
 }
 
-/// The part of the queries and that of the keys: at both ends of the whole, and between them.
+/// The origins of the queries' part and of the keys' part: at both ends of the whole, and between them.
 const std::vector<Origins> kBoth = {{{"q0", 0}, {"k0", 0}},  {{"q0", 24}, {"k0", 28}}, {{"q0", 3}, {"k0", 20}},
                                     {{"q0", 20}, {"k0", 3}}, {{"q0", 24}, {"k0", 0}},  {{"q0", 0}, {"k0", 28}}};
 } // namespace

@@ -1,4 +1,4 @@
-// The measured peak, the team of threads and the files that appear whole.
+// Tests the measured peak, the team of threads, and the files that appear whole.
 #include "tools/skewer/Peak.h"
 #include "tools/skewer/WriteFiles.h"
 #include "llvm/ADT/SmallString.h"
@@ -20,7 +20,7 @@ TEST(Peak, IsAPlausibleRate) {
   EXPECT_LT(peak, 5000.0) << peakInstructions();
 }
 
-// Which range an item is in is fixed; who does a range is its worker, or the caller, worker 0, where that worker sleeps.
+// The range of an item is fixed. Its worker runs the range, or the caller (worker 0) does if that worker sleeps.
 TEST(ThreadPool, CoversEveryItemOnceWithFixedRanges) {
   for (int32_t workers : {1, 2, 3, 7}) {
     ThreadPool pool(workers);
@@ -40,7 +40,7 @@ TEST(ThreadPool, CoversEveryItemOnceWithFixedRanges) {
       };
       pool.run(count, body, &first);
       ThreadPool::parallelFor(&pool, count, body, &second);
-      int32_t owner = -1; // ranges follow each other in the order of their workers, none of which has two
+      int32_t owner = -1; // ranges are in the order of their workers, and no worker has two
       for (int64_t k = 0; k < count; ++k) {
         owner += first.begin[k] == k;
         for (const Seen *seen : {&first, &second}) {

@@ -1,4 +1,4 @@
-// Plain reads: every byte of every operand, once, whoever reads it.
+// Tests plain reads: every byte of every operand is read once, by any thread.
 #include "tools/skewer/PlainRead.h"
 #include <gtest/gtest.h>
 #include <vector>
@@ -13,7 +13,7 @@ uint64_t sumOf(const Memory &memory, int32_t workers, size_t ahead) {
   return readPlainly(memory, pool, ahead);
 }
 
-// Sizes around a line, the lines that are read at a time and a piece, at addresses that are not a line's.
+// Sizes near a line, near the lines that are read at a time, and near a piece, at addresses inside a line.
 TEST(PlainRead, ReadsEveryByteOfEveryOperandOnce) {
   for (size_t bytes : {1, 63, 64, 511, 512, 513, 65535, 65536, 65537, 200000}) {
     std::vector<unsigned char> first(bytes + 3), second(777);

@@ -1,5 +1,5 @@
-// What `skewer plot` draws: rows, scores and similarities as numbers, against the layer's formula; and the picture as
-// well-formed XML with a cell for each number.
+// Tests `skewer plot`: rows, scores and similarities against the layer's formula, and the picture as well-formed XML
+// with a cell for each number.
 #include "mlir/Pass/PassManager.h"
 #include "tools/skewer/PlotData.h"
 #include "tools/skewer/PlotPanels.h"
@@ -56,7 +56,7 @@ TEST(PlotAxes, AreEvenSamplesThatBeginAtZero) {
   }
 }
 
-/// The numbers of a spec's first kernel, with seeded operands.
+/// Returns the numbers of a spec's first kernel, with seeded operands.
 struct Plotted {
   explicit Plotted(const std::string &spec) : target(*findTarget("x86-64-v3")) {
     compilation = Compilation::createFromText(spec, "test.attn", {}, target);
@@ -74,7 +74,7 @@ struct Plotted {
     else
       data = std::move(*plotted);
   }
-  /// An element of an operand.
+  /// Returns an element of an operand.
   double at(size_t operand, std::vector<int64_t> index) const {
     const Array &array = operands.inputs[operand];
     int64_t flat = 0;
@@ -157,7 +157,7 @@ TEST(PlotData, AKernelWithoutAttentionIsAnError) {
   EXPECT_FALSE(plot.message.empty());
 }
 
-/// Opening and closing tags in balance, and the attributes of every element quoted.
+/// Checks that opening and closing tags are balanced, and that the attributes of every element are quoted.
 void expectWellFormed(const std::string &svg) {
   std::vector<std::string> open;
   for (size_t at = svg.find('<'); at != std::string::npos; at = svg.find('<', at + 1)) {

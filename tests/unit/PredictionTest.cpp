@@ -1,4 +1,4 @@
-// What a prediction counts, and the names that LLVM knows processors by.
+// Tests the counts of a prediction, and LLVM's names of processors.
 #include "passes/Schedule/Prediction.h"
 #include "AttentionTesting.h"
 #include "passes/Schedule/CodeNames.h"

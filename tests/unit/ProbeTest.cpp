@@ -1,4 +1,4 @@
-// What is believed of measurements. That they can be made, and give a file that is read, is in tests/e2e/machines.test.
+// Tests which measurements are accepted. tests/e2e/machines.test makes measurements, and reads their file.
 #include "tools/skewer/Probe.h"
 #include "gtest/gtest.h"
 #include <cmath>

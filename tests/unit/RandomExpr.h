@@ -42,7 +42,7 @@ public:
     case 5:
       return floorDiv(index(depth - 1), Expr(between(1, 15)));
     case 6:
-      if (below(4) == 0) { // by what is known at run time only
+      if (below(4) == 0) { // by a symbol that is known at run time only
         Expr divisor = abs(index(depth - 1)) + Expr(1);
         return below(2) ? mod(index(depth - 1), divisor) : floorDiv(index(depth - 1) * divisor + symbol(), divisor);
       }
@@ -52,7 +52,7 @@ public:
     case 8:
       return abs(index(depth - 1));
     case 9: {
-      // A flat index taken apart again.
+      // A flat index that is split again.
       int64_t n = between(1, 12);
       Expr flat = Expr(n + between(-1, 1)) * index(depth - 1) + index(depth - 1);
       return below(2) ? floorDiv(flat, Expr(n)) : mod(flat, Expr(n));
@@ -97,7 +97,7 @@ public:
       return lessEqual(a, b);
     }
   }
-  /// What masks look like, or any predicate.
+  /// A predicate like a mask, or any predicate.
   Expr guard() {
     Expr i = Expr::symbol("i"), j = Expr::symbol("j");
     switch (below(4)) {

@@ -1,4 +1,4 @@
-// Schedules by chance, as somebody may write them: every one that is accepted gives the layer's result.
+// Tests random schedules, as a user may write them: every accepted one gives the layer's result.
 #include "dialect/IR/Attn.h"
 #include "passes/Analysis/TermStrategy.h"
 #include "tools/skewer/Check.h"
@@ -13,7 +13,8 @@ using namespace skewer::driver;
 
 namespace {
 
-/// A layer whose attentions all have as many queries and keys, and can add strided or not.
+/// A layer whose attentions have the same numbers of queries and keys; whether they can use strided addition may
+/// differ.
 struct Subject {
   std::unique_ptr<Compilation> compilation;
   int64_t queries = 0, keys = 0;
@@ -56,7 +57,7 @@ CpuRequest randomRequest(std::mt19937 &random, const Subject &subject, int64_t l
   request.keyBlock = panel * upTo(llvm::divideCeil(subject.keys, panel));
   if (!strided)
     request.rowsPerItem = request.rowBlock * upTo(llvm::divideCeil(rows, request.rowBlock));
-  // Parts of the keys, where one block has all rows.
+  // Parts of the keys, if one block has all rows.
   if (!strided && request.rowBlock >= rows && request.keyBlock < subject.keys && random() % 2)
     request.keysPerItem = request.keyBlock * upTo((subject.keys - 1) / request.keyBlock);
   if (subject.mayAddStrided)

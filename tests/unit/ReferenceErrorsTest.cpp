@@ -1,5 +1,5 @@
-// What the float64 judge refuses: inputs that are not those of the kernel, operations that it does not know, rows that
-// there are not. It says so; it never answers.
+// Tests what the float64 reference refuses: inputs that are not the kernel's, unknown operations, rows that do not
+// exist. It gives an error, and no result.
 #include "codegen/Reference/Reference.h"
 #include "dialect/IR/Attn.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -26,7 +26,7 @@ protected:
                         tensor::TensorDialect>();
   }
 
-  /// What is said of the row at these indices; empty where it is computed.
+  /// Returns the error of the row at these indices; empty if it is computed.
   std::string errorOf(const std::string &text, std::vector<Tensor> inputs, const std::vector<int64_t> &leading = {0},
                       size_t result = 0) {
     module = parseSourceString<ModuleOp>(text, &context);
@@ -103,7 +103,8 @@ TEST_F(ReferenceErrors, SizesAtRunTimeAreFound) {
 }
 
 TEST_F(ReferenceErrors, WhatIsReadOutsideIsSaid) {
-  // The verifier sees what it can prove; index operands promise their range, and tensors need not keep it.
+  // The verifier refuses only what it can prove. Index operands promise a range, and their tensors may break the
+  // promise.
   const char *read =
       R"ir(func.func @f(%t: tensor<5x4xf32>, %row: tensor<3xi32> {attn.name = "row", attn.range = array<i64: 0, 4>})
       -> tensor<3x4xf32> {

@@ -1,4 +1,4 @@
-// The float64 judge against numbers worked out by hand.
+// Compares the float64 reference with numbers computed by hand.
 #include "codegen/Reference/Reference.h"
 #include "codegen/Reference/IndexText.h"
 #include "dialect/IR/Attn.h"
@@ -38,7 +38,7 @@ protected:
     return std::make_unique<Interpreter>(*module->getOps<func::FuncOp>().begin(), std::move(inputs));
   }
 
-  /// All elements of the result, row after row.
+  /// Returns all elements of the result, row after row.
   std::vector<double> all(const std::string &text, std::vector<Tensor> inputs) {
     auto interpreter = interpret(text, std::move(inputs));
     if (!interpreter) {
@@ -73,7 +73,7 @@ protected:
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-/// Softmax of the scores given, weights of the values.
+/// Returns the softmax of the given scores, times the values.
 std::string softmaxTimesValues(const std::string &mask, int size) {
   std::string n = std::to_string(size), square = "tensor<" + n + "x" + n + "xf32>", values = "tensor<" + n + "x1xf32>";
   return "func.func @f(%s: " + square + ", %v: " + values + ") -> " + values + " {\n" +
@@ -145,7 +145,7 @@ TEST_F(ReferenceTest, GatherAndRearrange) {
 }
 
 TEST_F(ReferenceTest, MaskedKeysTakeNoPart) {
-  // The NaN scores and values of masked keys are never seen.
+  // Scores and values of masked keys may be NaN.
   std::vector<double> scores = {0, kNaN, kNaN, 0, 0, kNaN, 0, 0, std::log(2)};
   expectNear(all(softmaxTimesValues("j <= i", 3), {{{3, 3}, scores}, {{3, 1}, {1, 3, 8}}}), {1, 2, 5});
   expectNear(all(softmaxTimesValues("j <= i", 3), {{{3, 3}, scores}, {{3, 1}, {1, 3, kNaN}}}), {1, 2, kNaN});
@@ -209,7 +209,7 @@ TEST_F(ReferenceTest, LinesThatLieApartAreReadFromCopies) {
 }
 
 TEST_F(ReferenceTest, ComputedFactorsOfHiddenKeysAreNotRead) {
-  // Of 10 keys the mask leaves those up to the query. What is behind it would be read outside of the two rows of the table.
+  // Of 10 keys the mask leaves those up to the query. Later ones would be read outside the two rows of the table.
   const char *text = R"ir(func.func @f(%s: tensor<10x10xf32>, %t: tensor<10x1xf32>) -> tensor<10x1xf32> {
     %p = attn.softmax "i j" over "j" where "j <= i" (%s) : tensor<10x10xf32>
     %v = attn.einsum "(9 - 9 * (i < j) - (i - j)) e -> i j e" sizes {i = 10 : i64, j = 10 : i64} (%t)
@@ -286,7 +286,7 @@ TEST_F(ReferenceTest, WrongInputsAreRefused) {
   EXPECT_NE(error.find("input 0"), std::string::npos) << error;
 }
 
-/// What an expression of i and j is at a point, by the judge's own parser.
+/// Returns the value of an expression of i and j at a point, by the reference's own parser.
 int64_t value(const std::string &text, int64_t i, int64_t j) {
   Expression expression;
   std::string error, missing;

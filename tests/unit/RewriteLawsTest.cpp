@@ -1,5 +1,5 @@
-// Every rewrite of einsums and sums adds as many terms as were written: random programs of repetitions, concatenations,
-// moves, guards and sums, before fusion and behind it, judged by the float64 interpreter.
+// Tests that every rewrite of einsums and sums adds as many terms as were written. Random programs of repetitions,
+// concatenations, moves, guards and sums run before fusion and after it in the float64 interpreter.
 #include "codegen/Reference/Reference.h"
 #include "dialect/IR/Attn.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -57,7 +57,7 @@ private:
       text += (text.empty() ? "" : ", ") + std::to_string(number);
     return "[" + text + "]";
   }
-  /// One of the tensors, the later the likelier.
+  /// Returns one of the tensors; later ones are more likely.
   const Tensor &any() { return values[values.size() - 1 - std::min<int64_t>(below(values.size()), below(values.size()))]; }
   void add(const std::string &operation, const std::vector<int64_t> &shape) {
     std::string name = "%v" + std::to_string(values.size());
@@ -140,7 +140,7 @@ private:
     add(names[below(3)] + (" " + x.name + ", " + other.name + " : " + typeOf(x.shape)), x.shape);
   }
 
-  /// An einsum of one to three operands, some of them the same: axes, products of them, index expressions, a guard.
+  /// Makes an einsum of one to three operands, which may be equal: axes, products of axes, index expressions, a guard.
   void sum() {
     std::map<std::string, int64_t> sizes, untold;
     std::vector<std::string> axes;
@@ -253,7 +253,7 @@ TEST_F(RewriteLaws, RandomProgramsKeepTheirMeaning) {
     std::string text = RandomProgram(seed).text();
     OwningOpRef<ModuleOp> module;
     {
-      ScopedDiagnosticHandler quiet(&context, [](Diagnostic &) { return success(); }); // an index may be proven by nobody
+      ScopedDiagnosticHandler quiet(&context, [](Diagnostic &) { return success(); }); // no proof may cover an index
       module = parseSourceString<ModuleOp>(text, &context);
     }
     if (!module)

@@ -1,5 +1,5 @@
-// Terms in which a query or a key meets a row of a table that positions pick, against loops in double: every class of
-// rows, on both sides, around the edges of tiles and blocks.
+// Compares terms in which a query or a key meets a row that positions pick with loops in double: every class of rows,
+// on both sides, near the edges of tiles and blocks.
 #include "CpuKernelTesting.h"
 
 using namespace skewer;
@@ -18,7 +18,7 @@ struct Rows {
   bool aHead = false; // a table for each head
 };
 
-/// The content, if wanted, and the terms.
+/// The content, if requested, and the terms.
 void fill(Layer &l, const std::vector<Rows> &terms, bool withContent = true) {
   std::mt19937 random(5);
   if (withContent) {
@@ -64,7 +64,7 @@ Rows clamped(bool keySide, int64_t left, int64_t right) {
           left + right + 1,
           strategyOf(keySide)};
 }
-/// Zero outside; the row counts i - j.
+/// A term that is zero outside a window; the row counts i - j.
 Rows window(bool keySide, int64_t width) {
   return {keySide,
           fmt::format("i - j + {}", width),
@@ -163,7 +163,7 @@ TEST(RowTerm, LargeLogitsAreSummedInChunks) {
   }
 }
 
-/// A row of a table holds NaN: queries that see a key which picks it become NaN, the others do not.
+/// A row of a table holds NaN: queries that see a key which picks the row become NaN, and others do not.
 TEST(RowTerm, NaNInARow) {
   for (bool keySide : {false, true}) {
     Layer l = plain(50, 50, 16, 16);
@@ -193,7 +193,7 @@ TEST(RowTerm, MaskedKeysMayHoldNaN) {
   }
 }
 
-/// A mask that is no interval, beside rows that are gathered: what the mask hides stays hidden.
+/// A mask that is no interval, with gathered rows: hidden keys stay hidden.
 TEST(RowTerm, RowsThatAreFoundForEachPair) {
   for (auto [N, M] : std::vector<std::array<int64_t, 2>>{{5, 7}, {33, 33}, {50, 197}, {130, 61}})
     for (bool keySide : {false, true})

@@ -1,4 +1,4 @@
-// Instructions of a GPU: opcodes are sorted, and the main loop is found in what cuobjdump prints.
+// Tests the reading of GPU instructions: opcodes are classified, and the main loop is found in the output of cuobjdump.
 #include "codegen/GPU/Sass.h"
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@ using namespace skewer::gpu;
 
 namespace {
 
-/// Lines of cuobjdump: addresses 0, 0x10, …; each instruction is followed by a line with the rest of its bits.
+/// Returns lines as of cuobjdump: addresses 0, 0x10, …; a line with the rest of its bits follows each instruction.
 std::string sass(const std::string &name, std::initializer_list<const char *> instructions) {
   std::string text = "\t\tFunction : " + name + "\n\t.headerflags\t@\"EF_CUDA_SM80\"\n";
   size_t address = 0;
@@ -123,13 +123,13 @@ TEST(Sass, NothingWhereThereIsNone) {
   EXPECT_FALSE(mainLoopOf("Function : layer\n /*zz*/ BRA 0x0 ;\n /*0000*/\n", "layer"));
 }
 TEST(Sass, LanesPart) {
-  // Before the branch all are there, between it and BSYNC some may be missing, on either side.
+  // Before the branch all lanes are there; between it and BSYNC some may be missing, on both sides.
   EXPECT_EQ(whereLanesParted(sass("layer", {"BSSY B0, 0x70", "SHFL.BFLY PT, R3, R2, 0x1, 0x1f", "@P0 BRA 0x50",
                                             "HMMA.16816.F32 R4, R0, R2, R4", "BRA 0x60", "LDSM.16.M88.4 R4, [R2]",
                                             "BSYNC B0", "HMMA.16816.F32 R4, R0, R2, R4", "EXIT"}),
                              "layer"),
             (std::vector<std::string>{"30 HMMA.16816.F32", "50 LDSM.16.M88.4"}));
-  // All lanes take a branch that no BSSY stands before.
+  // All lanes take a branch without a BSSY before it.
   EXPECT_TRUE(whereLanesParted(sass("layer", {"VOTE.ANY P0, P0", "@!P0 BRA 0x30", "HMMA.16816.F32 R4, R0, R2, R4",
                                               "SHFL.BFLY PT, R3, R2, 0x1, 0x1f", "EXIT"}),
                                "layer")

@@ -1,4 +1,4 @@
-// The cost model: different processors get different schedules, and every schedule can be run.
+// Tests the cost model: different processors get different schedules, and every schedule can be run.
 #include "passes/Analysis/AttentionShape.h"
 #include "passes/Schedule/CostModel.h"
 #include <cmath>
@@ -151,7 +151,7 @@ TEST(Schedule, PinnedPartsAreObeyed) {
   }
 }
 
-/// What the registry calls strategies is what schedules may, and each has a name of its own.
+/// The registry and schedules have the same names of strategies, and each name is unique.
 TEST(Schedule, StrategiesAreKnown) {
   TermStrategies strategies(nullptr);
   std::set<std::string> names;

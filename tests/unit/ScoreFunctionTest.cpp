@@ -1,4 +1,4 @@
-// Where a score is cut into a function and the sums of terms that it is of.
+// Tests where a score is divided into a function and the sums of terms that it takes.
 #include "passes/Fusion/ScoreFunction.h"
 #include "dialect/IR/Attn.h"
 #include "dialect/Language/Language.h"
@@ -18,7 +18,7 @@ using namespace mlir;
 using namespace skewer;
 using namespace skewer::attn;
 
-/// What a layer becomes, and its only attention.
+/// Fuses a layer, and returns its only attention.
 struct Formed {
   explicit Formed(const std::string &body, const std::string &more = "") : context(MLIRContext::Threading::DISABLED) {
     context
@@ -41,7 +41,7 @@ struct Formed {
     });
   }
 
-  /// Names of the function's operations, in order.
+  /// Returns the names of the function's operations, in order.
   std::string operations() {
     std::string names;
     if (attention && !attention.getThrough().empty())
@@ -80,7 +80,7 @@ TEST(ScoreFunction, CapBeforeTheSoftmax) {
   EXPECT_EQ(formed.sumsOfTerms(), (std::vector<uint64_t>{0, 0}));
   EXPECT_EQ(*formed.attention.getMask(), "j <= i");
 }
-/// The sum is the last tensor through which all of the function goes: x, not x / sqrt(2) beside x / 2.
+/// The sum is the last tensor on which the whole function depends: x, and not x / sqrt(2) next to x / 2.
 TEST(ScoreFunction, OneSumThatIsReadTwice) {
   Formed formed("  w = 0.5 * s * (1 + erf(s / 2^0.5))\n" + kProduct);
   ASSERT_TRUE(formed.attention);
@@ -96,7 +96,7 @@ TEST(ScoreFunction, DecayIsASecondSum) {
   EXPECT_EQ(formed.sumsOfTerms(), (std::vector<uint64_t>{0, 1}));
   EXPECT_EQ(*formed.attention.getMask(), "j <= i");
 }
-/// Values are compared within a term; what the comparison gives is the second sum of a choice.
+/// Values are compared inside a term; the result of the comparison is the second sum of a choice.
 TEST(ScoreFunction, KeysThatAComparisonHides) {
   Formed formed("  w = softmax(s if near[j] <= far[i] else -inf where j <= i)\n" + kProduct, ", near, far : f32[N]");
   ASSERT_TRUE(formed.attention);
@@ -104,8 +104,8 @@ TEST(ScoreFunction, KeysThatAComparisonHides) {
   EXPECT_EQ(formed.sumsOfTerms(), (std::vector<uint64_t>{0, 1}));
   EXPECT_EQ(*formed.attention.getMask(), "j <= i");
 }
-/// A bracket without a product is computed by itself: a difference is a sum of two terms, other arithmetic part of the
-/// function.
+/// A bracket without a product is computed by itself: a difference is a sum of two terms, other arithmetic is part of
+/// the function.
 TEST(ScoreFunction, BracketsAreSumsOfTheirOwn) {
   Formed formed("  w = softmax(s + (near[i] - near[j]))\n" + kProduct, ", near : f32[N]");
   ASSERT_TRUE(formed.attention);
@@ -122,7 +122,7 @@ TEST(ScoreFunction, SeveralSums) {
   EXPECT_GT(formed.attention.getSums(), 2);
   EXPECT_LE(formed.attention.getSums(), 6);
 }
-/// What the text adds to the scores by itself stays a term.
+/// A term that the text adds to the scores by itself stays a term.
 TEST(ScoreFunction, TermsOneAfterAnother) {
   Formed formed("  w = softmax(s + near[i] * far[j] - far[j])\n" + kProduct, ", near, far : f32[N]");
   ASSERT_TRUE(formed.attention);
@@ -182,9 +182,9 @@ TEST(ScoreFunction, TheLogarithmOfCappedScoresIsOfTheCap) {
   EXPECT_EQ(formed.operations(), "math.tanh arith.mulf");
 }
 
-// What is no attention without a softmax.
+// Layers that are no attention without a softmax.
 TEST(ScoreFunction, ProductsInARowAreNoWeights) { EXPECT_FALSE(Formed("  w = s\n" + kProduct).attention); }
-/// Queries are a product through a function as weights are: the attention is what weighs values, not what makes queries.
+/// Queries may be a product through a function, as weights are: the attention weighs values, and does not make queries.
 TEST(ScoreFunction, QueriesThroughAFunctionAreNoWeights) {
   for (const char *between : {"max(t, 0)", "max(t, 0) * exp((j - i) * rate[h]) * (j <= i)"}) {
     Formed formed("  x = max(einsum(\"h i c, h d c -> h i d\", q, project), 0)\n"
@@ -218,7 +218,7 @@ TEST(ScoreFunction, ProductsWithTheSameWeightsAreColumns) {
 TEST(ScoreFunction, TwoContentsAreNoFunctionOfOne) {
   EXPECT_FALSE(Formed("  t = einsum(\"h i d, h j d -> h i j\", k, q)\n  w = tanh(s) * tanh(t)\n" + kProduct).attention);
 }
-/// The guard of a summand is none of the whole.
+/// The guard of one summand is no guard of the whole.
 TEST(ScoreFunction, GuardsInsideAreNoMask) {
   Formed formed("  w = sigmoid(s * (j <= i))\n" + kProduct);
   ASSERT_TRUE(formed.attention);
@@ -232,7 +232,7 @@ TEST(ScoreFunction, GuardsBetweenTwoFunctionsAreNeither) {
 
 //===- Where weights come from ------------------------------------------------------------------===//
 
-/// A layer as it is written, and the einsum whose result is the layer's.
+/// A layer as written, and the einsum whose result is the layer's.
 struct Written {
   explicit Written(const std::string &text) : context(MLIRContext::Threading::DISABLED) {
     context
@@ -267,7 +267,7 @@ TEST(WeightSource, AFunctionOfScoresIsOne) {
   EXPECT_EQ(source->weights, layer.product.getInputs()[0]);
   EXPECT_TRUE(source->totals.empty());
 }
-/// Which operand of the product holds the weights does not matter, nor do the letters.
+/// The result depends neither on the operand of the product that holds the weights, nor on the letters.
 TEST(WeightSource, WhereverItStands) {
   Written layer(kHeads + "  return einsum(\"x z e, x y z -> x y e\", v, tanh(s))\n}\n");
   auto source = layer.source();
@@ -276,7 +276,7 @@ TEST(WeightSource, WhereverItStands) {
   EXPECT_EQ(source->over, "z");
   EXPECT_EQ(source->weights, layer.product.getInputs()[1]);
 }
-/// Every sum of the weights over their keys, and no other.
+/// Finds every sum of the weights over their keys, and no other sum.
 TEST(WeightSource, TotalsAreSumsOverTheKeys) {
   Written layer(
       "param N = 12, heads = 2, dim = 8\n"
@@ -292,14 +292,14 @@ TEST(WeightSource, TotalsAreSumsOverTheKeys) {
 TEST(WeightSource, ASoftmaxIsNoDirectOne) {
   EXPECT_FALSE(Written(kHeads + "  return einsum(\"h i j, h j d -> h i d\", softmax(s), v)\n}\n").source());
 }
-/// x · W₁ through a function times W₂ is a layer of another kind: all rows have the same values.
+/// x · W₁ through a function times W₂ is no attention: all rows have the same values.
 TEST(WeightSource, ValuesOfNoHeadAreNone) {
   EXPECT_FALSE(Written("param N = 12, wide = 16, dim = 8\n"
                        "kernel layer(x : f32[N, dim], a, b : f32[wide, dim]) -> f32[N, dim] {\n"
                        "  return einsum(\"i j, j d -> i d\", tanh(einsum(\"i d, j d -> i j\", x, a)), b)\n}\n")
                    .source());
 }
-/// Nothing that queries and keys are multiplied for: a table is read.
+/// No product of queries and keys: a table is read.
 TEST(WeightSource, ATableIsNone) {
   EXPECT_FALSE(Written("param N = 12, heads = 2, dim = 8\n"
                        "kernel layer(t : f32[heads, N, N], v : f32[heads, N, dim]) -> f32[heads, N, dim] {\n"

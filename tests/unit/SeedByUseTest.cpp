@@ -1,4 +1,4 @@
-// What a text does with an operand, and the numbers that `run` seeds it with.
+// Tests the use of an operand in a text, and the numbers that `run` seeds it with.
 #include "tools/skewer/SeedByUse.h"
 #include "dialect/IR/Attn.h"
 #include "dialect/IR/KernelPlan.h"
@@ -48,7 +48,7 @@ TEST_F(SeedByUse, FollowsTheText) {
   EXPECT_EQ(useOf("softmax(s + x)", pairs), OperandUse::Additive);
   EXPECT_EQ(useOf("softmax(s + x)", "x : f32[heads, N, N]"), OperandUse::Any); // a bias of each head
   EXPECT_EQ(useOf("softmax(s + (y - x))", "y, x : f32[heads, N, N]"), OperandUse::Far);
-  // What an exponential is taken of stays small, and so does what nothing is known of.
+  // Arguments of exponentials stay small, and so do operands whose use is unknown.
   EXPECT_EQ(useOf("s * exp(x[b, i] - x[b, j])", keys), OperandUse::Any);
   EXPECT_EQ(useOf("softmax(s * x[b, j])", keys), OperandUse::Any);
 }
@@ -76,7 +76,7 @@ TEST_F(SeedByUse, NumbersAreThoseOfTheUse) {
   EXPECT_TRUE(std::is_sorted(times.begin(), times.end()));
   EXPECT_GE(times.front(), 1000);
 }
-/// A spread that the text declares, and values of files, stay what they are.
+/// A declared spread, and values of files, stay as they are.
 TEST_F(SeedByUse, WhatIsDeclaredStays) {
   mlir::func::FuncOp function = layer("softmax(s + (1 - x) * -1e9)", "x : f32[N, N] ~ 0..0.5");
   KernelPlan plan = signatureOf(function);

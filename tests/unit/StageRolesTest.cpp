@@ -1,5 +1,5 @@
-// What decides how a stage is computed: which einsums are matrix products and running sums, which operands are packed
-// on the way, which are turned, and which stages are one.
+// Tests the choices for a stage: the einsums that are matrix products and running sums, the operands that are computed
+// while they are packed, the operands that are transposed, and the stages that are merged.
 #include "dialect/IR/Attn.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -20,7 +20,7 @@ using namespace skewer;
 namespace {
 class ParsedFunction {
 public:
-  /// Of the body's text, with these arguments: "%x: tensor<4xf32>, …".
+  /// Parses the body's text with these arguments: "%x: tensor<4xf32>, …".
   ParsedFunction(const std::string &arguments, const std::string &body, const std::string &result) {
     context.loadDialect<attn::AttnDialect, func::FuncDialect, arith::ArithDialect, math::MathDialect>();
     std::string text =
@@ -114,7 +114,7 @@ TEST(MatmulOf, BatchesAreProductsOfTheirOwn) {
   EXPECT_TRUE(matmulOf(shared.op())) << "columns that all share are packed once";
 }
 
-/// The least sizes that register tiles are worth.
+/// The smallest sizes for which register tiles are used.
 TEST(MatmulOf, NotOfFewRowsColumnsOrSteps) {
   auto is = [](int64_t rows, int64_t columns, int64_t depth) {
     std::string n = std::to_string(rows), m = std::to_string(columns), c = std::to_string(depth);
@@ -134,7 +134,7 @@ TEST(MatmulOf, StridesAreThoseOfTheColumns) {
   EXPECT_EQ(matmul->rowDepthStride, 2);
   EXPECT_EQ(matmul->columnStride, 16);
   EXPECT_EQ(matmul->columnBase, 3 * 16);
-  // Two axes of the depth that do not lie evenly in the columns' operand.
+  // Two axes of the depth without a common stride in the columns' operand.
   OneEinsum uneven("n a c, a m c -> n m", {"16x4x8", "4x32x8"}, "16x32");
   EXPECT_FALSE(matmulOf(uneven.op()));
 }
@@ -193,8 +193,8 @@ TEST(PrefixSumOf, NotOfOtherConditions) {
 
 //===- Operands that are computed while they are packed --------------------------===//
 
-/// Whether `%m`, which `body` makes of %q of 2 heads and %k of `keyShape`, is packed: as queries, or as keys where
-/// these are read as `keys` says.
+/// Returns whether `%m`, which `body` makes from %q of 2 heads and %k of `keyShape`, is packed: as queries, or as keys
+/// that are read as `keys` says.
 bool isPacked(const std::string &body, int64_t queries = 40, const std::string &keys = {},
               const std::string &keyShape = "2x48x16") {
   std::string q = tensorOf("2x" + std::to_string(queries) + "x16"), k = tensorOf(keyShape), v = tensorOf("2x48x16");
@@ -234,7 +234,7 @@ TEST(PackedOperands, RowsAreWhole) {
   EXPECT_FALSE(isPacked(doubled("2x16x48"), 40, "h d j", "2x16x48")) << "rows lie along the keys";
 }
 
-/// Few queries do not pay for keys that all heads share, head by head.
+/// With few queries, keys that all heads share are not computed for each head.
 TEST(PackedOperands, KeysThatHeadsShareAreComputedOnce) {
   const char *doubled = "  %m = arith.addf %k, %k : tensor<48x16xf32>";
   EXPECT_TRUE(isPacked(doubled, 40, "j d", "48x16"));
@@ -245,7 +245,7 @@ TEST(PackedOperands, KeysThatHeadsShareAreComputedOnce) {
 
 //===- Equal stages ------------------------------------------------------------===//
 
-/// Of two products of functions of %x and %w: how many are left where equal ones are made once.
+/// Returns how many of two products of functions of %x and %w are left when equal ones are merged.
 int64_t productsLeft(const std::string &second) {
   ParsedFunction parsed(
       "%x: tensor<9x7xf32>, %y: tensor<9x7xf32>, %w: tensor<7x5xf32>",
@@ -277,7 +277,7 @@ TEST(EqualStages, ResultsHaveMemoryOfTheirOwn) {
 
 //===- Small operands of sums that are turned --------------------------------------===//
 
-/// The text of the einsum after small operands are turned, and how many are.
+/// Returns the text of the einsum after small operands are transposed, and their number.
 std::pair<std::string, size_t> aligned(const std::string &spec, const std::vector<std::string> &shapes,
                                        const std::string &result) {
   OneEinsum einsum(spec, shapes, result);

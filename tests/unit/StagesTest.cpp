@@ -1,5 +1,5 @@
-// Kernels of several stages: what stands before, between and behind attentions, matrix products, half precision. Each
-// is compiled from the language, run with its work items cut in different ways, and compared with the float64
+// Tests kernels of several stages: operations before, between and after attentions, matrix products, half precision.
+// Each is compiled from the language, run with its work items divided in different ways, and compared with the float64
 // reference.
 #include "passes/Stages/Stages.h"
 #include "codegen/ABI/Emit.h"
@@ -34,7 +34,7 @@ using skewer::testing::encode;
 namespace {
 
 using Body = void (*)(void *, int64_t, int64_t, int32_t);
-/// Runs the items in runs of `context`, the last first, by three workers in turn.
+/// Runs the items in groups of `context`, the last group first, by three workers in turn.
 void backwards(void *context, int64_t count, Body body, void *data) {
   int64_t run = *static_cast<int64_t *>(context);
   for (int64_t end = count; end > 0; end -= std::min(run, end))
@@ -48,7 +48,7 @@ struct Outcome {
   double error = 0;     // the largest, relative to the largest value
 };
 
-/// `batch`: the value of every run-time size. `unread`: inputs that calls with prepared memory do not look at.
+/// `batch` is the value of every run-time size. `unread` has the inputs that calls with prepared memory do not read.
 Outcome compileAndCompare(const std::string &text, int64_t batch, const char *targetName = "host",
                           const std::vector<std::string> &unread = {}) {
   Outcome outcome;
@@ -351,8 +351,8 @@ kernel f(x : f32[batch, N, c], w : f32[3*heads*dim, c], o : f32[heads*dim, c], b
 }
 
 TEST(Stages, ProductsOfOddSizesAndSeveralAxes) {
-  // 37 columns, a depth of two axes that the rows' operand does not hold side by side, columns that are not the last
-  // axis.
+  // 37 columns, a depth of two axes that are not next to each other in the rows' operand, and columns that are not the
+  // last axis.
   Outcome outcome = compileAndCompare(R"(param N = 21, heads = 2, dim = 12
 size batch
 kernel f(q, k, v : f32[batch, heads, N, dim], w : f32[37, heads*dim], z : f32[37, N, 24]) -> f32[batch, 24, N] {
@@ -370,7 +370,7 @@ kernel f(q, k, v : f32[batch, heads, N, dim], w : f32[37, heads*dim], z : f32[37
 
 TEST(Stages, ProductsTakeInWhatStandsBeforeAndBehind) {
   for (const char *target : {"host", "x86-64-v3"}) {
-    // Whole vectors of columns, odd ones, and rows that are moved as they are packed.
+    // Whole vectors of columns, odd numbers of columns, and rows that are moved while they are packed.
     Outcome outcome = compileAndCompare(R"(param N = 29, heads = 3, dim = 16, c = 40
 size batch
 kernel f(x : f32[batch, N, c], pos : f32[N, c], w : f32[c, heads*dim], first : f32[heads*dim], o : f32[heads*dim, 37],
@@ -393,7 +393,7 @@ kernel f(x : f32[batch, N, c], m : f32[batch, heads, N, dim], w : f32[heads*dim,
   EXPECT_LT(moved.error, 2e-6);
 }
 
-/// A table that is interpolated at run-time positions: hats, of which each is multiplied once.
+/// A table that is interpolated at run-time positions: each hat function is multiplied once.
 std::string interpolation(const std::string &hat, const std::string &sum = "b i j r, r j -> b i j",
                           const std::string &result = "6, N") {
   return "size batch\nparam N = 37, R = 21\n"
@@ -413,19 +413,18 @@ TEST(Stages, WhatASumReadsOnceIsComputedOnTheWay) {
     EXPECT_LT(outcome.error, 2e-6) << text;
   };
   check(interpolation(hat), {"einsum"});
-  // A choice by the axis that vectors would go along is made element by element.
+  // A choice that depends on the axis of the vectors is made element by element.
   check(interpolation(hat + " if j < i + 9 else 0.5"), {"einsum"});
-  // What a condition hides is an index map, which is moved before.
+  // The hidden operand is an index map, which is moved before.
   check(interpolation(hat + " * (r >= 2)"), {"elementwise", "einsum"});
-  // Where the result's last axis is no vector.
+  // The result's last axis is no vector here.
   check(interpolation(hat, "b i j r, r j -> b j i", "N, 6"), {"einsum"});
   check(interpolation(hat, "b i j r, r j -> b i r", "6, R"), {"einsum"});
   // Once for each m: they have a buffer.
   check(interpolation("sigmoid(at)", "b i j r, r m -> b i m"), {"elementwise", "einsum"});
 }
 
-/// Zeros that a condition leaves say of an operand that it does not count, NaN or not; of a constant there is nothing to
-/// say.
+/// If a condition leaves zeros, an operand does not count there, even if it is NaN. A constant cannot be NaN.
 TEST(Stages, ZerosOfAConditionHideNoConstants) {
   auto gates = [](const std::string &operand, const std::string &table) {
     return "param N = 41\nkernel f(x : f32[N, N]" + operand +
@@ -458,7 +457,7 @@ kernel f(x, y : f32[N, c], w, z : f32[c, c]) -> f32[N, c] {
 }
 
 TEST(Stages, WhatIsWrittenTwiceIsMadeOnce) {
-  // A table that heads share is a stage, for queries and for keys; that of the other operand is another one.
+  // A table that heads share is one stage for queries and keys; the table of the other operand is another stage.
   Outcome outcome = compileAndCompare(std::string(R"(param N = 30, heads = 3, dim = 16
 kernel f(x, y, v : f32[2, heads, N, dim], s, t : f32[N, dim] ~ 0.1) -> f32[2, heads, N, dim] {
   q = x * exp(s) + exp(t)
@@ -474,7 +473,7 @@ kernel f(x : f32[N, c], w : f32[c, 3]) -> f32[N, 3] { return einsum("n c, c h ->
                                   1);
   EXPECT_EQ(few.stages, (std::vector<std::string>{"elementwise", "einsum"}));
   EXPECT_LT(few.error, 2e-6);
-  // One that is read once costs as much to turn as to read.
+  // Transposing an operand that is read once costs as much as reading it.
   Outcome once = compileAndCompare(R"(param N = 40, c = 27
 kernel f(x : f32[N, c], w : f32[c, N]) -> f32[N] { return einsum("n c, c n -> n", x, w) })",
                                    1);

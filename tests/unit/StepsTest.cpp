@@ -1,4 +1,4 @@
-// Functions of one number by their steps: the same value at every number as where they are computed, one by one.
+// Tests functions of one number that are stored as steps: they have the computed value at every number.
 #include "dialect/Language/Steps.h"
 #include "gtest/gtest.h"
 #include <cmath>
@@ -13,7 +13,7 @@ RealPtr number(double value) { return makeReal(value, value == std::floor(value)
 RealPtr of(RealKind kind, std::vector<RealPtr> operands) { return makeReal(kind, std::move(operands), nullptr); }
 RealPtr x() { return makeReal(Expr::symbol("x"), nullptr); }
 
-/// Whether steps are found, and what they say is what the function says.
+/// Returns whether steps are found, and checks that they agree with the function.
 void expectSteps(const RealPtr &f, subscript::Range range, size_t steps) {
   auto found = stepsOf(f, "x", range, 256);
   ASSERT_TRUE(found);
@@ -32,7 +32,7 @@ TEST(Steps, BucketsOfDistances) {
   RealPtr bucket = of(RealKind::Floor, {of(RealKind::Divide, {of(RealKind::Log, {distance}), number(0.301)})});
   expectSteps(bucket, {-5000, 5000}, 55);
   expectSteps(of(RealKind::Minimum, {bucket, number(10)}), {-5000, 5000}, 19);
-  // The same of an index expression.
+  // Does the same for an index expression.
   RealPtr whole = makeReal(subscript::max(subscript::abs(Expr::symbol("x") - Expr(7)), 1), nullptr);
   expectSteps(of(RealKind::Ceil, {of(RealKind::Multiply, {of(RealKind::Sqrt, {whole}), number(-0.25)})}), {-900, 1000}, 15);
 }

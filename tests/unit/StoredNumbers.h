@@ -1,4 +1,4 @@
-// Numbers as a tensor's element type holds them, by way of LLVM's software floating point.
+// Numbers in a tensor's element type, by LLVM's software floating point.
 #pragma once
 #include "dialect/IR/KernelPlan.h"
 #include "llvm/ADT/APFloat.h"
@@ -12,7 +12,7 @@ inline const llvm::fltSemantics &semantics(ElementType type) {
                                      : llvm::APFloat::IEEEsingle();
 }
 
-/// The bits of the nearest number that the type has.
+/// Returns the bits of the nearest number of the type.
 inline uint32_t encode(double value, ElementType type) {
   llvm::APFloat number(value);
   bool lost;

@@ -1,4 +1,4 @@
-// Forms of terms in the order of a layer, and which layers add table rows to keys.
+// Tests the forms of terms in the order of a layer, and the layers that add table rows to keys.
 #include "passes/Analysis/StridedShape.h"
 #include "AttentionTesting.h"
 #include "passes/Analysis/TermForm.h"
@@ -9,7 +9,7 @@ using namespace skewer::testing;
 
 namespace {
 
-/// The same layer, with an offset whose queries are those of the content.
+/// Makes the same layer with an offset term whose queries are those of the content.
 std::string moduleOf(const std::string &more = "", const std::string &mask = "", const std::string &content = "0.25",
                      const std::string &offset = "0.25", const char *queries = "%q") {
   return "func.func @f(%q: tensor<2x40x8xf32>, %p: tensor<2x40x8xf32>, %v: tensor<2x48x8xf32>, %t: tensor<87x8xf32>, "
@@ -42,7 +42,8 @@ std::optional<bool> addsStrided(const std::string &source) {
   return ofShape<bool>(source, [](const AttentionShape &shape) { return mayAddStrided(shape); });
 }
 
-/// Heads h of groups g, in a batch whose size may be known at run time, on `keys` keys and tables of `axes`.
+/// Makes a layer with heads h of groups g, a batch whose size may be known at run time, `keys` keys and tables of
+/// `axes`.
 std::optional<int64_t> headsOfPhaseOf(int64_t groups, int64_t heads, int64_t keys, const std::string &axes = "") {
   std::string batched = fmt::format("tensor<?x{}x{}x{}x64xf32>", groups, heads, keys), sizes;
   for (char axis : axes)

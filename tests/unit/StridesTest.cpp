@@ -1,4 +1,4 @@
-// How places move with axes, against all positions one by one.
+// Compares the strides of places along axes with all positions one by one.
 #include "passes/Analysis/Strides.h"
 #include "dialect/Subscript/Analysis.h"
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ Expr read(std::string_view text) {
   return e.value_or(Expr(0));
 }
 
-/// The place of each position of the product of axes, row by row, less that of the first one.
+/// Returns the place of each position of the product of axes, row by row, relative to the first.
 std::vector<int64_t> placesOf(const std::map<std::string, int64_t> &coefficients, const std::vector<std::string> &axes,
                               const AxisSizes &sizes) {
   std::vector<int64_t> places{0};

@@ -1,4 +1,4 @@
-// Bounds, proofs, affine forms and offsets at the sizes that models have.
+// Tests bounds, proofs, affine forms and offsets at the sizes of models.
 #include "dialect/Subscript/Checks.h"
 #include "dialect/Subscript/Project.h"
 #include <chrono>
@@ -299,7 +299,7 @@ TEST(SubscriptProject, WhatIsLeftWithoutSomeSymbols) {
   }
 }
 
-// It holds wherever the predicate does for some value of what is left out.
+// It holds wherever the predicate holds for some value of the symbols that are left out.
 TEST(SubscriptProject, HoldsWhereThePredicateDoes) {
   Domain domain = {{"i", {0, 4}}, {"j", {0, 4}}, {"x", {0, 4}}, {"y", {-1, 3}}};
   for (const char *text : {"abs(j - i) + x <= 3 and not (y == i or x < j)", "5*i + x <= 5*j + y", "abs(x - i) <= 1",
@@ -316,8 +316,8 @@ TEST(SubscriptProject, HoldsWhereThePredicateDoes) {
   }
 }
 
-// Halos around blocks of a map, over flat positions as a mask of a softmax has them: what is said of columns is of no
-// concern for rows, and both together are too many points to visit.
+// Halos around blocks of a map, over flat positions as in a mask of a softmax: conditions on columns do not matter for
+// rows, and both together are too many points to visit.
 TEST(SubscriptProof, OneAxisOfAMapBesideTheOther) {
   for (int64_t n : {32, 64, 96}) {
     auto axis = [&](const std::string &name) {
@@ -337,7 +337,7 @@ TEST(SubscriptProof, OneAxisOfAMapBesideTheOther) {
   }
 }
 
-// A stronger guard proves no less: what it says of other symbols makes too many points to visit.
+// A stronger guard must prove at least as much: its conditions on other symbols would make too many points to visit.
 TEST(SubscriptProof, StrongerGuardsProveNoLess) {
   Domain domain;
   for (const char *name : {"iy", "ix", "jy", "jx"})

@@ -1,5 +1,5 @@
-// What evaluates, visits and adds index expressions below the algebra: compiled programs, elements of index operands as
-// symbols, affine forms, intervals with open ends. Judged by the tree-walking evaluator and by brute force.
+// Tests the layer below the algebra of index expressions: compiled programs, elements of index operands as symbols,
+// affine forms, intervals with open ends. Compares with the tree-walking evaluator and with brute force.
 #include "RandomExpr.h"
 #include "dialect/Subscript/Arithmetic.h"
 #include "dialect/Subscript/Elements.h"
@@ -185,7 +185,7 @@ TEST(Interval, OpenEndsStayOpen) {
   EXPECT_TRUE((Interval{2, 1}).empty());
 }
 
-/// The range that a survey of all points reports, and that its two witnesses attain it under the guard.
+/// Checks the range that a survey of all points reports: its two witnesses must attain it under the guard.
 TEST(Survey, FindsTheEndsAndPointsThatAttainThem) {
   RandomExpr random(23);
   int complete = 0;

@@ -1,4 +1,4 @@
-// Properties that hold for every index expression, checked on seeded random ones against brute force.
+// Tests properties of every index expression on seeded random ones, against brute force.
 #include "RandomExpr.h"
 #include <gtest/gtest.h>
 
@@ -27,7 +27,8 @@ TEST(SubscriptProperty, ComposeThenEvaluateIsEvaluateThenCompose) {
   }
 }
 
-/// Simplifies what `make` gives, every second time under a guard, and compares at all points where the guard holds.
+/// Simplifies the expressions of `make`, every second one under a guard, and compares at all points where the guard
+/// holds.
 static void simplificationKeeps(unsigned seed, Expr (*make)(RandomExpr &)) {
   RandomExpr random(seed);
   for (int round = 0; round < kRounds; ++round) {
@@ -154,7 +155,7 @@ TEST(SubscriptProperty, ProofsAgreeWithBruteForce) {
   EXPECT_GT(proven, 50);
 }
 
-// Large boxes are visited by difference where nothing else matters: T5's buckets, clipped offsets, bands.
+// Large boxes are visited by difference if only the difference matters: T5's buckets, clipped offsets, bands.
 TEST(SubscriptProperty, FunctionsOfTheOffsetAreBoundedExactly) {
   RandomExpr random(10);
   for (int round = 0; round < 60; ++round) {

@@ -1,4 +1,4 @@
-// The skews of the literature, reshapes, and the canonical forms they must end in.
+// Tests the simplification of the skews of the literature and of reshapes to their canonical forms.
 #include "dialect/Subscript/Memo.h"
 #include <chrono>
 #include <gtest/gtest.h>
@@ -248,7 +248,7 @@ TEST(SubscriptSimplify, IsFast) {
   Expr parsed = read(e);
   auto start = std::chrono::steady_clock::now();
   for (int k = 0; k < 100; ++k) {
-    Domain other = domain; // what has been asked before is not worked out again
+    Domain other = domain; // earlier answers are not computed again
     other["unused"] = {0, k};
     simplify(parsed, other, read("jx <= ix"));
   }
@@ -257,7 +257,7 @@ TEST(SubscriptSimplify, IsFast) {
   EXPECT_LT(milliseconds, 20) << sizeOf(parsed) << " nodes"; // 50 times what an optimised build takes
 }
 
-// Questions that differ in one thing have answers of their own, however often they are asked.
+// Questions that differ in one part have different answers, also when they are repeated.
 TEST(SubscriptSimplify, WhatIsAskedAgainIsAnsweredAlike) {
   for (int round = 0; round < 2; ++round) {
     EXPECT_EQ(simple("(8*i + j) floordiv 8", {{"i", {0, 3}}, {"j", {0, 7}}}), "i");

@@ -1,4 +1,4 @@
-// Index expressions: text, evaluation, composition, and inputs that must fail politely.
+// Tests index expressions: text, evaluation, composition, and inputs that must give errors.
 #include "dialect/Subscript/Expr.h"
 #include <ctime>
 #include <gtest/gtest.h>

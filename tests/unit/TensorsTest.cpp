@@ -1,5 +1,5 @@
-// What the driver keeps operands in: sizes that overflow nothing, numbers rounded as their type holds them, memory that
-// is aligned and guarded.
+// Tests the driver's tensors: sizes that do not overflow, numbers rounded to their type, memory that is aligned and
+// guarded.
 #include "tools/skewer/Tensors.h"
 #include "StoredNumbers.h"
 #include "tools/skewer/ThreadPool.h"

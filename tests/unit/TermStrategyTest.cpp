@@ -1,4 +1,4 @@
-// Which strategies fit which terms, what they make of them, and what they say that it costs.
+// Tests the strategies that fit each term, what they compute, and their costs.
 #include "AttentionTesting.h"
 #include "passes/Schedule/CpuSchedule.h"
 #include "passes/Schedule/Prediction.h"
@@ -42,7 +42,7 @@ const Case kCases[] = {
     {{"((i + j) mod 7) e", {"7x8"}}, true, {"read_for_each_pair"}},
 };
 
-/// The last term of the score, or of the values.
+/// Returns the last term of the score, or of the values.
 TermForm lastForm(const AttentionShape &shape) { return formsOf(shape).back(); }
 
 TEST(TermStrategy, FitsByForm) {
@@ -58,7 +58,7 @@ TEST(TermStrategy, FitsByForm) {
   }
 }
 
-/// The innermost axis of the keys may be all of them, while that of the queries is not.
+/// The innermost axis may be all of the keys, while the innermost one of the queries is only a part.
 TEST(TermStrategy, AnOffsetOfAnAxisIsNoBandThoughTheKeysAreOneRow) {
   TermStrategies strategies(nullptr);
   AttentionText text;
@@ -75,7 +75,7 @@ TEST(TermStrategy, AnOffsetOfAnAxisIsNoBandThoughTheKeysAreOneRow) {
   EXPECT_EQ(strategies.fitting(lastForm(*shape), *shape).front()->name(), "axis_logits");
 }
 
-/// What a strategy has taken it computes, whoever had it before; and taking it again changes nothing.
+/// A strategy computes each term that it took, even from another strategy. Taking a term again changes nothing.
 TEST(TermStrategy, TakesWhatItFits) {
   TermStrategies strategies(nullptr);
   for (const Case &c : kCases) {
@@ -121,7 +121,7 @@ TEST(TermStrategy, WorkIsFiniteAndGrowsWithThePairs) {
     }
 }
 
-/// What a strategy adds to the sizes, in words; "" if nothing.
+/// Returns what a strategy adds to the sizes, in words; "" if nothing.
 std::string told(const AttentionSizes &before, const AttentionSizes &after) {
   std::string text;
   auto add = [&](const char *what, int64_t number) {
@@ -142,7 +142,7 @@ std::string told(const AttentionSizes &before, const AttentionSizes &after) {
   return text;
 }
 
-/// 7 rows of 8 numbers are picked, by 7 offsets: less than half of the keys.
+/// A term that picks 7 rows of 8 numbers by 7 offsets: less than half of the keys.
 TEST(TermStrategy, SizesAreThoseOfItsBuffers) {
   const std::map<std::string, std::string> expected = {
       {"matmul", "depth 8"},
@@ -174,7 +174,7 @@ TEST(TermStrategy, SizesAreThoseOfItsBuffers) {
     EXPECT_TRUE(met.count(name)) << name;
 }
 
-/// What gathers of the machine cost is paid for each element that is gathered, by those that gather and by no other.
+/// The machine's cost of a gather counts for each gathered element, in strategies that gather and in no others.
 TEST(TermStrategy, EveryGatheredElementIsPaidFor) {
   constexpr double kPairs = 40 * 48;
   const std::map<std::string, double> gathered = {{"gathered_rows", kPairs},
@@ -192,7 +192,7 @@ TEST(TermStrategy, EveryGatheredElementIsPaidFor) {
       std::string name = strategy->name().str();
       double more = strategy->work(lastForm(*shape), *shape, tile, dear).cycles -
                     strategy->work(lastForm(*shape), *shape, tile, cheap).cycles;
-      if (name == "gathered_scalars") // the operands that keys move: one of each case here
+      if (name == "gathered_scalars") // the operands that change with the key: one in each case here
         EXPECT_NEAR(more, kPairs, 1e-6) << c.term.subscripts;
       else
         EXPECT_NEAR(more, gathered.count(name) ? gathered.at(name) : 0, 1e-6) << c.term.subscripts << " by " << name;
@@ -263,7 +263,7 @@ std::optional<AttentionShape> offsetShape(mlir::MLIRContext &context, mlir::Owni
 
 class OffsetChoice : public ::testing::Test {
 protected:
-  /// The strategy of the offset term, and what the attention takes with it and with the other one.
+  /// The strategy of the offset term, and the attention's time with it and with the other strategy.
   struct Choice {
     std::string name;
     double cycles, other;
@@ -288,7 +288,7 @@ TEST_F(OffsetChoice, IsByThePrediction) {
       Choice choice = choose(target, tokens);
       if (!strategies.named("strided_add")->whyNotOn(target).empty())
         EXPECT_EQ(choice.name, "band") << target.name;
-      else if (choice.name == "band") // unless the other one is clearly faster
+      else if (choice.name == "band") // unless the other strategy is clearly faster
         EXPECT_LE(0.97 * choice.cycles, choice.other) << target.name << ", " << tokens;
       else
         EXPECT_LT(choice.cycles, 0.97 * choice.other) << target.name << ", " << tokens;
@@ -316,7 +316,7 @@ TEST_F(OffsetChoice, FewRegistersAreNoReasonToRefuseWhatIsAskedFor) {
   EXPECT_TRUE(llvm::is_contained(strategies.fitting(formsOf(*shape)[1], *shape), strided));
 }
 
-/// Has the name of another one, takes its place and fits nothing.
+/// A strategy with the name of another one, which replaces it and fits nothing.
 class NoStrategy : public TermStrategy {
 public:
   explicit NoStrategy(std::string called) : called(std::move(called)) {}
@@ -331,7 +331,7 @@ private:
   std::string called;
 };
 
-/// Takes away whatever fits a form.
+/// A strategy that takes every term of a form.
 void takeAway(TermStrategies &strategies, const TermForm &form, const AttentionShape &shape) {
   for (const TermStrategy *strategy : strategies.fitting(form, shape))
     strategies.add(std::make_unique<NoStrategy>(strategy->name().str()), TermStrategies::kLast);
@@ -353,7 +353,7 @@ TEST(TermStrategy, WhatNothingFitsIsNamed) {
   EXPECT_EQ(reason, "no strategy fits term 2 of the attention");
 }
 
-/// It was a crash: of a layer that is to be scheduled, and of one whose schedule somebody wrote.
+/// This crashed before: for a layer without a schedule, and for one with a schedule written by hand.
 TEST(TermStrategy, WhatNothingFitsIsAnError) {
   ParsedAttention attention(layer({"h i d, ((i + j) mod 7) d", {"2x40x8", "7x8"}}, false, "(i + j) mod 3 < 2"));
   auto shape = attention.shape();

@@ -1,4 +1,5 @@
-// The driver's team: every item once, in one range a worker, over and over, with pauses in which workers fall asleep.
+// Tests the driver's team: each item runs once, each worker has one range, again and again, with pauses in which
+// workers fall asleep.
 #include "tools/skewer/ThreadPool.h"
 #include <atomic>
 #include <chrono>

@@ -1,4 +1,4 @@
-// The typed tensors of a kernel: their dimensions are those of the operations that emission writes, one for each.
+// Tests the typed tensors of a kernel: their dimensions are those of the emitted operations, one by one.
 #include "dialect/Language/Language.h"
 #include "dialect/Language/Typed.h"
 #include "tests/unit/LanguageTesting.h"
@@ -90,7 +90,7 @@ TEST(Typed, DimensionsAreThoseOfTheOperations) {
   EXPECT_GT(count, 40u);
 }
 
-/// "name: type, axes" of each name, in the order of the statements.
+/// Returns "name: type, axes" for each name, in the order of the statements.
 std::vector<std::string> namesOf(StringRef text) {
   Both both(text);
   std::vector<std::string> names;
@@ -122,11 +122,12 @@ kernel layer(q : f16[batch, 2, 12, 3], w : f32[rows, 4], u : f32[12, 4])
 
 TEST(Typed, ATextWithAnErrorHasNone) {
   EXPECT_FALSE(Both("kernel layer(q : f32[4]) -> f32[4] {\n  return q + r\n}\n").typed.has_value());
-  // One that only the finished kernel shows: the table has fewer rows than are read.
+  // An error that only the finished kernel shows: the table has fewer rows than are read.
   EXPECT_FALSE(Both("kernel layer(t : f32[4]) -> f32[5] {\n  return einsum(\"(i) -> i\", t, i = 5)\n}\n").typed.has_value());
 }
 
-// A function of one argument is one of numbers, of positions and of tensors; what it is of tensors, emission has.
+// A function of one argument is a function of numbers, of positions and of tensors; emission decides its meaning for
+// tensors.
 TEST(Functions, OfOneArgumentAreOfEverything) {
   EXPECT_GE(language::functionsOfOneArgument().size(), 14u);
   for (StringRef name : language::functionsOfOneArgument()) {

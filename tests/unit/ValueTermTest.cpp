@@ -1,5 +1,6 @@
-// Terms of the values against loops in double: windows, clamped and unclipped offsets, functions of them, axes of maps,
-// tables of the key, and what is read for each pair; around the edges of tiles and blocks, under masks, on all targets.
+// Compares value terms with loops in double: windows, clamped and unclipped offsets, functions of offsets, axes of
+// maps, tables of the key, and rows read for each pair; near the edges of tiles and blocks, under masks, on all
+// targets.
 #include "CpuKernelTesting.h"
 
 using namespace skewer;
@@ -8,7 +9,7 @@ using namespace skewer::test;
 namespace {
 const float kNaN = std::numeric_limits<float>::quiet_NaN();
 
-/// scale · R[row] of a table of `count` rows, one a head if wanted; nothing where the row is -1.
+/// A term scale · R[row] of a table of `count` rows, one for each head if requested; nothing where the row is -1.
 struct Term {
   std::string text, guard; // the row and the guard as index expressions
   std::function<int64_t(int64_t i, int64_t j)> row;

@@ -1,5 +1,5 @@
-// The vocabulary of the CPU kernels, emitted, compiled and run: arithmetic that rounds and compares as it says, memory
-// that is touched where it should be and nowhere else.
+// Emits, compiles and runs the vocabulary of the CPU kernels: arithmetic with its rounding and comparisons, and
+// accesses to memory, which touch nothing else.
 #include "EmittedTesting.h"
 #include <cmath>
 
@@ -19,7 +19,7 @@ mlir::Value vectorOf(VectorBuilder &b, std::vector<float> numbers) {
 }
 
 TEST(VectorBuilder, IndexArithmeticRoundsDown) {
-  // Through a loop, so that nothing is folded while it is emitted.
+  // It uses a loop, so that nothing is folded during emission.
   std::vector<float> got = runEmitted(6 * 41, [](VectorBuilder &b, mlir::Value out) {
     b.loop(b.index(0), b.index(41), 1, [&](mlir::Value n) {
       mlir::Value x = b.add(n, -20), row = b.mul(n, 6);
@@ -84,7 +84,7 @@ TEST(VectorBuilder, GathersReadNoMaskedLane) {
     };
     b.store(b.gather(out, b.index(0), integers({3, 0, 0, 2})), out, b.index(kLanes));
     b.store(b.gather(out, b.index(1), integers({2, -1, 0, 1})), out, b.index(2 * kLanes));
-    // What is masked lies a gigabyte away: reading it would be noticed.
+    // Masked elements are a gigabyte away, so that a read of them would fail.
     mlir::Value mask = mlir::arith::ConstantOp::create(
         b.builder, mlir::DenseElementsAttr::get(mlir::VectorType::get({kLanes}, b.builder.getI1Type()),
                                                 llvm::ArrayRef<bool>{true, false, true, false}));

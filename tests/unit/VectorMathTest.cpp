@@ -1,5 +1,5 @@
-// Functions that kernels compute in vectors, over numbers of all exponents and at every width: how many units in the
-// last place they are off, where they end, and that they are exact there.
+// Tests functions that kernels compute in vectors, over numbers of all exponents and at every width: their errors in
+// units in the last place, the ends of their ranges, and exact results there.
 #include "EmittedTesting.h"
 #include "passes/Emit/VectorMath.h"
 #include <cmath>
@@ -16,7 +16,7 @@ struct Width {
   const char *target;
   bool fuses; // has FMA
 };
-/// Of this machine's.
+/// The widths of this machine.
 std::vector<Width> widths() {
   std::vector<Width> some;
   for (Width width : {Width{"x86-64-v2", false}, {"x86-64-v3", true}, {"x86-64-v4", true}})
@@ -25,7 +25,7 @@ std::vector<Width> widths() {
   return some;
 }
 
-/// Read from a table in a loop, so that nothing is computed while it is compiled.
+/// It reads from a table in a loop, so that nothing is computed at compile time.
 std::vector<float> valuesOf(std::vector<float> arguments, Function function, const char *target) {
   while (arguments.size() % 16)
     arguments.push_back(0);
@@ -43,7 +43,8 @@ std::vector<float> valuesOf(std::vector<float> arguments, Function function, con
       target);
 }
 
-/// Of both signs: each power of two that a float can be, the numbers beside it, and some between it and the next.
+/// Returns numbers of both signs: each power of two of a float, its neighbours, and some numbers between it and the
+/// next.
 std::vector<float> allMagnitudes() {
   std::vector<float> numbers;
   for (int exponent = -149; exponent <= 127; ++exponent) {
@@ -57,7 +58,7 @@ std::vector<float> allMagnitudes() {
   return numbers;
 }
 
-/// Every so many numbers of a range.
+/// Returns every n-th number of a range.
 std::vector<float> steps(double low, double high, double step) {
   std::vector<float> numbers;
   for (double x = low; x <= high; x += step)
@@ -65,7 +66,8 @@ std::vector<float> steps(double low, double high, double step) {
   return numbers;
 }
 
-/// In units in the last place of what it should be. Below the normal numbers there is 0, or what f32 has.
+/// Returns the error in units in the last place of the right value. Below the normal numbers, 0 and f32's own value are
+/// right.
 long double unitsOff(float got, long double expected) {
   if (std::isnan(expected) || std::isinf(float(expected)))
     return got == float(expected) || (std::isnan(got) && std::isnan(expected)) ? 0 : INFINITY;
@@ -76,10 +78,10 @@ long double unitsOff(float got, long double expected) {
   return std::abs(got - expected) / std::ldexp(1.0L, exponent - 24);
 }
 
-/// What counts as 0 in a kernel is 0.
+/// Returns 0 for a number that counts as 0 in a kernel.
 float counted(float x) { return std::abs(x) < 0x1p-126f ? 0 : x; }
 
-/// No value is further off than so many units, with FMA and without it.
+/// Checks that no value is off by more than this many units, with FMA and without it.
 void expectUnits(const std::vector<float> &arguments, Function function, Meaning meaning, long double fused,
                  long double unfused) {
   for (const Width &width : widths()) {
@@ -102,7 +104,7 @@ TEST(VectorMath, Exponentials) {
   expectUnits(allMagnitudes(), vectorExp, std::exp, 1, 1.3L);
   expectUnits(steps(-87.3, 88.7, 0.0078125 * 3), vectorExp, std::exp, 1, 1.3L);
 }
-/// Where the result leaves the normal numbers, and where it leaves the finite ones: each float of the last 200.
+/// Tests the last 200 floats before the result leaves the normal numbers, and before it leaves the finite ones.
 TEST(VectorMath, ExponentialsAtTheEnds) {
   std::vector<float> arguments;
   for (float end : {-87.3365448f, 88.7228394f}) {
@@ -122,8 +124,8 @@ TEST(VectorMath, ExponentialsAtTheEnds) {
   }
 }
 
-/// Weights are exponentials of differences from the largest score: 1 there, 0 of what is hidden. With FMA a smaller weight
-/// is off by more units, as its multiple of log2(e) is rounded once.
+/// Weights are exponentials of differences from the largest score: 1 at that score, 0 for hidden keys. With FMA a
+/// smaller weight has a larger error, because its multiple of log2(e) is rounded once.
 TEST(VectorMath, Weights) {
   expectUnits(steps(-4, 0, 0.000244140625 * 3), weight, std::exp, 0.9L, 1.2L);
   expectUnits(steps(-16, -4, 0.0009765625 * 3), weight, std::exp, 1.3L, 1.2L);
@@ -143,7 +145,8 @@ TEST(VectorMath, Weights) {
 
 //===- tanh and erf ------------------------------------------------------------===//
 
-/// Odd, bit for bit, zeros included; never beyond 1, and 1 from `isOne` on. Subnormal numbers may be 0.
+/// Checks that a function is odd, bit for bit, zeros included, that it is never above 1, and that it is 1 from `isOne`
+/// on. Subnormal numbers may be 0.
 void expectSaturates(Function function, float isOne) {
   std::vector<float> arguments = allMagnitudes();
   for (float x = 0.8f * isOne; x < 1.2f * isOne; x *= 1.0001f)
