@@ -18,13 +18,14 @@ ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 MARGIN = 16
 LARGEST = 300_000  # bytes
 
-# Of each picture the panels in a row, and the plots: a text (a file, or the block of a page that has the kernel), the kernel,
-# options of `skewer plot`, and the kind of the panels.
+# For each picture the number of panels in a row, and the plots: a text, the kernel, options of `skewer plot`, and the kind of the
+# panels. The text is a file, or the first block of a page that has the kernel; PAGE#2 is the second one.
 CLASSES = "docs/pictures/classes.attn"
 MASKS = "docs/cookbook/masks.md"
 MASK_SIZES = ("-D", "N=12", "-D", "chunk=3", "-D", "window=4", "-D", "prefix=4")
 PICTURES = {
     "skew": (2, [("examples/botnet/botnet.attn", "botnet", ("-D", "H=3", "-D", "W=3"), "skew")]),
+    "tour": (2, [("docs/tour.md#2", "layer", ("-D", "N=8"), "skew"), ("docs/tour.md#3", "layer", ("-D", "N=8"), "skew")]),
     "classes": (2, [(CLASSES, kernel, (), "skew") for kernel in ("offset", "clamped", "column", "steps")]),
     "masks": (3, [(MASKS, kernel, MASK_SIZES, "mask") for kernel in ("causal", "sliding", "prompt", "streaming", "blocks")]),
     "t5": (1, [("docs/cookbook/t5.md", "t5_layer", ("-D", "N=20"), "skew")]),
@@ -33,12 +34,14 @@ PICTURES = {
 
 
 def text_of(path, kernel):
-    """Returns the text of a file, or of the block of a page that defines the kernel."""
+    """Returns the text of a file, or of a block of a page that defines the kernel."""
+    path, _, number = path.partition("#")
     with open(os.path.join(ROOT, path), encoding="utf-8") as stream:
         text = stream.read()
     if not path.endswith(".md"):
         return text
-    return next(block for block in re.findall(r"^```attn\n(.*?)^```", text, re.DOTALL | re.MULTILINE) if f"kernel {kernel}(" in block)
+    found = [block for block in re.findall(r"^```attn\n(.*?)^```", text, re.DOTALL | re.MULTILINE) if f"kernel {kernel}(" in block]
+    return found[int(number or 1) - 1]
 
 
 def plotted(skewer, path, kernel, options):
