@@ -14,7 +14,7 @@ MAXIMUM_LINES = 1000
 
 
 def tracked_files(root):
-    """Paths that git tracks; in an unpacked archive every file outside build folders."""
+    """Returns the paths that git tracks; in an unpacked archive, every file outside build folders."""
     command = ["git", "-c", "safe.directory=*", "-C", root, "ls-files", "-z"]
     try:
         listing = subprocess.run(command, check=True, capture_output=True).stdout.decode()
@@ -28,7 +28,7 @@ def tracked_files(root):
 
 
 def read(root, path):
-    """The file's text, or None where it is binary."""
+    """Returns the file's text, or None if it is binary."""
     with open(os.path.join(root, path), "rb") as stream:
         data = stream.read()
     return None if b"\0" in data else data.decode("utf-8", errors="replace")
@@ -48,7 +48,7 @@ def file_length(root):
 
 
 def machine_paths(root):
-    # In brackets, so that this file does not hold what it looks for.
+    # The brackets keep this file from matching its own pattern.
     forbidden = re.compile(r"(?<![\w.])/(?:[w]ork|[f]arm|[r]oot|[h]ome|[U]sers)/\w")
     for path, text in texts(root):
         for number, line in enumerate(text.splitlines(), 1):
@@ -65,7 +65,7 @@ def unfinished(root):
 
 
 def pass_flags(root):
-    """Name of the .td file, line and flag of every pass."""
+    """Yields the name of the .td file, the line and the flag of every pass."""
     for path, text in texts(root, r"^passes/.*\.td$"):
         for match in re.finditer(r'^def \w+\s*:\s*Pass<\s*"([\w-]+)"', text, re.MULTILINE):
             yield path, text.count("\n", 0, match.start()) + 1, match.group(1)
@@ -88,7 +88,7 @@ def pass_tests(root):
 def links(root):
     tracked = tracked_files(root)
     known = set(tracked) | {os.path.dirname(path) for path in tracked}
-    for path in list(known):  # every folder above a file counts too
+    for path in list(known):  # adds every folder above a file
         while path := os.path.dirname(path):
             known.add(path)
     for path, text in texts(root, r"\.md$"):
@@ -116,14 +116,14 @@ def e2e_index(root):
 
 
 NAMED_PATH = re.compile(r"(?<![\w/.$}>~:-])(?:passes|dialect|codegen|tools|tests|docs|examples)/[\w./*-]*[\w*]")
-# A file by its name alone, or with folders above it.
+# The name of a file, alone or with folders above it.
 NAMED_FILE = re.compile(r"(?<![\w/.$}>~:*-])(?:\w[\w-]*/)*[A-Z]\w*\.(?:h|cpp|td|md)\b")
-# Files that are made, of other projects, or made up for an example.
+# Names that are allowed: generated files, files of other projects, and names in examples.
 OTHER_FILES = ("NAME.h", "ContribOperators.md")
 
 
 def comments(path, text):
-    """Number and text of each line of a page, and of each comment of a source."""
+    """Yields the number and the text of each line of a page, and of each comment of a source."""
     if path.endswith(".md"):
         yield from enumerate(text.splitlines(), 1)
     elif path.endswith(".py"):
@@ -131,7 +131,7 @@ def comments(path, text):
             tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
         except (tokenize.TokenError, SyntaxError):
             return
-        begins = True  # a statement: a string that is one is a docstring
+        begins = True  # whether a statement begins here: a string that is a statement is a docstring
         for token in tokens:
             if token.type == tokenize.COMMENT or token.type == tokenize.STRING and begins:
                 for offset, line in enumerate(token.string.splitlines()):
@@ -146,8 +146,8 @@ def comments(path, text):
 
 
 def paths(root):
-    """What a comment or a page names is in the tree: paths from the root or from a folder above the page, and files by
-    the end of their path."""
+    """The tree has each path and file that a comment or a page names: paths from the root or from a folder above the page, and
+    files by the end of their path."""
     tracked = tracked_files(root)
     known = set(tracked)
     for path in tracked:
@@ -173,7 +173,7 @@ def paths(root):
 
 
 def scheme_names(root):
-    """The compiler knows classes of index expressions: no scheme's name is a string that it compares with."""
+    """The compiler knows classes of index expressions, and so has no string that is the name of a scheme."""
     names = set()
     for path, text in texts(root, r"^dialect/Schemes/.*\.attn$"):
         names.update(re.findall(r"^\s*scheme\s+(\w+)", text, re.MULTILINE))
@@ -186,12 +186,12 @@ def scheme_names(root):
 
 
 def axis_names(root):
-    """Letters of axes mean nothing below the language: what they are called there is said in one place."""
+    """Letters of axes have no meaning below the language; AxisNames.h alone has the names that are used there."""
     for path, text in texts(root, r"^(dialect/IR|passes)/.*\.(cpp|h)$"):
         if re.match(r"passes/Analysis/AxisNames\.", path):
             continue
         for number, line in enumerate(text.splitlines(), 1):
-            # With a number behind it, it is a symbol that is made here.
+            # With a number after it, the letter is a symbol that is made here.
             for literal in re.findall(r'"([a-z]|[ij][xyz])"(?! \+)', line.split("//")[0]):
                 yield f"{path}:{number}: \"{literal}\" is the name of an axis: ask how operands read it, or AxisNames.h"
 
@@ -231,15 +231,15 @@ def compiler_header(root):
 
 
 def strategy_names(root):
-    """What schedules call the ways to compute a term, but for the content's own."""
+    """Returns the names of strategies in schedules, except for the content's own."""
     for _, text in texts(root, r"^dialect/IR/ScheduleVerifiers\.cpp$"):
         for block in re.findall(r"k(?:Cpu|Gpu)Strategies\[\] = \{(.*?)\}", text, re.DOTALL):
             yield from set(re.findall(r'"(\w+)"', block)) - {"matmul"}
 
 
 def skeletons(root):
-    """The kernels go through heads, blocks and tiles and call strategies: they know neither which there are nor of which
-    kinds terms are. One file makes the list of them."""
+    """The kernels go through heads, blocks and tiles and call strategies. They know neither the list of strategies nor the kinds
+    of terms; one file makes the list."""
     names = set(strategy_names(root))
     for path, text in texts(root, r"^passes/(Cpu|Gpu)/\w+\.(cpp|h)$"):
         for number, line in enumerate(text.splitlines(), 1):
