@@ -97,6 +97,10 @@ static bool areSame(const Expr &written, const Expr &kept, const subscript::Doma
 bool isPartOf(const Decision &part, const Decision &whole) {
   if (part.ranges.size() != whole.ranges.size())
     return true; // of another form: compared where the table is used
+  // An axis of one position is the number 0: `j - i` is `i`, and the function is another one of it.
+  for (auto [own, other] : llvm::zip(part.forms, whole.forms))
+    if (subscript::symbolsOf(own) != subscript::symbolsOf(other))
+      return true;
   for (size_t d = 0; d < part.ranges.size(); ++d)
     if (part.ranges[d].low < whole.ranges[d].low || part.ranges[d].high > whole.ranges[d].high)
       return true;

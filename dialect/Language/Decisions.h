@@ -27,6 +27,7 @@ struct Decision {
   subscript::Domain domain;
   std::vector<double> values;
   std::vector<subscript::Range> ranges;
+  std::vector<subscript::Expr> forms; // Table: what the ranges are of, over positions
   /// Choice, Whole, Quantity, Factor: how the number is computed from lengths; null if it depends on no length. For
   /// Whole it is the remainder. Table: the function, over formSymbol(0), formSymbol(1), ….
   RealPtr made;

@@ -166,6 +166,7 @@ Value Typer::positionAlong(const Node &node, const std::string &name, const Axis
   Value value;
   value.kind = ValueKind::Index;
   value.index = globalPosition(name);
+  value.isAxis = true;
   value.axes[name] = axis;
   return value;
 }

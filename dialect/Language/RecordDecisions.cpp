@@ -42,7 +42,7 @@ bool Typer::decidedWhole(const Node &node, bool isWhole, RealPtr remainder) {
 void Typer::decidedTable(const Node &node, std::vector<double> values, const RealForms &forms, bool isTensor) {
   Decision decision;
   decision.kind = Decision::Table, decision.place = node.text, decision.number = isTensor;
-  decision.values = std::move(values), decision.ranges = forms.ranges;
+  decision.values = std::move(values), decision.ranges = forms.ranges, decision.forms = forms.forms;
   decision.made = forms.function;
   collectWholes(*forms.function, decision.wholes);
   record(std::move(decision));

@@ -464,11 +464,15 @@ Value Typer::typeRead(const Node &node, const Value &base) {
         byPlaces.hints.push_back({order[earlier], order[own]});
     *expression = positionFor(*expression, own.size);
     subscript::Dimension dimension;
-    if (expression->isSymbol())
+    // A function that is the position itself, floor(sqrt(i)) of two positions, does not tell the size of the axis.
+    bool isBare = expression->isSymbol() && (picks || index.isAxis) && !partOf(expression->name());
+    bool isWhole = isBare || own.isRuntime() ||
+                   (expression->isSymbol() && index.axes[expression->name()].size == own.size);
+    if (expression->isSymbol() && (isWhole || partOf(expression->name())))
       dimension.axes = {expression->name()};
     else
-      dimension.index = *expression;
-    if (expression->isSymbol() && (picks || written.kind != NodeKind::Binary) && !partOf(expression->name())) {
+      dimension.index = expression->isSymbol() ? subscript::min(*expression, Expr(own.size - 1)) : *expression;
+    if (isBare) {
       Axis axis{expression->name(), own.size, own.runtime};
       if (!picks && !checkRead(written.text, node.operands[0]->text, axis))
         return {};

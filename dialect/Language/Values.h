@@ -67,6 +67,7 @@ struct Value {
   int64_t integer = 0; // Number, where isInteger
   bool isInteger = false;
   subscript::Expr index;            // Index: a function of positions; a predicate is 1 or 0
+  bool isAxis = false;              // Index: the position along an axis, by itself and not as the result of a function
   RealPtr function;                 // Real: a function of positions that index expressions cannot express; Number: how
                                     // it is computed from other numbers, if lengths may be among them
   std::map<std::string, Axis> axes; // Index and Real: the axes it depends on

@@ -46,6 +46,12 @@ CASES = {
     "repeated": ("", {"x": (3,)}, (2, 3), 'broadcast(x[c] * c, "c -> r c", r = 2)', lambda x: np.stack([x * np.arange(3)] * 2)),
     "gathered": ("", {"x": (3, 2)}, (3, 2), 'einsum("n c -> n c", x[(n + 1) % 3, c])', lambda x: np.roll(x, -1, 0)),
 
+    # A function that is the position itself does not tell the size of the axis: the table may be longer.
+    "function_that_is_the_axis": ("", {"x": (4, 2), "t": (9, 4)}, (4, 2), 'einsum("h i -> h i", x) + t[floor(sqrt(i)), h]',
+                                  lambda x, t: x + t[:2].T),
+    "bucket_of_two": ("", {"x": (3, 2, 1), "t": (32, 3)}, (3, 2, 1), 'einsum("h i j -> h i j", x) + t5(t)',
+                      lambda x, t: x + t[:2].T[:, :, None]),
+
     # Axes in statements before the one that names them.
     "slope": ("", {"q": (4, 2, 3), "slope": (4,)}, (4, 2, 2),
               'bias = slope[h] * (i - j)\n  return einsum("h i d, h j d -> h i j", q, q) + bias',
