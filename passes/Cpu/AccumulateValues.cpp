@@ -8,7 +8,7 @@
 using namespace mlir;
 using namespace skewer;
 
-// Keys in one turn of the loop over keys that need no test; as many as the steps in a turn of RegisterTile.cpp.
+// Keys in one turn of the loop over keys that need no test; as many as the steps in a turn of an engine (RegisterTile.h).
 static constexpr int64_t kUnroll = 4;
 
 /// Returns `sums` if all are finite, else what `again` returns, which sums up seen keys only: a weight of 0 times a

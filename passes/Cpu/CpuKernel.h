@@ -16,11 +16,11 @@
 #pragma once
 #include "passes/Analysis/AttentionShape.h"
 #include "passes/Analysis/Summation.h"
+#include "passes/Cpu/Engine.h"
 #include "passes/Cpu/Geometry.h"
 #include "passes/Cpu/KeyRuns.h"
 #include "passes/Cpu/Layout.h"
 #include "passes/Cpu/LiveKeys.h"
-#include "passes/Cpu/Panels.h"
 #include "passes/Cpu/Positions.h"
 #include "passes/Emit/PhaseFunction.h"
 
@@ -67,6 +67,7 @@ struct AttentionStage {
   /// The kernel has work only if there are more than `above` queries and, unless `atMost` is 0, at most `atMost`:
   /// several kernels share an attention of run-time length.
   int64_t above = 0, atMost = 0;
+  const CpuEngine &engine = fmaEngine();
   bool multipliesPairs = false; // the processor adds products of two bf16 to each f32 of a vector (AVX512_BF16)
 };
 
@@ -230,7 +231,7 @@ private:
   void scoreKnownTile(const KeyBlock &, mlir::Value group, mlir::Value vector, int64_t vectors, bool last);
   ScoreTile tileAt(const KeyBlock &, mlir::Value group, mlir::Value vector, int64_t vectors, bool last,
                    llvm::SmallVectorImpl<mlir::Value> &sums, llvm::SmallVectorImpl<mlir::Value> &places);
-  ProductsOfSteps contentProducts(const ScoreTile &);
+  ProductsOfSteps ownProducts(const ScoreTile &);
   llvm::SmallVector<mlir::Value> contentSums(const ScoreTile &, llvm::ArrayRef<mlir::Value> places);
   bool passesByChunks() const;
   llvm::SmallVector<mlir::Value> addChunk(const TilePart &, int64_t first, int64_t steps,

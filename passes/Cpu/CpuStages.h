@@ -1,6 +1,6 @@
 // Emits a function as the phases of a kernel for a processor. `attn-lower-to-cpu` (LowerToCpu.cpp) calls it. Attentions
-// that fuse (CpuKernel.h) and matrix products in register tiles (Panels.h) have engines of their own; all other stages
-// are loops of the generic path (passes/Generic/Kernel.h).
+// that fuse (CpuKernel.h) and matrix products in register tiles (RegisterTile.h) have engines of their own; all other
+// stages are loops of the generic path (passes/Generic/Kernel.h).
 #pragma once
 #include "passes/Cpu/CpuKernel.h"
 #include "passes/Generic/Kernel.h"
@@ -31,6 +31,7 @@ struct FusedAttention {
 struct MatmulPlan {
   MatmulPlan(Matmul, const Target &);
   Matmul matmul;
+  const CpuEngine &engine = fmaEngine();
   int64_t lanes, tileRows, tileVectors; // accumulators of the register tile
   int64_t panels, panelStride;          // of the packed columns
   int64_t rowBlock, blocks, rowStride;  // rows of an item, items of one outer index, floats from packed row to row

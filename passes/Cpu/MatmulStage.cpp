@@ -1,5 +1,5 @@
 // Emits a matrix product as two phases of CpuStages: the first packs the operand of the columns into panels, once a
-// call; the second computes row blocks in register tiles (Panels.h).
+// call; the second computes row blocks in register tiles (RegisterTile.h).
 //
 // An item packs a block of rows, and computes them on the way if they are arithmetic. It then takes a few panels at a
 // time through all its row tiles. The panels stay in L2, into which the next ones are prefetched meanwhile; the rows of
@@ -25,8 +25,8 @@ MatmulPlan::MatmulPlan(Matmul product, const Target &target) : matmul(std::move(
   tileVectors = 3;
   panels = llvm::divideCeil(matmul.columns, lanes);
   tileVectors = std::min(tileVectors, panels);
-  // One more cache line each: rows and panels that are a multiple of 4 KiB apart would share L1 sets.
-  panelStride = (matmul.depth + 1) * lanes;
+  panelStride = CpuEngine::panelStride(matmul.depth, lanes);
+  // One more cache line for each row, too.
   rowStride = llvm::alignTo(matmul.depth, lanes) + lanes;
   int64_t many = matmul.rows / 64 / tileRows, inL2 = target.l2Bytes / 4 / (rowStride * 4) / tileRows;
   int64_t blockRows = std::min(std::max(kTilesOfBlock, many), std::max<int64_t>(inL2, 1)) * tileRows;
@@ -61,8 +61,9 @@ void CpuStages::packColumns(const MatmulPlan &product, const MatmulColumns &colu
   auto [source, base, packed] = columns;
   v.loop(firstPanel, endPanel, 1, [&, source = source, base = base, packed = packed](Value panel) {
     if (matmul.columnStride != 1)
-      return packPanel(v, {source, base, matmul.columnStride, matmul.columnDepthStride, matmul.columns, matmul.depth},
-                       {packed, code.index(0), product.panelStride}, panel);
+      return product.engine.packPanel(
+          v, {source, base, matmul.columnStride, matmul.columnDepthStride, matmul.columns, matmul.depth},
+          {packed, code.index(0), product.panelStride}, panel);
     auto copy = [&](int64_t lanes) {
       v.loop(code.index(0), code.index(matmul.depth), 1, [&](Value step) {
         Value from = v.add(v.add(v.mul(step, matmul.columnDepthStride), v.mul(panel, product.lanes)), base);
@@ -334,15 +335,14 @@ void CpuStages::MatmulEmitter::throughRows(Value panel, int64_t vectors, bool la
     SmallVector<Value> places;
     for (int64_t k = 0; k < product.tileRows * vectors; ++k)
       places.push_back(s.code.index(k * product.lanes));
-    SmallVector<Value> sums =
-        multiplyInChains(v, {0, product.tileRows, 0, vectors}, matmul.depth, scratch, places,
-                         [&](const TilePart &part, Value first, int64_t steps, SmallVector<Value> start) {
-                           auto fetchFrom = [&](Value step) { fetch(v.add(first, step)); };
-                           return multiply(v, part.rows, part.vectors, steps, std::move(start),
-                                           {block, v.add(row, first), product.rowStride},
-                                           {packed, v.add(column, v.mul(first, v.lanes)), product.panelStride},
-                                           product.lanes == kLineFloats ? BesideSteps(fetchFrom) : BesideSteps());
-                         });
+    TileProduct whole{{0, product.tileRows, 0, vectors},
+                      matmul.depth,
+                      {kChain},
+                      {block, row, product.rowStride},
+                      {packed, column, product.panelStride}};
+    if (product.lanes == kLineFloats)
+      whole.beside = fetch;
+    SmallVector<Value> sums = product.engine.multiply(v, whole, {scratch, places});
     storeTile(tile, panel, vectors, last, sums);
   });
 }

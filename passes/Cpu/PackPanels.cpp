@@ -36,15 +36,15 @@ void CpuKernel::packKeyPanels(const Walk &walk, int64_t termDepth, double factor
     panels = packedPanels();
   b.loop(panels.low, panels.high, 1, [&](Value panel) {
     if (!isComputed(walk.argument))
-      return packPanel(b,
-                       {memory.arguments[walk.argument], base, walk.key, walk.depth, shape.keys, termDepth, factor,
-                        false, keyLength},
-                       target, panel);
+      return stage.engine.packPanel(b,
+                                    {memory.arguments[walk.argument], base, walk.key, walk.depth, shape.keys, termDepth,
+                                     factor, false, keyLength},
+                                    target, panel);
     Value first = b.mul(panel, lanes);
     ProductOperand rows = computedRows(walk, termDepth, first, b.minimum(b.add(first, lanes), keys()));
-    packPanel(b,
-              {rows.memory, b.mul(first, -termDepth), termDepth, 1, shape.keys, termDepth, factor, false, keyLength},
-              target, panel);
+    stage.engine.packPanel(
+        b, {rows.memory, b.mul(first, -termDepth), termDepth, 1, shape.keys, termDepth, factor, false, keyLength},
+        target, panel);
   });
 }
 

@@ -65,9 +65,7 @@ void CpuKernel::planContent() {
     if (!shared)
       depth += term.depth;
   }
-  // One cache line more than the panel itself: panels that are a multiple of 4 KiB apart would share L1 sets (measured:
-  // 42-55 % of peak instead of 89 %).
-  panelStride = (depth + 1) * lanes;
+  panelStride = CpuEngine::panelStride(depth, lanes);
 }
 
 /// Decides how many keys of the last vector are multiplied as dot products. Sums that are held in chunks stay products

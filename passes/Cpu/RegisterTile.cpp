@@ -1,40 +1,10 @@
-// Emits the register tile: rows that are broadcast from memory, times panels of vectors, accumulated in registers.
+// Sums up the steps of a register tile in chunks and chains (RegisterTile.h).
+#include "passes/Cpu/RegisterTile.h"
 #include "passes/Analysis/Summation.h"
-#include "passes/Cpu/Panels.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace skewer;
-
-// A kStepsOfTurn of 4 measured best, together with 6x4 tiles, on Zen 5 and Cascade Lake.
-SmallVector<Value> skewer::multiply(VectorBuilder &b, int64_t tileRows, int64_t vectors, int64_t depth,
-                                    SmallVector<Value> accumulators, const ProductOperand &rows,
-                                    const ProductOperand &panels, const BesideSteps &beside) {
-  auto steps = [&](Value k, int64_t count, SmallVector<Value> sums) {
-    Value row = b.add(rows.base, k), panel = b.add(panels.base, b.mul(k, b.lanes));
-    for (int64_t step = 0; step < count; ++step) {
-      SmallVector<Value> columns;
-      for (int64_t v = 0; v < vectors; ++v)
-        columns.push_back(b.load(panels.memory, b.add(panel, v * panels.stride + step * b.lanes)));
-      for (int64_t r = 0; r < tileRows; ++r) {
-        Value x = b.loadBroadcast(rows.memory, b.add(row, r * rows.stride + step));
-        for (int64_t v = 0; v < vectors; ++v)
-          sums[r * vectors + v] = b.fma(x, columns[v], sums[r * vectors + v]);
-      }
-    }
-    return sums;
-  };
-  int64_t whole = depth / kStepsOfTurn * kStepsOfTurn;
-  if (whole)
-    accumulators = b.loop(b.index(0), b.index(whole), kStepsOfTurn, accumulators, [&](Value k, ValueRange sums) {
-      if (beside)
-        beside(k);
-      return steps(k, kStepsOfTurn, SmallVector<Value>(sums));
-    });
-  if (whole < depth)
-    accumulators = steps(b.index(whole), depth - whole, accumulators);
-  return accumulators;
-}
 
 static bool hasManyRegisters(const VectorBuilder &b) { return b.lanes >= 16; } // 32; else 16
 
@@ -166,28 +136,4 @@ SmallVector<Value> skewer::multiplyInChains(VectorBuilder &b, const TilePart &ti
       sum = b.addf(sofar, sum);
     return more;
   });
-}
-
-void skewer::multiplyInto(VectorBuilder &b, int64_t tileRows, int64_t vectors, int64_t depth,
-                          const Summation &summation, const ProductOperand &rows, const ProductOperand &panels,
-                          const ProductOperand &target) {
-  SmallVector<Value> places;
-  for (int64_t r = 0; r < tileRows; ++r)
-    for (int64_t v = 0; v < vectors; ++v)
-      places.push_back(b.add(target.base, r * target.stride + v * b.lanes));
-  SmallVector<Value> sums =
-      sumInChunks(b, {0, tileRows, 0, vectors}, depth, summation, target.memory, places,
-                  [&](const TilePart &part, Value first, int64_t steps, SmallVector<Value> start) {
-                    return multiplyPart(b, part, steps, std::move(start), rows, panels, first);
-                  });
-  for (auto [sum, place] : llvm::zip(sums, places))
-    b.store(sum, target.memory, place);
-}
-
-SmallVector<Value> skewer::multiplyPart(VectorBuilder &b, const TilePart &part, int64_t steps, SmallVector<Value> start,
-                                        const ProductOperand &rows, const ProductOperand &panels, Value first) {
-  Value row = b.add(b.add(rows.base, first), part.row * rows.stride);
-  Value panel = b.add(b.add(panels.base, b.mul(first, b.lanes)), part.vector * panels.stride);
-  return multiply(b, part.rows, part.vectors, steps, std::move(start), {rows.memory, row, rows.stride},
-                  {panels.memory, panel, panels.stride});
 }

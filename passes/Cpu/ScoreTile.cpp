@@ -9,13 +9,10 @@
 using namespace mlir;
 using namespace skewer;
 
-/// Returns how the content of a tile is multiplied: as a strategy says, or as rows of queries × panels of keys.
-ProductsOfSteps CpuKernel::contentProducts(const ScoreTile &tile) {
-  const Geometry &g = *this;
-  ProductsOfSteps products = [&](const TilePart &part, Value first, int64_t steps, SmallVector<Value> start) {
-    return multiplyPart(b, part, steps, std::move(start), {memory.queries, b.mul(tile.row, g.depth), g.depth},
-                        {memory.keys, b.mul(tile.vector, g.panelStride), g.panelStride}, first);
-  };
+/// Returns how a strategy multiplies the content of a tile; null: the engine multiplies rows of queries × panels of
+/// keys.
+ProductsOfSteps CpuKernel::ownProducts(const ScoreTile &tile) {
+  ProductsOfSteps products;
   forEach([&](CpuStrategy &strategy) {
     if (ProductsOfSteps own = strategy.contentProducts(tile))
       products = std::move(own);
@@ -27,7 +24,15 @@ ProductsOfSteps CpuKernel::contentProducts(const ScoreTile &tile) {
 /// scores will be: one chain of products would round at the size of its result in each step.
 SmallVector<Value> CpuKernel::contentSums(const ScoreTile &tile, ArrayRef<Value> places) {
   TilePart whole{0, tileRows, 0, tile.vectors};
-  ProductsOfSteps products = contentProducts(tile);
+  ProductsOfSteps products = ownProducts(tile);
+  if (!products)
+    return stage.engine.multiply(b,
+                                 {whole,
+                                  depth,
+                                  summationOfContent(),
+                                  {memory.queries, b.mul(tile.row, depth), depth},
+                                  {memory.keys, b.mul(tile.vector, panelStride), panelStride}},
+                                 {memory.scores, places});
   if (!passesByChunks())
     return sumInChunks(b, whole, depth, summationOfContent(), memory.scores, places, products);
   int64_t chunk = summationOfContent().chunk, last = (depth - 1) / chunk * chunk;
@@ -55,7 +60,7 @@ SmallVector<Value> CpuKernel::addChunk(const TilePart &part, int64_t first, int6
 void CpuKernel::leaveChunk(const KeyBlock &block, Value group, Value vector, int64_t vectors, int64_t first) {
   SmallVector<Value> sums(tileRows * vectors, b.constant(0)), places;
   ScoreTile tile = tileAt(block, group, vector, vectors, false, sums, places);
-  sums = addChunk({0, tileRows, 0, vectors}, first, summationOfContent().chunk, places, contentProducts(tile));
+  sums = addChunk({0, tileRows, 0, vectors}, first, summationOfContent().chunk, places, ownProducts(tile));
   for (auto [sum, place] : llvm::zip(sums, places))
     b.store(sum, memory.scores, place);
 }

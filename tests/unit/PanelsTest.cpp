@@ -1,7 +1,7 @@
 // Emits, compiles and runs the parts of products: panels, register tiles, and sums in chunks and chains.
-#include "passes/Cpu/Panels.h"
 #include "EmittedTesting.h"
 #include "passes/Analysis/Summation.h"
+#include "passes/Cpu/Engine.h"
 #include "passes/Cpu/Transpose.h"
 #include "passes/Cpu/WeightedSums.h"
 #include <cmath>
@@ -59,7 +59,7 @@ TEST(Panels, HoldTheStepsOfColumnsSideBySide) {
     for (const Packing &p : packings) {
       PanelSource source{out, b.index(kBase), p.rowStride, p.depthStride, p.rows, p.depth, p.factor, p.reversed};
       PanelTarget target{out, b.index(at), p.depth * kLanes, 0, p.accumulate, 0};
-      b.loop(b.index(0), b.index(p.panels()), 1, [&](Value panel) { packPanel(b, source, target, panel); });
+      b.loop(b.index(0), b.index(p.panels()), 1, [&](Value panel) { fmaEngine().packPanel(b, source, target, panel); });
       at += p.panels() * p.depth * kLanes;
     }
   });
@@ -84,7 +84,7 @@ TEST(Panels, LeaveRoomForOtherSteps) {
     fillNumbers(b, out, kTarget);
     fill(b, out, kTarget, kTarget + 60, -3);
     PanelSource source{out, b.index(0), kDepth, 1, kLanes, kDepth};
-    packPanel(b, source, {out, b.index(kTarget), 60, kFirst, false, kLine}, b.index(0));
+    fmaEngine().packPanel(b, source, {out, b.index(kTarget), 60, kFirst, false, kLine}, b.index(0));
   });
   for (int64_t n = 0; n < 60; ++n) {
     int64_t step = n / kLine - kFirst, lane = n % kLine;
@@ -134,39 +134,21 @@ TEST(RegisterTile, MultipliesRowsByPanels) {
     auto got = runEmitted(kMark + 16, [&](VectorBuilder &b, Value out) {
       fillNumbers(b, out, kResult);
       fill(b, out, kMark, kMark + 16, 0);
-      SmallVector<Value> sums(kRows * kVectors, b.constant(2));
-      sums =
-          multiply(b, kRows, kVectors, depth, sums, {out, b.index(5), kStride}, {out, b.index(kPanels), kPanelStride},
-                   [&](Value step) { b.storeScalar(b.constantScalar(1), out, b.add(step, kMark)); });
-      for (auto [n, sum] : llvm::enumerate(sums))
+      TileProduct product{
+          {0, kRows, 0, kVectors}, depth, {depth}, {out, b.index(5), kStride}, {out, b.index(kPanels), kPanelStride}};
+      product.beside = [&](Value step) { b.storeScalar(b.constantScalar(1), out, b.add(step, kMark)); };
+      for (auto [n, sum] : llvm::enumerate(fmaEngine().multiply(b, product, {})))
         b.store(sum, out, b.index(kResult + int64_t(n) * kLanes));
     });
     for (int64_t row = 0; row < kRows; ++row)
       for (int64_t column = 0; column < kVectors * kLanes; ++column)
         EXPECT_EQ(got[kResult + row * kVectors * kLanes + column],
-                  2 + productAt(5, kStride, kPanels, kPanelStride, row, column, 0, depth))
+                  productAt(5, kStride, kPanels, kPanelStride, row, column, 0, depth))
             << depth << " steps, " << row << ", " << column;
     for (int64_t step = 0; step < 16; ++step)
       EXPECT_EQ(got[kMark + step] == 1, step % kStepsOfTurn == 0 && step + kStepsOfTurn <= depth)
           << "what stands beside the product is called once for each whole turn: " << step;
   }
-}
-
-TEST(RegisterTile, PartsAreThoseOfTheTile) {
-  constexpr int64_t kStride = 13, kPanels = 60, kPanelStride = 48, kResult = 256, kDepth = 9, kFirst = 2;
-  auto got = runEmitted(kResult + 2 * kLanes, [&](VectorBuilder &b, Value out) {
-    fillNumbers(b, out, kResult);
-    SmallVector<Value> sums(2, b.constant(0));
-    // Rows 1 and 2, the third vector, steps 2 to 8.
-    sums = multiplyPart(b, {1, 2, 2, 1}, kDepth - kFirst, sums, {out, b.index(0), kStride},
-                        {out, b.index(kPanels), kPanelStride}, b.index(kFirst));
-    b.store(sums[0], out, b.index(kResult));
-    b.store(sums[1], out, b.index(kResult + kLanes));
-  });
-  for (int64_t row : {1, 2})
-    for (int64_t lane = 0; lane < kLanes; ++lane)
-      EXPECT_EQ(got[kResult + (row - 1) * kLanes + lane],
-                productAt(0, kStride, kPanels, kPanelStride, row, 2 * kLanes + lane, kFirst, kDepth));
 }
 
 /// Returns the sum of `numbers` in lane 0, summed in this way, as a tile of one vector.
@@ -243,8 +225,9 @@ TEST(Summation, ProductsGoWhereTheyBelong) {
   auto got = runEmitted(kResult + 2 * kResultStride, [&](VectorBuilder &b, Value out) {
     fillNumbers(b, out, kResult);
     fill(b, out, kResult, kResult + 2 * kResultStride, -5);
-    multiplyInto(b, kRows, kVectors, kDepth, {4}, {out, b.index(0), kStride}, {out, b.index(kPanels), kPanelStride},
-                 {out, b.index(kResult), kResultStride});
+    fmaEngine().multiplyInto(
+        b, {{0, kRows, 0, kVectors}, kDepth, {4}, {out, b.index(0), kStride}, {out, b.index(kPanels), kPanelStride}},
+        {out, b.index(kResult), kResultStride});
   });
   for (int64_t row = 0; row < kRows; ++row)
     for (int64_t column = 0; column < kResultStride; ++column)

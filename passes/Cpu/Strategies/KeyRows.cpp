@@ -19,7 +19,7 @@ void KeyRows::planKeys(Layout &layout, int64_t productRows) {
   // Groups of rows may reach beyond the last row.
   copyFloats = (items + tileRows) * term.depth;
   int64_t panels = llvm::alignTo(keyVectors, tileVectors);
-  layout.reserve(vectors, ownVectors ? panels * (term.depth + 1) * lanes : 0, Layout::Zone::PickedRows);
+  layout.reserve(vectors, ownVectors ? panels * stride() : 0, Layout::Zone::PickedRows);
   productStride = tileVectors * lanes;
   layout.reserve(products, (productRows + 2 * tileRows) * productStride, Layout::Zone::PickedRows);
   layout.reserve(table, copies * copyFloats, Layout::Zone::PickedRows, Layout::Space::Shared);
@@ -34,7 +34,7 @@ void KeyRows::open() {
 /// Packs panels of keys, unless those of the content serve.
 void KeyRows::packKeys() {
   if (ownVectors)
-    kernel.packKeyPanels(term.vector, term.depth, 1, {vectorsMemory, b.index(0), (term.depth + 1) * lanes});
+    kernel.packKeyPanels(term.vector, term.depth, 1, {vectorsMemory, b.index(0), stride()});
 }
 
 void KeyRows::packItem(Value target, Value copy, Value item) {
@@ -53,13 +53,17 @@ void KeyRows::copyRow(Value target, Value to, Value row) {
 }
 
 void KeyRows::keyProducts(Value first, Value end, Value vector, int64_t vectors) {
-  int64_t stride = ownVectors ? (term.depth + 1) * lanes : panelStride;
-  Value panel = b.add(b.mul(vector, stride), vectorOffset * lanes);
+  int64_t panelFloats = ownVectors ? stride() : panelStride;
+  Value panel = b.add(b.mul(vector, panelFloats), vectorOffset * lanes);
   Value copy = b.mul(kernel.positions.copyOf(term.tableAxes), copyFloats);
   b.loop(first, end, tileRows, [&](Value row) {
-    multiplyInto(b, tileRows, vectors, term.depth, summation(),
-                 {tableMemory, b.add(copy, b.mul(row, term.depth)), term.depth}, {vectorsMemory, panel, stride},
-                 {productsMemory, b.mul(b.sub(row, first), productStride), productStride});
+    engine.multiplyInto(b,
+                        {{0, tileRows, 0, vectors},
+                         term.depth,
+                         summation(),
+                         {tableMemory, b.add(copy, b.mul(row, term.depth)), term.depth},
+                         {vectorsMemory, panel, panelFloats}},
+                        {productsMemory, b.mul(b.sub(row, first), productStride), productStride});
   });
 }
 

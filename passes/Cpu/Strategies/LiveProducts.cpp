@@ -110,7 +110,7 @@ public:
   }
 
 private:
-  int64_t stride() const { return (termDepth + 1) * lanes; } // of a panel
+  int64_t stride() const { return CpuEngine::panelStride(termDepth, lanes); }
 
   /// Replaces the sums of the tile by what `body` returns for them, if the condition holds.
   void replaceIf(ScoreTile &tile, Value condition, const std::function<SmallVector<Value>(SmallVector<Value>)> &body) {
@@ -130,14 +130,16 @@ private:
     for (int64_t r = 0; r < tileRows; ++r)
       for (int64_t v = 0; v < tile.vectors; ++v)
         places.push_back(b.add(held, r * scoreStride + v * lanes));
-    ProductsOfSteps products = [&](const TilePart &part, Value first, int64_t steps, SmallVector<Value> start) {
-      return multiplyPart(b, part, steps, std::move(start), {queriesMemory, b.mul(tile.row, termDepth), termDepth},
-                          {keysMemory, b.mul(tile.vector, stride()), stride()}, first);
-    };
     bool large = std::abs(term.scale) * std::sqrt(double(termDepth)) > kLargeScores;
     Summation summation =
         kernel.isHuge(term.scale, termDepth) ? CpuKernel::kCompensated : Summation{large ? kChunk : termDepth};
-    return sumInChunks(b, {0, tileRows, 0, tile.vectors}, termDepth, summation, memory.scores, places, products);
+    return engine.multiply(b,
+                           {{0, tileRows, 0, tile.vectors},
+                            termDepth,
+                            summation,
+                            {queriesMemory, b.mul(tile.row, termDepth), termDepth},
+                            {keysMemory, b.mul(tile.vector, stride()), stride()}},
+                           {memory.scores, places});
   }
 
   /// Returns the products, with 0 for pairs for which the guard does not hold: their operands may be infinite.

@@ -47,10 +47,10 @@ void OffsetTable::pack(Value low, Value high, int64_t first) {
     Value copy = b.divide(local, panels), panel = b.remainder(local, panels);
     kernel.positions.enterCopy(term.tableAxes, copy);
     PanelTarget place = panelsOf(target, copy);
-    packPanel(b,
-              {memory.arguments[term.table], baseOf(term.tableBase), term.rowStride, term.depthStride, term.rows,
-               term.depth, factor, term.sign < 0, rowLength()},
-              place, panel);
+    engine.packPanel(b,
+                     {memory.arguments[term.table], baseOf(term.tableBase), term.rowStride, term.depthStride, term.rows,
+                      term.depth, factor, term.sign < 0, rowLength()},
+                     place, panel);
   });
 }
 
@@ -138,8 +138,13 @@ void OffsetLogits::computeLogits(Value group, Value firstRow, Value lowKey, Valu
   auto tile = [&](Value panel, int64_t vectors) {
     Value column = b.add(target, b.mul(b.sub(panel, start), lanes));
     Value panelBase = b.add(copy, b.mul(panel, stride()));
-    multiplyInto(b, tileRows, vectors, term.depth, summation, {queriesMemory, rowsBase, rowStride},
-                 {tableMemory, panelBase, stride()}, {logitsMemory, column, logitsStride});
+    engine.multiplyInto(b,
+                        {{0, tileRows, 0, vectors},
+                         term.depth,
+                         summation,
+                         {queriesMemory, rowsBase, rowStride},
+                         {tableMemory, panelBase, stride()}},
+                        {logitsMemory, column, logitsStride});
   };
   // Whole tiles first, then single vectors: one more tile would compute up to three vectors too many.
   Value count = b.maximum(b.sub(end, start), b.index(0));

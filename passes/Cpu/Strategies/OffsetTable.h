@@ -18,7 +18,7 @@ public:
 protected:
   /// Returns where the panels of a copy lie.
   virtual PanelTarget panelsOf(mlir::Value target, mlir::Value copy);
-  int64_t stride() const { return (term.depth + 1) * lanes; } // of a panel
+  int64_t stride() const { return CpuEngine::panelStride(term.depth, lanes); }
   /// Returns the column of (query axis 0, key axis 0): columns count key - query.
   mlir::Value firstColumn();
   /// Returns how many rows the table has if that is known only at run time; else null.

@@ -20,6 +20,7 @@ public:
 protected:
   virtual void packItem(mlir::Value target, mlir::Value copy, mlir::Value item) = 0;
   Summation summation() const { return compensated ? CpuKernel::kCompensated : Summation{chunk}; }
+  int64_t stride() const { return CpuEngine::panelStride(term.depth, lanes); }
   /// Returns the first row of the first panel that holds a picked row.
   int64_t firstRow() const { return term.firstRow / lanes * lanes; }
   /// Returns the number of rows, one float each in the products, from `firstRow` to the last picked row.

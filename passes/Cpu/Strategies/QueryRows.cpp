@@ -9,7 +9,7 @@ using namespace skewer;
 
 QueryRows::QueryRows(CpuKernel &kernel, const RowTerm &term) : PickedRows(kernel, term) {
   items = llvm::divideCeil(term.rows, lanes);
-  copyFloats = items * (term.depth + 1) * lanes;
+  copyFloats = items * stride();
 }
 
 void QueryRows::planRows(Layout &layout, int64_t productRows) {
@@ -24,9 +24,10 @@ void QueryRows::planRows(Layout &layout, int64_t productRows) {
 
 void QueryRows::packItem(Value target, Value copy, Value item) {
   Value base = baseOf(term.tableBase), targetBase = b.mul(copy, copyFloats);
-  packPanel(b, {memory.arguments[term.table], base, term.rowStride, term.depthStride, term.rows, term.depth, factor,
-                /*reversed=*/false, rowLength()},
-            {target, targetBase, (term.depth + 1) * lanes}, item);
+  engine.packPanel(b,
+                   {memory.arguments[term.table], base, term.rowStride, term.depthStride, term.rows, term.depth, factor,
+                    /*reversed=*/false, rowLength()},
+                   {target, targetBase, stride()}, item);
 }
 
 /// Returns the end of the panels with picked rows. No pair picks rows that the table lacks in this call.
@@ -41,13 +42,17 @@ void QueryRows::packQueries(const RowBlock &block) {
 }
 
 void QueryRows::rowLogits(Value group, Value firstPanel, Value endPanel, Value target) {
-  int64_t stride = (term.depth + 1) * lanes, rowStride = ownVectors ? term.depth : depth;
+  int64_t rowStride = ownVectors ? term.depth : depth;
   Value copy = b.mul(kernel.positions.copyOf(term.tableAxes), copyFloats);
   Value rowsBase = b.add(b.mul(group, tileRows * rowStride), vectorOffset);
   auto tile = [&](Value panel, int64_t vectors) {
-    multiplyInto(b, tileRows, vectors, term.depth, summation(), {vectorsMemory, rowsBase, rowStride},
-                 {tableMemory, b.add(copy, b.mul(panel, stride)), stride},
-                 {productsMemory, b.add(target, b.mul(b.sub(panel, firstPanel), lanes)), productStride});
+    engine.multiplyInto(b,
+                        {{0, tileRows, 0, vectors},
+                         term.depth,
+                         summation(),
+                         {vectorsMemory, rowsBase, rowStride},
+                         {tableMemory, b.add(copy, b.mul(panel, stride())), stride()}},
+                        {productsMemory, b.add(target, b.mul(b.sub(panel, firstPanel), lanes)), productStride});
   };
   Value whole = b.add(firstPanel, b.mul(b.divide(b.sub(endPanel, firstPanel), tileVectors), tileVectors));
   b.loop(firstPanel, whole, tileVectors, [&](Value panel) { tile(panel, tileVectors); });

@@ -15,7 +15,7 @@ FAULTS = [
           "emitted floordiv rounds towards zero",
           "return builder.createOrFold<arith::SelectOp>(location, negative, lower, quotient);",
           "return quotient;"),
-    Fault("reversed-not-reversed", "passes/Cpu/PackPanel.cpp",
+    Fault("reversed-not-reversed", "passes/Cpu/Engines/Fma.cpp",
           "a table that counts query - key is packed forwards",
           "Value at = source.reversed ? b.sub(source.length ? b.add(count, -1) : b.index(rows - 1), row) : row;",
           "Value at = row;"),
