@@ -1,5 +1,5 @@
 // Derives strides and classes from the subscripts of an attention. It knows index expressions, but no position schemes.
-#include "mlir/IR/TypeUtilities.h"
+#include "dialect/IR/KernelPlan.h"
 #include "passes/Analysis/AttentionAnalyzer.h"
 #include "passes/Analysis/LaneFit.h"
 #include "passes/Analysis/Strides.h"
@@ -10,7 +10,7 @@ using namespace skewer::attn;
 using namespace skewer::subscript;
 
 Expr AttentionAnalyzer::flatten(ArrayRef<Expr> subscripts, Value operand) {
-  return rowMajorIn(extentsOf(operand), subscripts);
+  return rowMajorIn(attn::extentsOf(operand), subscripts);
 }
 
 std::optional<SplitOffset> AttentionAnalyzer::split(const Expr &offset, const Domain &within) {
@@ -259,7 +259,8 @@ std::optional<AttentionShape> AttentionAnalyzer::run() {
     findLengthMap(shape);
   SmallVector<Value> operands = operandsOf(attention);
   for (ContentTerm &term : shape.content)
-    term.key.bits = getElementTypeOrSelf(operands[term.key.argument].getType()).getIntOrFloatBitWidth();
+    for (Walk *walk : {&term.query, &term.key})
+      walk->element = elementTypeOf(operands[walk->argument].getType());
   return shape;
 }
 

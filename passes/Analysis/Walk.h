@@ -5,6 +5,8 @@
 
 namespace skewer {
 
+enum class ElementType;
+
 /// A flat element offset base(leading axes) + query*i + key*j + depth*d, strides in elements.
 struct Walk {
   unsigned argument = 0;      // number in operandsOf(attention)
@@ -15,7 +17,8 @@ struct Walk {
   /// axes. It contains the base too; `base` is 0 then.
   std::optional<subscript::Expr> picked;
   int64_t run = 1, runStep = 0; // `run` picked rows, from a multiple of `run` on, lie `runStep` elements apart
-  unsigned bits = 32;           // bits of an element in memory, for strategies that use it (keys of the content)
+  /// The type in memory, for strategies that use it (queries and keys of the content).
+  ElementType element = {}; // f32
 
   bool operator==(const Walk &o) const {
     return argument == o.argument && base == o.base && query == o.query && key == o.key && depth == o.depth &&

@@ -193,6 +193,7 @@ void CpuKernel::emitAttend(ModuleOp module, KernelPlan &plan) {
   openBuffers();
   enterLeading(phase, plan);
   decideStreaming();
+  engine.begin(b);
 
   const Geometry &g = *this;
   b.loop(phase.begin, endOfPhase(phase), 1, [&](Value item) {
@@ -212,6 +213,7 @@ void CpuKernel::emitAttend(ModuleOp module, KernelPlan &plan) {
     Value some = b.less(g.rowStep > 1 ? own.chunk : b.mul(own.chunk, g.rowsPerItem), queryLength);
     b.when(own.firstOfRun ? arith::OrIOp::create(b.builder, some, own.firstOfRun).getResult() : some, attend);
   });
+  engine.end(b);
   endStreaming();
 
   plan.phases.push_back({phase.function.getSymName().str(), "attend", itemsOfHeads(g.chunks * g.parts)});

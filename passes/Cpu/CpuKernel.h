@@ -67,8 +67,8 @@ struct AttentionStage {
   /// The kernel has work only if there are more than `above` queries and, unless `atMost` is 0, at most `atMost`:
   /// several kernels share an attention of run-time length.
   int64_t above = 0, atMost = 0;
-  const CpuEngine &engine = fmaEngine();
-  bool multipliesPairs = false; // the processor adds products of two bf16 to each f32 of a vector (AVX512_BF16)
+  const Target &target;
+  std::vector<ElementType> elements = {}; // by operand number: of its memory; f32 if it has none
 };
 
 /// How many bytes ahead of the current product keys and values are prefetched, if each of them is read once. Measured
@@ -100,6 +100,7 @@ public:
   VectorBuilder &b;
   const AttentionShape &shape;
   AttentionStage stage;
+  const CpuEngine &engine; // multiplies the content
   Layout layout;
   KernelMemory memory;
   Positions positions;
@@ -119,12 +120,13 @@ public:
   static constexpr Summation kCompensated{kCompensatedChunk, true};
   /// Returns the position of a row of a block.
   mlir::Value positionOf(mlir::Value firstRow, mlir::Value row) { return b.add(firstRow, b.mul(row, rowStep)); }
-  /// Packs the keys of a walk into panels; computes keys that have no memory. Null `panels`: the panels that some query
-  /// sees.
-  void packKeyPanels(const Walk &, int64_t depth, double factor, const PanelTarget &, KeyRange panels = {});
-  /// Packs the query rows of a walk, times `scale`, `stride` floats apart in the target.
-  void packQueryRows(const Walk &, int64_t depth, double scale, const RowBlock &, mlir::Value target, int64_t stride,
-                     int64_t offset = 0);
+  /// Packs the keys of a walk into panels of an engine; computes keys that have no memory. Null `panels`: the panels
+  /// that some query sees.
+  void packKeyPanels(const CpuEngine &, const Walk &, int64_t depth, double factor, const PanelTarget &,
+                     KeyRange panels = {});
+  /// Packs the query rows of a walk for an engine, times `scale`, `stride` floats apart in the target.
+  void packQueryRows(const CpuEngine &, const Walk &, int64_t depth, double scale, const RowBlock &, mlir::Value target,
+                     int64_t stride, int64_t offset = 0);
   /// Stores target[to + v] = scale × source[from + v × stride] for the width of the values, with zeros behind it. With
   /// `accumulate`, adds to the target instead.
   void copyWidth(mlir::Value source, mlir::Value from, int64_t stride, double scale, mlir::Value target, mlir::Value to,
@@ -163,6 +165,7 @@ private:
   // Planning (PlanWorkspace.cpp).
   void planGeometry();
   void planContent();
+  const CpuEngine &engineOfContent() const;
   void planDots();
   void planBuffers();
   Summation summationOfContent() const;

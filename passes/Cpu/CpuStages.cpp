@@ -28,11 +28,10 @@ Value CpuStages::inMemory(Value operand) {
 }
 
 void CpuStages::planAttention(attn::AttentionOp attention, const std::vector<bool> &computed,
-                              const std::vector<bool> &narrow) {
+                              const std::vector<bool> &narrow, const std::vector<ElementType> &elements) {
   std::string reason;
   AttentionShape shape = *fusedShape(attention, reason);
   auto attended = std::make_unique<FusedAttention>();
-  bool multipliesPairs = hasFeature(target, "avx512f") && hasFeature(target, "avx512bf16");
   auto add = [&](attn::CpuScheduleAttr schedule, int64_t above, int64_t atMost) {
     attended->ways.push_back(std::make_unique<ScheduledAttention>(
         b, asScheduled(schedule, shape),
@@ -41,7 +40,8 @@ void CpuStages::planAttention(attn::AttentionOp attention, const std::vector<boo
                        .narrow = narrow,
                        .above = above,
                        .atMost = atMost,
-                       .multipliesPairs = multipliesPairs}));
+                       .target = target,
+                       .elements = elements}));
   };
   auto forShort = shortScheduleOf(attention);
   add(cast<attn::CpuScheduleAttr>(attention.getScheduleAttr()), forShort ? forShort->atMost : 0, 0);
@@ -54,12 +54,15 @@ void CpuStages::planStage(const Stage &stage) {
   if (stage.kind == StageKind::Attention) {
     auto attention = cast<attn::AttentionOp>(stage.maker());
     std::vector<bool> computed, narrow;
+    std::vector<ElementType> elements;
     for (Value operand : operandsOf(attention)) {
       Value memory = inMemory(operand);
       computed.push_back(!tensors.isStored(memory));
       narrow.push_back(tensors.isStored(memory) && memory != operand);
+      elements.push_back(tensors.isStored(memory) ? elementTypeOf(tensors.storage[memory].element)
+                                                 : ElementType::F32);
     }
-    planAttention(attention, computed, narrow);
+    planAttention(attention, computed, narrow, elements);
   }
   if (auto einsum = dyn_cast_if_present<attn::EinsumOp>(stage.maker()); einsum && isMatrixProduct(einsum))
     matmuls[einsum] = std::make_unique<MatmulPlan>(*matmulOf(einsum), target);

@@ -51,7 +51,8 @@ private:
   void prepare(mlir::func::FuncOp) override;
   bool isMatrixProduct(attn::EinsumOp) override;
   void planStage(const Stage &) override;
-  void planAttention(attn::AttentionOp, const std::vector<bool> &computed, const std::vector<bool> &narrow);
+  void planAttention(attn::AttentionOp, const std::vector<bool> &computed, const std::vector<bool> &narrow,
+                     const std::vector<ElementType> &elements);
   bool knowsPrepared() const override { return true; }
   OwnMemory ownMemory(const Stage &) override;
   OwnMemory ownMemory(FusedAttention &, attn::AttentionOp);

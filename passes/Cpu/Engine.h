@@ -1,15 +1,22 @@
 // The interface of an engine, which multiplies packed rows with packed panels on a processor: the formats of both, and
 // their products. The kernel, its strategies and matrix products call it. Engines/ has the implementations.
 //
-// A step of the depth takes one float of a row and one float of each column of a panel. A row has its steps side by
-// side. A panel holds `lanes` columns side by side for each step.
+// A step of the depth takes 32 bits of a row and of each column of a panel: one f32, or several narrower elements. A
+// row has its steps side by side. A panel holds `lanes` columns side by side for each step.
 #pragma once
 #include "passes/Cpu/RegisterTile.h"
+#include "passes/Schedule/CpuEngine.h"
 
 namespace skewer {
 
-/// The columns that are packed into panels: memory[base + row*rowStride + step*depthStride] × factor for `rows` columns
-/// and `depth` steps. With `reversed`, columns count from the last row of the source down. With `length`, columns
+/// The elements that are packed into a row: memory[base + d*depthStride] × factor.
+struct RowSource {
+  mlir::Value memory, base;
+  int64_t depthStride, depth;
+  double factor = 1; // must be 1 for an engine that does not pack floats
+};
+/// The columns that are packed into panels: memory[base + row*rowStride + d*depthStride] × factor for `rows` columns
+/// and `depth` elements. With `reversed`, columns count from the last row of the source down. With `length`, columns
 /// behind it are 0, and panels with none of its columns are not written.
 struct PanelSource {
   mlir::Value memory, base;
@@ -34,13 +41,14 @@ struct ProductOperand {
 /// Emits instructions besides those of the product in each turn of the depth loop, given the first step of the turn.
 using BesideSteps = std::function<void(mlir::Value step)>;
 
-/// The product of a tile: Σ_step rows[r][step] · panels[v][step] for its rows and vectors, over all steps.
+/// The product of a tile: scale × Σ_step rows[r][step] · panels[v][step] for its rows and vectors, over all steps.
 struct TileProduct {
   TilePart tile;
   int64_t steps;
   Summation summation;
   ProductOperand rows, panels;
   BesideSteps beside = {};
+  double scale = 1;
 };
 /// The places of the sums of a tile, memory[places[r * vectors + v]]. A product may use them before it is finished.
 struct HeldSums {
@@ -50,20 +58,33 @@ struct HeldSums {
 
 class CpuEngine {
 public:
+  explicit CpuEngine(llvm::StringRef name) : cost(cpuEngine(name)) {}
   virtual ~CpuEngine() = default;
 
+  const CpuEngineCost &cost;
+  /// Returns whether a step is one f32, so that factors can be packed, panels can be added up, and other code may read
+  /// what is packed. If not, rows and columns are packed as they are in memory.
+  virtual bool packsFloats() const = 0;
+  int64_t stepsOf(int64_t depth) const { return cost.stepsOf(depth); }
+  /// Emit what the engine needs before the first product of a phase and after the last one.
+  virtual void begin(VectorBuilder &) const {}
+  virtual void end(VectorBuilder &) const {}
   /// Returns the floats from a panel of this many steps to the next one. Each panel has one cache line more than its
   /// steps: panels that are a multiple of 4 KiB apart would share L1 sets (measured: 42-55 % of peak instead of 89 %).
   static int64_t panelStride(int64_t steps, int64_t lanes) { return (steps + 1) * lanes; }
   /// Fills one panel; lanes beyond the last column are 0.
   virtual void packPanel(VectorBuilder &, const PanelSource &, const PanelTarget &, mlir::Value panel) const = 0;
+  /// Packs a row, from `to` on in the target.
+  virtual void packRow(VectorBuilder &, const RowSource &, mlir::Value target, mlir::Value to) const = 0;
   /// Returns the sums of a product.
   virtual llvm::SmallVector<mlir::Value> multiply(VectorBuilder &, const TileProduct &, const HeldSums &) const = 0;
   /// Stores the sums of a product at target[base + r*stride + v*lanes].
   void multiplyInto(VectorBuilder &, const TileProduct &, const ProductOperand &target) const;
 };
 
-/// Returns the engine that multiplies f32 with fused multiply-adds, whose sums stay in vector registers.
+/// Returns the engine that multiplies f32 with FMAs. It takes operands of all types.
 const CpuEngine &fmaEngine();
+/// Returns the fastest engine for operands of this type in memory; f32 if they have different types, or no memory.
+const CpuEngine &engineFor(ElementType element, const Target &);
 
 } // namespace skewer

@@ -20,7 +20,7 @@ struct Geometry {
   int64_t chunks;                   // work items of one head, divided by its queries
   int64_t parts;                    // work items of one head, divided by its keys; `chunks` or `parts` is 1
   int64_t headsTogether = 1;        // heads that take turns at each phase of their rows
-  int64_t depth = 0;                // of the content, with all its terms side by side
+  int64_t depth = 0;                // steps of the content, with all its terms side by side
   int64_t panelStride;              // floats from a panel of keys to the next one
   int64_t scoreStride;              // floats from a row of scores to the next one
   int64_t lineStride, lineMargin;   // floats from a line of biases to the next one, and before its first key

@@ -29,20 +29,20 @@ ProductOperand CpuKernel::computedRows(const Walk &walk, int64_t termDepth, Valu
   return {rows, b.index(0), termDepth};
 }
 
-void CpuKernel::packKeyPanels(const Walk &walk, int64_t termDepth, double factor, const PanelTarget &target,
-                              KeyRange panels) {
+void CpuKernel::packKeyPanels(const CpuEngine &engine, const Walk &walk, int64_t termDepth, double factor,
+                              const PanelTarget &target, KeyRange panels) {
   Value base = positions.baseOf(walk.base);
   if (!panels)
     panels = packedPanels();
   b.loop(panels.low, panels.high, 1, [&](Value panel) {
     if (!isComputed(walk.argument))
-      return stage.engine.packPanel(b,
-                                    {memory.arguments[walk.argument], base, walk.key, walk.depth, shape.keys, termDepth,
-                                     factor, false, keyLength},
-                                    target, panel);
+      return engine.packPanel(b,
+                              {memory.arguments[walk.argument], base, walk.key, walk.depth, shape.keys, termDepth,
+                               factor, false, keyLength},
+                              target, panel);
     Value first = b.mul(panel, lanes);
     ProductOperand rows = computedRows(walk, termDepth, first, b.minimum(b.add(first, lanes), keys()));
-    stage.engine.packPanel(
+    engine.packPanel(
         b, {rows.memory, b.mul(first, -termDepth), termDepth, 1, shape.keys, termDepth, factor, false, keyLength},
         target, panel);
   });
@@ -84,7 +84,7 @@ void CpuKernel::packKeys() {
     KeyRange panels = packedPanels();
     if (dotKeys)
       panels.high = b.minimum(panels.high, b.index(keyVectors - 1));
-    packKeyPanels(term.key, term.depth, factor,
+    packKeyPanels(engine, term.key, term.depth, factor,
                   {memory.keys, b.index(0), panelStride, contentOffset[number], repeated}, panels);
     if (dotKeys)
       packDotKeys(term, factor, contentOffset[number], repeated);
@@ -137,40 +137,31 @@ void CpuKernel::packValueRows(Value low, Value high) {
   });
 }
 
-void CpuKernel::packQueryRows(const Walk &walk, int64_t depth, double scale, const RowBlock &block, Value target,
-                              int64_t stride, int64_t offset) {
+void CpuKernel::packQueryRows(const CpuEngine &engine, const Walk &walk, int64_t depth, double scale,
+                              const RowBlock &block, Value target, int64_t stride, int64_t offset) {
   Value source = memory.arguments[walk.argument], base = positions.baseOf(walk.base);
-  Value factor = b.constant(scale), factorScalar = b.constantScalar(scale);
   b.loop(b.index(0), b.mul(block.groups, tileRows), 1, [&](Value row) {
     Value to = b.add(b.mul(row, stride), offset);
-    auto whole = [&](const std::function<void(int64_t at, int64_t count)> &vectors) {
-      for (int64_t at = 0; at < depth; at += b.lanes)
-        vectors(at, std::min(b.lanes, depth - at));
-    };
     b.when(
         b.less(row, block.rows),
         [&] {
           Value from = b.add(base, b.mul(positionOf(block.firstRow, row), walk.query));
           if (isComputed(walk.argument))
             return stage.computeRow(walk.argument, from, target, to, scale);
-          if (walk.depth == 1)
-            return whole([&](int64_t at, int64_t count) {
-              Value x = b.mulf(b.loadFirst(source, b.add(from, at), count), factor);
-              b.storeFirst(x, target, b.add(to, at), count);
-            });
-          b.loop(b.index(0), b.index(depth), 1, [&](Value d) {
-            Value x = b.scalar(source, b.add(from, b.mul(d, walk.depth)));
-            b.storeScalar(b.mulf(x, factorScalar), target, b.add(to, d));
-          });
+          engine.packRow(b, {source, from, walk.depth, depth, scale}, target, to);
         },
-        [&] { whole([&](int64_t at, int64_t count) { b.storeFirst(b.constant(0), target, b.add(to, at), count); }); });
+        [&] {
+          for (int64_t at = 0, steps = engine.stepsOf(depth); at < steps; at += b.lanes)
+            b.storeFirst(b.constant(0), target, b.add(to, at), std::min(b.lanes, steps - at));
+        });
   });
 }
 
 void CpuKernel::packQueries(const RowBlock &block) {
   for (unsigned number = 0; number < shape.content.size(); ++number)
     if (const ContentTerm &term = shape.content[number]; !term.inPlace && !isContentRepeated(number))
-      packQueryRows(term.query, term.depth, term.scale, block, memory.queries, depth, contentOffset[number]);
+      packQueryRows(engine, term.query, term.depth, engine.packsFloats() ? term.scale : 1, block, memory.queries, depth,
+                    contentOffset[number]);
 }
 
 bool CpuKernel::isContentRepeated(unsigned term) const {

@@ -10,7 +10,8 @@ using namespace mlir;
 using namespace skewer;
 
 CpuKernel::CpuKernel(VectorBuilder &b, const AttentionShape &shape, AttentionStage stage)
-    : b(b), shape(shape), stage(std::move(stage)), positions(b, shape), live(b, shape, *this, positions) {
+    : b(b), shape(shape), stage(std::move(stage)), engine(engineOfContent()), positions(b, shape),
+      live(b, shape, *this, positions) {
   planGeometry();
   planContent();
   strategies = makeStrategies(*this);
@@ -48,6 +49,22 @@ void CpuKernel::planGeometry() {
   g.scoreStride = g.keyBlock + g.lanes;
 }
 
+/// Returns the engine for the element type that all queries and keys have in memory. An engine that packs no floats
+/// scales the sums, so all terms must have one scale; and strategies with phases add rows of a table to the keys.
+const CpuEngine &CpuKernel::engineOfContent() const {
+  const ContentTerm *first = nullptr;
+  for (const ContentTerm &term : shape.content) {
+    if (term.inPlace)
+      continue;
+    first = first ? first : &term;
+    for (unsigned argument : {term.query.argument, term.key.argument})
+      if (stage.elements[argument] != stage.elements[first->key.argument] || term.scale != first->scale)
+        return fmaEngine();
+  }
+  bool takesPacked = first && !stage.schedule.addsStrided() && stage.schedule.getLanes() == stage.target.lanes;
+  return takesPacked ? engineFor(stage.elements[first->key.argument], stage.target) : fmaEngine();
+}
+
 void CpuKernel::planContent() {
   for (const ContentTerm &term : shape.content) {
     if (term.inPlace) {
@@ -57,13 +74,14 @@ void CpuKernel::planContent() {
     std::optional<int64_t> shared;
     for (auto [before, offset] : llvm::zip(shape.content, contentOffset)) {
       const Walk &a = before.query, &q = term.query;
-      if (!before.inPlace && a.argument == q.argument && a.base == q.base && a.query == q.query && a.depth == q.depth &&
-          before.depth == term.depth && before.scale != 0 && std::isfinite(term.scale / before.scale))
+      if (engine.packsFloats() && !before.inPlace && a.argument == q.argument && a.base == q.base &&
+          a.query == q.query && a.depth == q.depth && before.depth == term.depth && before.scale != 0 &&
+          std::isfinite(term.scale / before.scale))
         shared = offset;
     }
     contentOffset.push_back(shared.value_or(depth));
     if (!shared)
-      depth += term.depth;
+      depth += engine.stepsOf(term.depth);
   }
   panelStride = CpuEngine::panelStride(depth, lanes);
 }
@@ -71,7 +89,8 @@ void CpuKernel::planContent() {
 /// Decides how many keys of the last vector are multiplied as dot products. Sums that are held in chunks stay products
 /// of whole vectors.
 void CpuKernel::planDots() {
-  if (!mayMultiplyAsDots(shape) || summationOfContent().chunk < std::min(depth, kChain) || depth > kChain * lanes ||
+  if (!engine.packsFloats() || !mayMultiplyAsDots(shape) || summationOfContent().chunk < std::min(depth, kChain) ||
+      depth > kChain * lanes ||
       llvm::any_of(strategies, [](const auto &strategy) { return strategy->readsKeyPanels(); }))
     return;
   dotKeys = keysMultipliedAsDots(shape.keys, depth, lanes);

@@ -25,14 +25,17 @@ ProductsOfSteps CpuKernel::ownProducts(const ScoreTile &tile) {
 SmallVector<Value> CpuKernel::contentSums(const ScoreTile &tile, ArrayRef<Value> places) {
   TilePart whole{0, tileRows, 0, tile.vectors};
   ProductsOfSteps products = ownProducts(tile);
-  if (!products)
-    return stage.engine.multiply(b,
-                                 {whole,
-                                  depth,
-                                  summationOfContent(),
-                                  {memory.queries, b.mul(tile.row, depth), depth},
-                                  {memory.keys, b.mul(tile.vector, panelStride), panelStride}},
-                                 {memory.scores, places});
+  if (!products) {
+    TileProduct product{whole,
+                        depth,
+                        summationOfContent(),
+                        {memory.queries, b.mul(tile.row, depth), depth},
+                        {memory.keys, b.mul(tile.vector, panelStride), panelStride}};
+    for (const ContentTerm &term : shape.content)
+      if (!engine.packsFloats() && !term.inPlace)
+        product.scale = term.scale; // all have the same
+    return engine.multiply(b, product, {memory.scores, places});
+  }
   if (!passesByChunks())
     return sumInChunks(b, whole, depth, summationOfContent(), memory.scores, places, products);
   int64_t chunk = summationOfContent().chunk, last = (depth - 1) / chunk * chunk;

@@ -48,8 +48,8 @@ class CpuStrategy : protected Geometry {
 public:
   /// Copies the geometry: all of it that strategies may use is known before the first strategy is made.
   explicit CpuStrategy(CpuKernel &kernel)
-      : Geometry(kernel), kernel(kernel), b(kernel.b), engine(kernel.stage.engine), shape(kernel.shape),
-        memory(kernel.memory) {}
+      : Geometry(kernel), kernel(kernel), b(kernel.b), engine(fmaEngine()), shape(kernel.shape), memory(kernel.memory) {
+  }
   virtual ~CpuStrategy() = default;
 
   /// Returns the number of the sum that the strategy adds to; the score is a function of all sums.
@@ -148,7 +148,7 @@ protected:
 
   CpuKernel &kernel;
   VectorBuilder &b;
-  const CpuEngine &engine;
+  const CpuEngine &engine; // for its own products
   const AttentionShape &shape;
   const KernelMemory &memory;
 

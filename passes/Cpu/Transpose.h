@@ -1,4 +1,4 @@
-// Transposes squares of vectors in registers. Packing into panels (Engines/Fma.cpp) uses it.
+// Transposes squares of vectors in registers. Packing into panels (Engines/VectorEngine.cpp) uses it.
 #pragma once
 #include "passes/Emit/VectorBuilder.h"
 

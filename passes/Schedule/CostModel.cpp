@@ -3,6 +3,7 @@
 #include "dialect/IR/Attn.h"
 #include "passes/Analysis/DotKeys.h"
 #include "passes/Analysis/TileTables.h"
+#include "passes/Schedule/CpuEngine.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
 #include <cmath>
@@ -50,29 +51,32 @@ struct Tile {
   int64_t rows, vectors;
 };
 
-/// Returns the cycles for one step of the depth of a tile.
-double tileCycles(Tile tile, const Target &target) {
-  return std::max(double(tile.rows * tile.vectors) / target.fmaPerCycle,
-                  double(tile.rows + tile.vectors) / target.loadsPerCycle);
+const CpuEngineCost &fma() { return *cpuEngines().front(); } // which takes all types
+
+/// Returns the engine that multiplies the content.
+const CpuEngineCost &contentEngine(const AttentionSizes &sizes, const Target &target) {
+  return cpuEngineFor(sizes.stridedAdd ? ElementType::F32 : sizes.element, target);
 }
 
-/// Returns the cycles of `rows` × `columns` vectors over `steps` with tiles of this shape. The last tile of a row may
+/// Returns the cycles of `rows` × `columns` vectors over a depth with tiles of this shape. The last tile of a row may
 /// be narrower.
-double multiplyCycles(int64_t rows, int64_t columns, int64_t steps, Tile tile, const Target &target) {
+double multiplyCycles(int64_t rows, int64_t columns, int64_t depth, Tile tile, const Target &target,
+                      const CpuEngineCost &engine = fma()) {
   int64_t whole = columns / tile.vectors, rest = columns % tile.vectors;
-  double cycles = whole * tileCycles(tile, target);
+  double cycles = whole * engine.stepCycles(tile.rows, tile.vectors, target);
   if (rest)
-    cycles += tileCycles({tile.rows, rest}, target);
-  return cycles * llvm::divideCeil(rows, tile.rows) * steps;
+    cycles += engine.stepCycles(tile.rows, rest, target);
+  return cycles * llvm::divideCeil(rows, tile.rows) * engine.stepsOf(depth);
 }
 
 /// Returns the cycles of the content of `rows` rows: whole vectors of keys with tiles, and the keys behind them as dot
 /// products, if possible.
 double contentCycles(int64_t rows, const AttentionSizes &sizes, Tile tile, const Target &target) {
+  const CpuEngineCost &engine = contentEngine(sizes, target);
   int64_t columns = llvm::divideCeil(sizes.keys, target.lanes);
-  int64_t dots = sizes.mayDot ? keysMultipliedAsDots(sizes.keys, sizes.depth, target.lanes) : 0;
+  int64_t dots = sizes.mayDot && &engine == &fma() ? keysMultipliedAsDots(sizes.keys, sizes.depth, target.lanes) : 0;
   if (!dots)
-    return multiplyCycles(rows, columns, sizes.depth, tile, target);
+    return multiplyCycles(rows, columns, sizes.depth, tile, target, engine);
   auto steps = static_cast<double>(instructionsOfDot(sizes.depth, target.lanes));
   return multiplyCycles(rows, columns - 1, sizes.depth, tile, target) +
          static_cast<double>(rows * dots) * steps / target.fmaPerCycle;
@@ -141,11 +145,10 @@ Tile chooseTile(const AttentionSizes &sizes, const Target &target, const CpuRequ
   double bestCycles = INFINITY;
   int64_t keyVectors = llvm::divideCeil(sizes.keys, target.lanes);
   int64_t widthVectors = llvm::divideCeil(sizes.width, target.lanes);
-  for (int64_t rows = 1; rows <= 12; ++rows)
-    for (int64_t vectors = 1; vectors <= 6; ++vectors) {
-      // Registers hold the accumulators, one column of vectors and one broadcast. A tile that spills lost a fifth (7x4
-      // on 32 registers).
-      if (rows * vectors + vectors + 1 > target.registers)
+  const CpuEngineCost &engine = contentEngine(sizes, target);
+  for (int64_t rows : engine.rows())
+    for (int64_t vectors : engine.vectors()) {
+      if (!engine.holds(rows, vectors, target))
         continue;
       // Sums over lanes are computed for a power of two of rows.
       if (sizes.dotDepth && target.lanes % rows != 0 && asked.tileRows != rows)
@@ -161,7 +164,7 @@ Tile chooseTile(const AttentionSizes &sizes, const Target &target, const CpuRequ
       cycles *= std::max(1.0, target.fmaLatency * target.fmaPerCycle / double(rows * std::min(vectors, widthVectors)));
       // Row groups go through one panel of keys after another. A panel that is too large for L1 comes from L2 for each
       // row group.
-      double panelBytes = kFloatBytes * std::min(vectors, keyVectors) * target.lanes * sizes.depth;
+      double panelBytes = kFloatBytes * std::min(vectors, keyVectors) * target.lanes * engine.stepsOf(sizes.depth);
       if (panelBytes > kPanelShare * target.l1Bytes)
         cycles += live.scores * target.exposedTraffic * panelBytes / target.l2Rate *
                   llvm::divideCeil(keyVectors, vectors) * llvm::divideCeil(count, rows);
@@ -203,8 +206,8 @@ double skewer::cyclesPerRow(const AttentionSizes &sizes, const Blocking &blockin
   if (sizes.stridedAdd) {
     // From one row group to the next, as many panels of the table as a tile has rows are loaded from L2.
     double fetched = target.exposedTraffic * kFloatBytes * tile.rows * target.lanes / target.l2Rate;
-    compute += (stridedTileCycles(tile, target) - tileCycles(tile, target) + fetched) / tile.rows * sizes.depth *
-               llvm::divideCeil(sizes.keys, target.lanes * tile.vectors);
+    compute += (stridedTileCycles(tile, target) - fma().stepCycles(tile.rows, tile.vectors, target) + fetched) /
+               tile.rows * sizes.depth * llvm::divideCeil(sizes.keys, target.lanes * tile.vectors);
   }
   int64_t keyVectors = llvm::divideCeil(sizes.keys, target.lanes);
   if (sizes.windowDepth) {

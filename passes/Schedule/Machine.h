@@ -12,6 +12,7 @@ struct MachineField {
   int64_t Target::*count; // a whole number
   double Target::*rate;
   bool isPowerOfTwo = false;
+  bool isOptional = false; // 0 in a file without the field
   double of(const Target &target) const { return count ? static_cast<double>(target.*count) : target.*rate; }
   void set(Target &target, double value) const;
   /// Describes the valid values: "a whole number from 8 to 64".

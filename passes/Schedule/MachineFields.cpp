@@ -14,6 +14,7 @@ llvm::ArrayRef<MachineField> skewer::machineFields() {
       {"fma_rate", "vectors/cycle", 0.25, 8, nullptr, &Target::fmaPerCycle},
       {"own_add_rate", "vectors/cycle", 0, 8, nullptr, &Target::addPerCycle},
       {"fma_latency", "cycles", 1, 32, nullptr, &Target::fmaLatency},
+      {"bf16_dot_rate", "vectors/cycle", 0, 8, nullptr, &Target::bf16DotsPerCycle, false, true},
       {"load_rate", "vectors/cycle", 0.25, 8, nullptr, &Target::loadsPerCycle},
       {"l1_size", "bytes", 4 << 10, 16 << 20, &Target::l1Bytes, nullptr},
       {"l2_size", "bytes", 32 << 10, 1 << 30, &Target::l2Bytes, nullptr},

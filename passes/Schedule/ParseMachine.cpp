@@ -173,6 +173,10 @@ private:
     for (auto [number, field] : llvm::enumerate(machineFields())) {
       std::string form = R"({"value": …, "unit": ")" + field.unit.str() + R"(", "source": "…"})";
       const json::Value *value = object.get(field.name);
+      if (!value && field.isOptional) {
+        machine.sources[number] = "not given";
+        continue;
+      }
       if (!value)
         return fail(0, "'" + field.name + "' is missing: expected " + form);
       const json::Object *parts = value->getAsObject();

@@ -21,6 +21,7 @@ struct Target {
   int64_t l1Bytes = 32 << 10, l2Bytes = 1 << 20;
   double l2Rate = 45, l3Rate = 20; // bytes per cycle that one core gets from L2, and from beyond L2
   double exposedTraffic = 0.5;     // share of the time of traffic between caches that arithmetic does not hide
+  double bf16DotsPerCycle = 0;     // vectors of sums of pairs of products of bf16; 0: tiles do not use them
   double gatherCycles = 1.9;       // cycles of one element of a gather, with the arithmetic of its index
   double gigahertz = 3;            // for predictions only
   double memoryRate = 5;           // GB/s from memory for each core when all work; for predictions only

@@ -151,6 +151,64 @@ TEST(RegisterTile, MultipliesRowsByPanels) {
   }
 }
 
+/// A buffer of bf16 with numberAt(n) at each place n, which bf16 holds exactly.
+Value narrowNumbers(VectorBuilder &b, int64_t count) {
+  using namespace mlir;
+  Type bf16 = b.builder.getBF16Type();
+  Value buffer = memref::AllocaOp::create(b.builder, MemRefType::get({count}, bf16));
+  b.loop(b.index(0), b.index(count), 1, [&](Value n) {
+    Value number = b.number(b.remainder(b.add(b.mul(n, 37), 11), 29));
+    number = b.addf(b.mulf(number, b.constantScalar(0.0625f)), b.constantScalar(-0.875f));
+    memref::StoreOp::create(b.builder, arith::TruncFOp::create(b.builder, bf16, number), buffer, n);
+  });
+  return memref::CastOp::create(b.builder, MemRefType::get({ShapedType::kDynamic}, bf16), buffer);
+}
+
+/// Depths that fill vectors of pairs, pairs, and neither; elements that are adjacent and that are not; columns that do
+/// not fill their panels.
+TEST(Bf16Dot, MultipliesPairsAsTheyAreInMemory) {
+  Target target = *findTarget("host");
+  target.bf16DotsPerCycle = 8;
+  const CpuEngine &engine = engineFor(ElementType::BF16, target);
+  if (engine.packsFloats())
+    GTEST_SKIP() << "this processor has no AVX512_BF16";
+  EXPECT_EQ(engineFor(ElementType::F16, target).packsFloats(), true);
+  constexpr int64_t kRows = 3, kColumns = 19, kVectors = 2, kWide = 16, kRowsAt = 5, kColumnsAt = 11;
+  for (int64_t depth : {1, 2, 5, 32, 37, 64, 70})
+    for (bool adjacent : {true, false}) {
+      int64_t stride = adjacent ? depth + 3 : 1, depthStride = adjacent ? 1 : kColumns + 2,
+              steps = engine.stepsOf(depth);
+      int64_t panelsAt = kRows * steps, panelStride = CpuEngine::panelStride(steps, kWide);
+      int64_t resultAt = panelsAt + kVectors * panelStride;
+      auto got = runEmitted(
+          resultAt + kRows * kVectors * kWide,
+          [&](VectorBuilder &b, Value out) {
+            Value numbers = narrowNumbers(b, kColumnsAt + (kColumns + 3) * (depth + 3));
+            for (int64_t row = 0; row < kRows; ++row)
+              engine.packRow(b, {numbers, b.index(kRowsAt + row * stride), depthStride, depth}, out,
+                             b.index(row * steps));
+            b.loop(b.index(0), b.index(kVectors), 1, [&](Value panel) {
+              engine.packPanel(b, {numbers, b.index(kColumnsAt), stride, depthStride, kColumns, depth},
+                               {out, b.index(panelsAt), panelStride}, panel);
+            });
+            TileProduct product{
+                {0, kRows, 0, kVectors}, steps, {16}, {out, b.index(0), steps}, {out, b.index(panelsAt), panelStride}};
+            product.scale = 0.25;
+            engine.multiplyInto(b, product, {out, b.index(resultAt), kVectors * kWide});
+          },
+          "host");
+      for (int64_t row = 0; row < kRows; ++row)
+        for (int64_t column = 0; column < kVectors * kWide; ++column) {
+          float sum = 0;
+          for (int64_t d = 0; d < depth && column < kColumns; ++d)
+            sum += numberAt(kRowsAt + row * stride + d * depthStride) *
+                   numberAt(kColumnsAt + column * stride + d * depthStride);
+          ASSERT_EQ(got[resultAt + row * kVectors * kWide + column], 0.25f * sum)
+              << depth << " elements, adjacent " << adjacent << ", row " << row << ", column " << column;
+        }
+    }
+}
+
 /// Returns the sum of `numbers` in lane 0, summed in this way, as a tile of one vector.
 float summedUp(const std::vector<float> &numbers,
                const std::function<SmallVector<Value>(VectorBuilder &, int64_t depth, Value held,

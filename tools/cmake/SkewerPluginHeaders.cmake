@@ -9,6 +9,7 @@ set(SKEWER_PLUGIN_HEADERS
     passes/Analysis/ValueTerm.h passes/Analysis/Walk.h passes/Analysis/Summation.h
     passes/Cpu/Strategy.h passes/Cpu/CpuKernel.h passes/Cpu/Geometry.h passes/Analysis/TileTables.h passes/Cpu/KeyRuns.h passes/Cpu/Layout.h passes/Cpu/LiveKeys.h
     passes/Cpu/Engine.h passes/Cpu/Positions.h passes/Cpu/RegisterTile.h
+    passes/Schedule/CpuEngine.h passes/Schedule/Target.h
     passes/Emit/Buffer.h passes/Emit/EmitIndex.h passes/Emit/PhaseFunction.h passes/Emit/VectorBuilder.h
     dialect/IR/KernelPlan.h
     tools/plugins/Plugin.h)

@@ -15,7 +15,10 @@ public:
   }
   bool takesLengths() const override { return true; }
   void addSizes(const TermForm &form, const AttentionShape &, AttentionSizes &sizes) const override {
-    sizes.depth += form.as<ContentTerm>()->depth;
+    const ContentTerm &term = *form.as<ContentTerm>();
+    bool isSame = term.query.element == term.key.element && (sizes.depth == 0 || sizes.element == term.key.element);
+    sizes.element = isSame ? term.key.element : ElementType::F32;
+    sizes.depth += term.depth;
   }
   TermWork work(const TermForm &, const AttentionShape &, const TileSizes &, const Target &) const override {
     return {};

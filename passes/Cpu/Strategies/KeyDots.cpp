@@ -4,7 +4,6 @@
 //
 // Panels with the lanes along the keys need no such sums, but keys must first be packed into them. With few queries
 // (decoding: one for each head of a group), packed keys are not read often enough to make up for that.
-#include "mlir/IR/TypeUtilities.h"
 #include "passes/Analysis/StridedShape.h"
 #include "passes/Cpu/Strategy.h"
 #include "passes/Schedule/CostModel.h"
@@ -75,7 +74,7 @@ public:
     if (stride > term.depth)
       b.loop(b.index(0), b.mul(block.groups, tileRows), 1,
              [&](Value row) { b.store(b.constant(0), queriesMemory, b.add(b.mul(row, stride), stride - lanes)); });
-    kernel.packQueryRows(term.query, term.depth, term.scale, block, queriesMemory, stride);
+    kernel.packQueryRows(engine, term.query, term.depth, term.scale, block, queriesMemory, stride);
   }
 
   /// Computes keys without memory, for the block that they are in.
@@ -119,11 +118,9 @@ private:
   /// in f32, so the rows are multiplied as they are stored, two elements a lane.
   bool mayMultiplyPairs() {
     auto isStored = [&](const Walk &walk) {
-      return walk.depth == 1 && !kernel.isComputed(walk.argument) &&
-             getElementTypeOrSelf(memory.arguments[walk.argument].getType()).isBF16();
+      return walk.depth == 1 && cpuEngine("bf16_dot").fits(kernel.stage.elements[walk.argument], kernel.stage.target);
     };
-    return kernel.stage.multipliesPairs && lanes == 16 && term.depth % (2 * lanes) == 0 && isStored(term.query) &&
-           isStored(term.key);
+    return lanes == 16 && term.depth % (2 * lanes) == 0 && isStored(term.query) && isStored(term.key);
   }
   /// Packs rows of queries as they are stored; their products are scaled instead.
   void packPairs(const RowBlock &block) {
@@ -271,7 +268,7 @@ public:
     sizes.dotDepth += term.depth;
     if (term.key.picked)
       sizes.pageKeys = term.key.run;
-    sizes.narrowKeys |= term.key.bits <= 16;
+    sizes.narrowKeys |= term.key.element != ElementType::F32;
   }
   bool competes(const AttentionShape &shape) const override { return shape.queries <= kFewQueries; }
   TermWork work(const TermForm &form, const AttentionShape &shape, const TileSizes &tile,

@@ -34,7 +34,7 @@ void KeyRows::open() {
 /// Packs panels of keys, unless those of the content serve.
 void KeyRows::packKeys() {
   if (ownVectors)
-    kernel.packKeyPanels(term.vector, term.depth, 1, {vectorsMemory, b.index(0), stride()});
+    kernel.packKeyPanels(engine, term.vector, term.depth, 1, {vectorsMemory, b.index(0), stride()});
 }
 
 void KeyRows::packItem(Value target, Value copy, Value item) {

@@ -77,9 +77,11 @@ public:
     keysMemory = view(memory.local, keys);
     queriesMemory = view(memory.local, queries);
   }
-  void packKeys() override { kernel.packKeyPanels(factors.key, termDepth, 1, {keysMemory, b.index(0), stride()}); }
+  void packKeys() override {
+    kernel.packKeyPanels(engine, factors.key, termDepth, 1, {keysMemory, b.index(0), stride()});
+  }
   void packQueries(const RowBlock &block) override {
-    kernel.packQueryRows(factors.query, termDepth, term.scale, block, queriesMemory, termDepth);
+    kernel.packQueryRows(engine, factors.query, termDepth, term.scale, block, queriesMemory, termDepth);
   }
 
   void addToScores(ScoreTile &tile) override {

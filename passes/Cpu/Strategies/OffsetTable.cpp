@@ -17,7 +17,7 @@ OffsetTable::OffsetTable(CpuKernel &kernel, const OffsetTerm &term) : CpuStrateg
   copyFloats = panels * stride();
   // The content's packed queries serve if they are the same rows; a different scale moves into the table.
   ownQueries = true;
-  if (depth == term.depth && !shape.content.empty()) {
+  if (kernel.engine.packsFloats() && depth == term.depth && !shape.content.empty()) {
     const ContentTerm &content = shape.content[0];
     const Walk &a = content.query, &q = term.query;
     if (!content.inPlace && a.argument == q.argument && a.base == q.base && a.query == q.query && a.depth == q.depth &&
@@ -86,7 +86,7 @@ void OffsetLogits::open() {
 
 void OffsetLogits::packQueries(const RowBlock &block) {
   if (ownQueries)
-    kernel.packQueryRows(term.query, term.depth, term.scale, block, queriesMemory, term.depth);
+    kernel.packQueryRows(engine, term.query, term.depth, term.scale, block, queriesMemory, term.depth);
 }
 
 /// Returns the first and the last value of an axis over a row group; its whole extent if the axis wraps inside the

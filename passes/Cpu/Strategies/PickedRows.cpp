@@ -18,8 +18,8 @@ PickedRows::PickedRows(CpuKernel &kernel, const RowTerm &term)
   for (auto [number, content] : llvm::enumerate(shape.content)) {
     const Walk &packed = term.keySide ? content.key : content.query;
     bool alone = llvm::count(kernel.contentOffset, kernel.contentOffset[number]) == 1;
-    if (!ownVectors || content.inPlace || !(packed == term.vector) || content.depth != term.depth ||
-        (term.keySide && !alone))
+    if (!ownVectors || !kernel.engine.packsFloats() || content.inPlace || !(packed == term.vector) ||
+        content.depth != term.depth || (term.keySide && !alone))
       continue;
     if (!term.keySide && (content.scale == 0 || !std::isfinite(term.scale / content.scale)))
       continue;

@@ -38,7 +38,7 @@ Value QueryRows::endPanel() {
 
 void QueryRows::packQueries(const RowBlock &block) {
   if (ownVectors)
-    kernel.packQueryRows(term.vector, term.depth, term.scale, block, vectorsMemory, term.depth);
+    kernel.packQueryRows(engine, term.vector, term.depth, term.scale, block, vectorsMemory, term.depth);
 }
 
 void QueryRows::rowLogits(Value group, Value firstPanel, Value endPanel, Value target) {

@@ -199,7 +199,7 @@ FAULTS = [
           "if (shape.bounds.parts.empty())"),
     Fault("strides-of-the-bound", "passes/Analysis/AttentionShape.cpp",
           "operands are walked as if they were as long as the bound",
-          "return rowMajorIn(extentsOf(operand), subscripts);",
+          "return rowMajorIn(attn::extentsOf(operand), subscripts);",
           "return rowMajor(subscripts, shapeOf(operand));"),
     Fault("slope-of-a-length", "passes/Lengths/LengthPolynomial.cpp",
           "the constant of a sum of lengths is that of the bound",

@@ -70,10 +70,10 @@ FAULTS = [
           "for (auto [index, dimension] : llvm::zip(at, of.weights))"),
 
     # The schedule ---------------------------------------------------------------------------------------------------
-    Fault("tile-spills", "passes/Schedule/CostModel.cpp",
+    Fault("tile-spills", "passes/Schedule/Engines/VectorEngines.cpp",
           "a register tile may take one register more than there are",
-          "if (rows * vectors + vectors + 1 > target.registers)",
-          "if (rows * vectors + vectors > target.registers)"),
+          "rows * vectors + vectors + 1 <= target.registers",
+          "rows * vectors + vectors <= target.registers"),
 
     Fault("schedule-of-another-target", "passes/Schedule/CpuSchedule.cpp",
           "a schedule that is written for another processor is taken",

@@ -1,0 +1,30 @@
+// The base class of engines whose sums stay in vector registers: steps of rows are broadcast from memory and multiplied
+// with vectors of columns. The engines differ in what a step holds.
+#pragma once
+#include "passes/Cpu/Engine.h"
+
+namespace skewer {
+
+class VectorEngine : public CpuEngine {
+public:
+  using CpuEngine::CpuEngine;
+  void packPanel(VectorBuilder &, const PanelSource &, const PanelTarget &, mlir::Value panel) const override;
+  void packRow(VectorBuilder &, const RowSource &, mlir::Value target, mlir::Value to) const override;
+  llvm::SmallVector<mlir::Value> multiply(VectorBuilder &, const TileProduct &, const HeldSums &) const override;
+
+  /// Returns a vector of steps: the first `count` elements of memory from `at` on, times the factor, and 0 behind them.
+  virtual mlir::Value loadSteps(VectorBuilder &, mlir::Value memory, mlir::Value at, int64_t count,
+                                double factor) const = 0;
+  /// Returns `sum` + the products of the steps of two vectors.
+  virtual mlir::Value addProducts(VectorBuilder &, mlir::Value x, mlir::Value y, mlir::Value sum) const = 0;
+
+protected:
+  /// Returns one step of a row.
+  virtual mlir::Value loadStep(VectorBuilder &, const RowSource &, mlir::Value step) const = 0;
+
+private:
+  llvm::SmallVector<mlir::Value> addSteps(VectorBuilder &, const TileProduct &, const TilePart &, mlir::Value first,
+                                          int64_t steps, llvm::SmallVector<mlir::Value> sums) const;
+};
+
+} // namespace skewer

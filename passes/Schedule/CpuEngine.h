@@ -1,0 +1,40 @@
+// The engines that multiply on a processor, as scheduling sees them: which operands an engine takes on which machine,
+// what its steps hold, which tiles it supports, and what its products cost. The engine of the same name in
+// passes/Cpu/Engines emits the code.
+#pragma once
+#include "dialect/IR/KernelPlan.h"
+#include "passes/Schedule/Target.h"
+
+namespace skewer {
+
+class CpuEngineCost {
+public:
+  virtual ~CpuEngineCost() = default;
+
+  virtual llvm::StringRef name() const = 0;
+  /// Returns whether the engine multiplies operands of this element type in memory on the target.
+  virtual bool fits(ElementType element, const Target &) const = 0;
+  /// Returns how many elements of the depth a step holds. A step takes 32 bits of a packed row, and of each column of a
+  /// panel.
+  virtual int64_t elementsOfStep() const = 0;
+  /// Returns the steps of packed rows and columns of this depth.
+  virtual int64_t stepsOf(int64_t depth) const { return (depth + elementsOfStep() - 1) / elementsOfStep(); }
+  /// Return the numbers of rows and of vectors of a tile that scheduling tries, in this order.
+  virtual llvm::ArrayRef<int64_t> rows() const = 0;
+  virtual llvm::ArrayRef<int64_t> vectors() const = 0;
+  /// Returns whether the registers hold the sums of a tile and the operands of a step.
+  virtual bool holds(int64_t rows, int64_t vectors, const Target &) const = 0;
+  /// Returns the cycles of one step of a tile.
+  virtual double stepCycles(int64_t rows, int64_t vectors, const Target &) const = 0;
+  /// Returns the products in each lane and cycle, as far as instructions that multiply limit them.
+  virtual double products(const Target &) const = 0;
+};
+
+/// Returns all engines. The first one takes operands of all types, which it widens to f32.
+llvm::ArrayRef<const CpuEngineCost *> cpuEngines();
+/// Returns the engine of this name, which must exist.
+const CpuEngineCost &cpuEngine(llvm::StringRef name);
+/// Returns the fastest engine for operands of this type in memory; f32 if they have different types, or no memory.
+const CpuEngineCost &cpuEngineFor(ElementType element, const Target &);
+
+} // namespace skewer

@@ -1,0 +1,66 @@
+// The costs of engines whose sums stay in vector registers: FMAs of f32, and dot products of pairs of bf16.
+#include "passes/Schedule/CpuEngine.h"
+#include <algorithm>
+
+namespace skewer {
+
+namespace {
+
+class VectorCost : public CpuEngineCost {
+public:
+  llvm::ArrayRef<int64_t> rows() const override { return kRows; }
+  llvm::ArrayRef<int64_t> vectors() const override { return kVectors; }
+  /// Registers hold the accumulators, one column of vectors and one broadcast. A tile that spills lost a fifth (7x4 on
+  /// 32 registers).
+  bool holds(int64_t rows, int64_t vectors, const Target &target) const override {
+    return rows * vectors + vectors + 1 <= target.registers;
+  }
+  double stepCycles(int64_t rows, int64_t vectors, const Target &target) const override {
+    return std::max(double(rows * vectors) / rate(target), double(rows + vectors) / target.loadsPerCycle);
+  }
+  double products(const Target &target) const override { return rate(target) * double(elementsOfStep()); }
+
+protected:
+  /// Returns the instructions of a cycle that multiply a vector.
+  virtual double rate(const Target &) const = 0;
+
+private:
+  static constexpr int64_t kRows[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, kVectors[] = {1, 2, 3, 4, 5, 6};
+};
+
+class FmaCost : public VectorCost {
+public:
+  llvm::StringRef name() const override { return "fma"; }
+  bool fits(ElementType, const Target &) const override { return true; }
+  int64_t elementsOfStep() const override { return 1; }
+
+protected:
+  double rate(const Target &target) const override { return target.fmaPerCycle; }
+};
+
+/// vdpbf16ps, which multiplies the pairs of bf16 of two vectors.
+class Bf16DotCost : public VectorCost {
+public:
+  llvm::StringRef name() const override { return "bf16_dot"; }
+  bool fits(ElementType element, const Target &target) const override {
+    return element == ElementType::BF16 && target.lanes == 16 && hasFeature(target, "avx512f") &&
+           hasFeature(target, "avx512bf16");
+  }
+  int64_t elementsOfStep() const override { return 2; }
+
+protected:
+  double rate(const Target &target) const override { return target.bf16DotsPerCycle; }
+};
+
+} // namespace
+
+const CpuEngineCost &fmaCost() {
+  static const FmaCost engine;
+  return engine;
+}
+const CpuEngineCost &bf16DotCost() {
+  static const Bf16DotCost engine;
+  return engine;
+}
+
+} // namespace skewer
