@@ -253,39 +253,60 @@ def skeletons(root):
                     yield f"{path}:{number}: \"{literal}\" is the name of a strategy"
 
 
-MOST_MEMBERS = 25
+MOST_FIELDS, MOST_METHODS = 25, 40
+# Classes that are still larger. The list only shrinks: a class that fits must leave it.
+LARGE_CLASSES = {"CpuKernel", "CpuStrategy", "EntryBuilder", "GpuBuilder", "Kernel", "Parser", "Resolver", "Typer", "VectorBuilder"}
 
 
-def public_members(text):
-    """Name, line and number of public data members of each struct and class of a header. Understands the house's own
-    layout: a member is a line that ends in ';' at the level of the body and is no function, type or friend."""
-    lines, open_types, depth = text.splitlines(), [], 0
-    for number, line in enumerate(lines, 1):
+def members_of_types(text):
+    """Name, line, number of fields and number of methods of each struct and class of a header, whoever may use them.
+    Understands the house's own layout: what stands at the level of the body and ends in ';' or in a body of its own is a
+    field, or a method if it has parentheses."""
+    open_types, depth, statement = [], 0, ""
+    for number, line in enumerate(text.splitlines(), 1):
         code = re.sub(r'"[^"]*"', '""', line.split("//")[0])
-        if match := re.match(r"\s*(struct|class)\s+(\w+)[^;]*\{\s*$", code):
-            open_types.append([match.group(2), number, 0, match.group(1) == "struct", depth + 1])
-        elif open_types and depth == open_types[-1][4]:
-            own = open_types[-1]
-            if re.match(r"\s*(public|protected|private):", code):
-                own[3] = code.strip().startswith("public")
-            elif own[3] and code.rstrip().endswith(";") and not re.match(
-                    r"\s*(using|friend|static|enum|struct|class|virtual|explicit|typedef|\}|~)", code):
-                declared = re.sub(r"<[^<>]*>", "", re.sub(r"<[^<>]*>", "", code))
-                declared = re.sub(r"=[^,;]*|\{[^{}]*\}", "", declared)
-                if "(" not in declared:
-                    own[2] += declared.count(",") + 1
+        code = re.sub(r"^\s*(public|protected|private):", "", code)
+        if match := re.match(r"\s*(?:template <.*> )?(?:struct|class)\s+(\w+)[^;]*\{\s*$", code):
+            open_types.append([match.group(1), number, 0, 0, depth + 1])
+            statement = ""
+        elif open_types and depth == open_types[-1][4] and not code.lstrip().startswith("#"):
+            statement += " " + code.strip()
+            if code.rstrip().endswith((";", "}", "{")):
+                count_member(statement, open_types[-1])
+                statement = ""
         depth += code.count("{") - code.count("}")
         while open_types and depth < open_types[-1][4]:
-            name, line_number, count, _, _ = open_types.pop()
-            yield name, line_number, count
+            name, line_number, fields, methods, _ = open_types.pop()
+            statement = ""
+            yield name, line_number, fields, methods
+
+
+def count_member(statement, own):
+    declared = re.sub(r"^(template <[^>]*>|\[\[\w+\]\]) ", "", statement.strip())
+    if re.match(r"(using|friend|static constexpr|enum|struct|class|union|typedef|\})\b|\}", declared):
+        return
+    while (plain := re.sub(r"<[^<>]*>", "", declared)) != declared:
+        declared = plain
+    declared = re.sub(r"\{[^{}]*\}|\{$", "", declared)
+    if "operator" in declared or "(" in declared.split("=")[0]:
+        own[3] += 1
+    elif declared.endswith(";"):
+        own[2] += re.sub(r"=[^,;]*", "", declared).count(",") + 1
 
 
 def members(root):
-    """Shared state whose order of calls is the contract shows in the number of fields that everybody may write."""
+    """A class with many fields and methods is shared state whose order of calls is the contract."""
+    large = set()
     for path, text in texts(root, r"^(dialect|passes|codegen|tools)/.*\.h$"):
-        for name, number, count in public_members(text):
-            if count > MOST_MEMBERS:
-                yield f"{path}:{number}: {name} has {count} public data members, at most {MOST_MEMBERS}: divide it"
+        for name, number, fields, methods in members_of_types(text):
+            if fields <= MOST_FIELDS and methods <= MOST_METHODS:
+                continue
+            large.add(name)
+            if name not in LARGE_CLASSES:
+                yield (f"{path}:{number}: {name} has {fields} fields and {methods} methods, at most {MOST_FIELDS} and "
+                       f"{MOST_METHODS}: divide it")
+    for name in sorted(LARGE_CLASSES - large):
+        yield f"tests/house/house.py: {name} is no longer large: take it out of LARGE_CLASSES"
 
 
 def constraints(root):
