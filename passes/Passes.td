@@ -5,6 +5,129 @@ include "mlir/Pass/PassBase.td"
 
 include "passes/Fusion/FusionPasses.td"
 
+def AttnFlattenPositions : Pass<"attn-flatten-positions", "::mlir::func::FuncOp"> {
+  let summary = "queries and keys that are products of axes become one axis each";
+  let description = [{
+    The pass works on functions with the attribute `attn.flat_positions`, whose layer is compared with itself at other
+    lengths. In attentions, einsums and rearrangements, queries and keys that are a product of axes become one axis.
+    Index expressions divide it: `iy` becomes `i floordiv 6`. The 6 is then a number, which may differ at another
+    length. As the size of an inner axis, it would be in every stride.
+
+    ```mlir
+    func.func @map(%q: tensor<24x8xf32>, %k: tensor<24x8xf32>, %v: tensor<24x8xf32>, %r: tensor<7x8xf32>) -> tensor<24x8xf32> attributes {attn.flat_positions} {
+      %o = attn.attention "(iy ix) (jy jx)" sizes {iy = 4 : i64, ix = 6 : i64, jy = 4 : i64, jx = 6 : i64} value "(jy jx) e -> (iy ix) e"(%v) score {
+        attn.term "(iy ix) d, (jy jx) d"(%q, %k) scale 1.000000e+00 : tensor<24x8xf32>, tensor<24x8xf32>
+        attn.term "(iy ix) d, (jy - iy + 3) d"(%q, %r) scale 1.000000e+00 : tensor<24x8xf32>, tensor<7x8xf32>
+      } : tensor<24x8xf32> -> tensor<24x8xf32>
+      return %o : tensor<24x8xf32>
+    }
+    ```
+    becomes
+    ```mlir
+    %o = attn.attention "i j" sizes {i = 24 : i64, j = 24 : i64} value "j e -> i e"(%v) score {
+      attn.term "i d, j d"(%q, %k) scale 1.000000e+00 : tensor<24x8xf32>, tensor<24x8xf32>
+      attn.term "i d, (j floordiv 6 - i floordiv 6 + 3) d"(%q, %r) scale 1.000000e+00 : tensor<24x8xf32>, tensor<7x8xf32>
+    } : tensor<24x8xf32> -> tensor<24x8xf32>
+    ```
+  }];
+  let dependentDialects = ["::skewer::attn::AttnDialect"];
+}
+def AttnPrepareStages : Pass<"attn-prepare-stages", "::mlir::func::FuncOp"> {
+  let summary = "types and orders of operands become those that the stages of a processor need";
+  let description = [{
+    Results get the order of axes that their readers need. Operands of attentions and matrix products are widened to
+    f32, operands of sums are aligned, and equal stages are merged. `attn-lower-to-cpu` makes the same changes. This
+    pass makes them before layers of several lengths are compared; afterwards no extent can be added any more.
+
+    ```mlir
+    %o = attn.attention "i j" value "j e -> i e"(%v) score {
+      attn.term "i d, j d"(%q, %k) scale 1.000000e+00 : tensor<4x8xf16>, tensor<4x8xf16>
+    } : tensor<4x8xf16> -> tensor<4x8xf16>
+    ```
+    becomes
+    ```mlir
+    %queries = arith.extf %q : tensor<4x8xf16> to tensor<4x8xf32>
+    // … %keys and %values likewise
+    %rows = attn.attention "i j" value "j e -> i e"(%values) score {
+      attn.term "i d, j d"(%queries, %keys) scale 1.000000e+00 : tensor<4x8xf32>, tensor<4x8xf32>
+    } : tensor<4x8xf32> -> tensor<4x8xf32>
+    %o = arith.truncf %rows : tensor<4x8xf32> to tensor<4x8xf16>
+    ```
+  }];
+  let dependentDialects = ["::skewer::attn::AttnDialect", "::mlir::arith::ArithDialect"];
+}
+def AttnPrepareGpuStages : Pass<"attn-prepare-gpu-stages", "::mlir::func::FuncOp"> {
+  let summary = "types and orders of operands become those that the stages of a GPU need";
+  let description = [{
+    Attentions read their operands as they are stored: f16 and bf16 are not widened first. A rearrangement that only an
+    attention reads becomes part of its subscripts. Results get the type that their reader needs. `attn-lower-to-gpu`
+    makes the same changes. This pass makes them before layers of several lengths are compared.
+
+    ```mlir
+    %queries = arith.extf %q : tensor<4x8xf16> to tensor<4x8xf32>
+    %keys = arith.extf %k : tensor<4x8xf16> to tensor<4x8xf32>
+    %values = arith.extf %v : tensor<4x8xf16> to tensor<4x8xf32>
+    %o = attn.attention "i j" value "j e -> i e"(%values) score {
+      attn.term "i d, j d"(%queries, %keys) scale 1.000000e+00 : tensor<4x8xf32>, tensor<4x8xf32>
+    } : tensor<4x8xf32> -> tensor<4x8xf32>
+    ```
+    becomes
+    ```mlir
+    %o = attn.attention "i j" value "j e -> i e"(%v) score {
+      attn.term "i d, j d"(%q, %k) scale 1.000000e+00 : tensor<4x8xf16>, tensor<4x8xf16>
+    } : tensor<4x8xf16> -> tensor<4x8xf32>
+    ```
+  }];
+  let dependentDialects = ["::skewer::attn::AttnDialect", "::mlir::arith::ArithDialect"];
+}
+def AttnSplitBlocks : Pass<"attn-split-blocks", "::mlir::func::FuncOp"> {
+  let summary = "blocks of a map become leading axes, and keys those of a block and of what lies around it";
+  let description = [{
+    The pass applies if a mask leaves blocks of a map only the keys in and around them (HaloNet, arXiv:2103.12731). The
+    number of the block becomes a leading axis, and the keys become those that the block sees. Positions outside the
+    map are read as 0, and masked. If the map cuts the last blocks short, queries of 0 fill them, and their results are
+    cut off. The pass runs before a schedule is chosen for a processor.
+
+    ```mlir
+    %o, %lse = attn.attention "(i0 i1 i2 i3) (jy jx)" where "jy <= 4*i0 + 4 and 4*i0 <= jy + 1 and jx <= 4*i2 + 4 and 4*i2 <= jx + 1" sizes {i0 = 4 : i64, i1 = 4 : i64, i2 = 3 : i64, i3 = 4 : i64, jy = 16 : i64, jx = 12 : i64} value "(jy jx) e -> (i0 i1 i2 i3) e"(%v) score {
+      attn.term "(i0 i1 i2 i3) d, (jy jx) d"(%q, %k) scale 1.000000e+00 : tensor<192x8xf32>, tensor<192x8xf32>
+      attn.term "(i0 i1 i2 i3) d, (jy - 4*i0 - i1 + 5) d"(%q, %t) scale 1.000000e+00 : tensor<192x8xf32>, tensor<11x8xf32>
+    } : tensor<192x8xf32> -> tensor<192x8xf32> lse tensor<192xf32>
+    ```
+    becomes
+    ```mlir
+    %keys = attn.einsum "(48*h + 12*jy + 4*g + jx - 13) d -> h g (jy jx) d" where "0 < 4*g + jx and …" … (%k)
+    // … %values likewise
+    %o, %rows = attn.attention "h g (iy ix) (jy jx)" where "0 < 4*g + jx and …" … value "h g (jy jx) e -> (h iy g ix) e"(%values) score {
+      attn.term "(h iy g ix) d, h g (jy jx) d"(%q, %keys) …
+      attn.term "(h iy g ix) d, (jy - iy + 4) d"(%q, %t) …
+    } …
+    %lse = attn.rearrange "h g (iy ix) -> (h iy g ix)" … %rows
+    ```
+  }];
+  let dependentDialects = ["::skewer::attn::AttnDialect"];
+}
+def AttnSplitWindows : Pass<"attn-split-windows", "::mlir::func::FuncOp"> {
+  let summary = "windows of lines of a map are those of blocks of queries, with the keys that they reach";
+  let description = [{
+    The pass applies if a mask leaves a window of each line of a map. Blocks of the line's queries become a leading
+    axis, and the keys become those that the windows of a block reach. The mask then hides little of what a tile
+    computes. Lines that are short beside the window stay whole. The pass runs before a schedule is chosen for a
+    processor.
+
+    ```mlir
+    %o = attn.attention "(iy ix) (jy jx)" where "abs(iy - jy) <= 1 and abs(ix - jx) <= 3" sizes {iy = 8 : i64, ix = 32 : i64, jy = 8 : i64, jx = 32 : i64} value "(jy jx) e -> (iy ix) e"(%v) score {
+      attn.term "(iy ix) d, (jy jx) d"(%q, %k) scale 1.000000e+00 : tensor<256x8xf32>, tensor<256x8xf32>
+    } : tensor<256x8xf32> -> tensor<256x8xf32>
+    ```
+    becomes, with blocks of 8 queries and 16 keys of each line,
+    ```mlir
+    %o = attn.attention "h (iy ix) (jy jx)" where "abs(iy - jy) <= 1 and abs(8*h + ix - jx - clamp(8*h, 3, 19) + 3) <= 3" …
+        value "jy (jx + clamp(8*h, 3, 19) - 3) e -> (iy h ix) e"(%v) …
+    ```
+  }];
+  let dependentDialects = ["::skewer::attn::AttnDialect"];
+}
 def AttnSchedule : Pass<"attn-schedule", "::mlir::func::FuncOp"> {
   let summary = "the cost model chooses tiles, blocks and a strategy for each term";
   let description = [{
@@ -15,10 +138,17 @@ def AttnSchedule : Pass<"attn-schedule", "::mlir::func::FuncOp"> {
     fits the layer; otherwise the pass reports an error.
 
     ```mlir
-    %o = attn.attention "i j" value "j e -> i e" (%v) score {…} : tensor<64x64xf32> -> tensor<64x64xf32>
-    // becomes, with target=x86-64-v3,
-    %o = attn.attention "i j" value "j e -> i e" (%v) score {…} : tensor<64x64xf32> -> tensor<64x64xf32>
-        schedule #attn.cpu_schedule<target = "x86-64-v3", lanes = 8, …, strategies = ["matmul"]>
+    %o = attn.attention "h i j" value "h j e -> h i e" (%v) score {
+      attn.term "h i d, h j d" (%q, %k) scale 1.250000e-01 : tensor<2x64x64xf32>, tensor<2x64x64xf32>
+      attn.term "h i d, (j - i + 63) d" (%q, %table) scale 1.250000e-01 : tensor<2x64x64xf32>, tensor<127x64xf32>
+    } : tensor<2x64x64xf32> -> tensor<2x64x64xf32>
+    ```
+    becomes, with target=x86-64-v3,
+    ```mlir
+    %o = attn.attention "h i j" value "h j e -> h i e" (%v) score {
+      …
+    } : tensor<2x64x64xf32> -> tensor<2x64x64xf32>
+        schedule #attn.cpu_schedule<target = "x86-64-v3", lanes = 8, …, strategies = ["matmul", "band"]>
     ```
   }];
   let dependentDialects = ["::skewer::attn::AttnDialect"];
@@ -43,10 +173,21 @@ def AttnScheduleGpu : Pass<"attn-schedule-gpu", "::mlir::ModuleOp"> {
     a tile needs: if registers of a candidate are spilled, `rank` requests the next candidate.
 
     ```mlir
-    %o = attn.attention "i j" value "j e -> i e" (%v) score {…} : tensor<64x64xf16> -> tensor<64x64xf16>
-    // becomes, with target=sm_80,
-    %o = attn.attention "i j" value "j e -> i e" (%v) score {…} : tensor<64x64xf16> -> tensor<64x64xf16>
-        schedule #attn.gpu_schedule<target = "sm_80", engine = "mma_sync", rows = 64, …, strategies = ["matmul"]>
+    %o = attn.attention "h i j" value "h j e -> h i e" (%v) score {
+      attn.term "h i d, h j d" (%q, %k) scale 1.250000e-01 : tensor<2x100x64xf16>, tensor<2x100x64xf16>
+      attn.term "h i d, (j - i + 99) d" (%q, %table) scale 1.250000e-01 : tensor<2x100x64xf16>, tensor<199x64xf16>
+      attn.term "h i d, (clamp(j - i, -4, 4) + 4) d" (%q, %few) scale 1.250000e-01 : tensor<2x100x64xf16>, tensor<9x64xf16>
+      attn.term "h" (%slope) times "abs(i - j)" scale -1.000000e+00 : tensor<2xf32>
+      attn.term "i j" (%bias) scale 1.000000e+00 : tensor<100x100xf16>
+    } : tensor<2x100x64xf16> -> tensor<2x100x64xf16>
+    ```
+    becomes, with target=sm_80,
+    ```mlir
+    %o = attn.attention "h i j" value "h j e -> h i e" (%v) score {
+      …
+    } : tensor<2x100x64xf16> -> tensor<2x100x64xf16>
+        schedule #attn.gpu_schedule<target = "sm_80", engine = "mma_sync", rows = 64, …,
+                                    strategies = ["matmul", "band", "lookup", "line", "per_score"]>
     ```
   }];
   let dependentDialects = ["::skewer::attn::AttnDialect"];
@@ -81,8 +222,14 @@ def AttnLowerToCpu : Pass<"attn-lower-to-cpu", "::mlir::ModuleOp"> {
     The pass leaves all other functions to `attn-lower-generic`.
 
     ```mlir
-    func.func @layer(%q: tensor<64x64xf32>, …) -> tensor<64x64xf32> { … attn.attention … schedule … }
-    // becomes
+    %o = attn.attention "h i j" value "h j e -> h i e" (%v) score {
+      attn.term "h i d, h j d" (%q, %k) scale 1.250000e-01 : tensor<2x64x64xf32>, tensor<2x64x64xf32>
+      attn.term "h i d, (j - i + 63) d" (%q, %table) scale 1.250000e-01 : tensor<2x64x64xf32>, tensor<127x64xf32>
+    } : tensor<2x64x64xf32> -> tensor<2x64x64xf32>
+    ```
+    becomes, in the function `layer` and with a schedule,
+    ```mlir
+    func.func @layer_pack(…)   // the table in panels
     func.func @layer_attend(%q: memref<?xf32>, …, %shared: memref<?xi8>, %local: memref<?xi8>, %begin: index, %end: index)
     ```
   }];
@@ -109,8 +256,12 @@ def AttnLowerToGpu : Pass<"attn-lower-to-gpu", "::mlir::ModuleOp"> {
     `attn.program` (its kernels, their threads, blocks and shared memory, and the bytes of the workspace).
 
     ```mlir
-    func.func @layer(%q: tensor<64x64xf16>, …) -> tensor<64x64xf16> { … attn.attention … }
-    // becomes
+    %o = attn.attention "b h i j" where "j <= i" value "b h j e -> b h i e" (%v) score {
+      attn.term "b h i d, b h j d" (%q, %k) scale 1.250000e-01 : tensor<?x2x128x64xf16>, tensor<?x2x128x64xf16>
+    } : tensor<?x2x128x64xf16> -> tensor<?x2x128x64xf16>
+    ```
+    becomes, in the function `layer`,
+    ```mlir
     gpu.module @layer_gpu attributes {attn.program = #attn.program<…>} {
       llvm.func @layer(%q: !llvm.ptr<1>, …) attributes {nvvm.kernel, …} { … nvvm.mma.sync … }
     }
@@ -155,6 +306,48 @@ def AttnLowerGeneric : Pass<"attn-lower-generic", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::scf::SCFDialect", "::mlir::memref::MemRefDialect",
                            "::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::func::FuncDialect",
                            "::mlir::vector::VectorDialect", "::mlir::LLVM::LLVMDialect", "::skewer::attn::AttnDialect"];
+}
+def AttnApproximateErf : Pass<"attn-approximate-erf", "::mlir::func::FuncOp"> {
+  let summary = "the error function becomes arithmetic";
+  let description = [{
+    GELU needs erf, for which LLVM has no operation; a call of libm for each lane would be slow. The pass replaces
+    `math.erf` of f32, and of vectors of f32, by a polynomial in operations on vectors. Other types stay.
+
+    ```mlir
+    %e = math.erf %x : vector<8xf32>
+    ```
+    becomes
+    ```mlir
+    %size = math.absf %x : vector<8xf32>
+    // … %near: a polynomial, and %far: 1 - exp of a polynomial, with the sign of %x
+    %e = arith.select %isFar, %far, %near : vector<8xi1>, vector<8xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::vector::VectorDialect",
+                           "::mlir::LLVM::LLVMDialect"];
+}
+def AttnGpuMath : Pass<"attn-gpu-math", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "functions of single numbers on a GPU become arithmetic";
+  let description = [{
+    A GPU has no library of functions. exp, log, sin, cos, tanh, erf, pow and the other functions of f32 with a
+    polynomial become arithmetic, exact to a few units in the last place; some are short sequences of instructions. The
+    angle of sin and cos is reduced first. f64 is computed in f32. The code generator knows the rest of the math
+    dialect. Any other operation, which a plugin may bring, is an error.
+
+    ```mlir
+    %r = math.sin %x : f32
+    ```
+    becomes
+    ```mlir
+    %turns = math.roundeven %quarters : f32 // %x in units of pi/2
+    // … %sine and %cosine: polynomials of the rest of the angle
+    %value = arith.select %isOdd, %cosine, %sine : f32
+    %minus = arith.negf %value : f32
+    %r = arith.select %isNegative, %minus, %value : f32
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::vector::VectorDialect",
+                           "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect"];
 }
 def AttnUnrollSmallLoops : Pass<"attn-unroll-small-loops", "::mlir::func::FuncOp"> {
   let summary = "innermost loops with few iterations and few operations are marked for complete unrolling";
@@ -229,20 +422,31 @@ def AttnOutline : Pass<"attn-outline", "::mlir::ModuleOp"> {
     is.
 
     ```mlir
-    func.func @block(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>) -> tensor<4x8xf32> {
-      %q = linalg.matmul ins(%x, %w : …) …
-      %o = attn.attention "i j" value "j e -> i e" (%x) score {
+    func.func @model(%x: tensor<4x8xf32>, %t: tensor<7xf32>) -> (tensor<4x8xf32>, tensor<4xf32>) {
+      %half = arith.constant dense<0.5> : tensor<4x8xf32>
+      %q = arith.mulf %x, %half : tensor<4x8xf32>
+      %wide = attn.rearrange "r -> i r" sizes {i = 4 : i64} %t : tensor<7xf32> to tensor<4x7xf32>
+      %o, %l = attn.attention "i j" value "j e -> i e" (%x) score {
         attn.term "i d, j d" (%q, %x) scale 1.0 : tensor<4x8xf32>, tensor<4x8xf32>
-      } : tensor<4x8xf32> -> tensor<4x8xf32>
-      return %o : tensor<4x8xf32>
+        attn.term "i (j - i + 3)" (%wide) scale 1.0 : tensor<4x7xf32>
+      } : tensor<4x8xf32> -> tensor<4x8xf32> lse tensor<4xf32>
+      %r = linalg.add ins(%o, %q : tensor<4x8xf32>, tensor<4x8xf32>) outs(%x : tensor<4x8xf32>) -> tensor<4x8xf32>
+      return %r, %l : tensor<4x8xf32>, tensor<4xf32>
     }
     ```
     becomes
     ```mlir
-    func.func @block(…) -> tensor<4x8xf32> {
-      %q = linalg.matmul …
-      %o = call @block_attention(%x, %q) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
-      return %o : tensor<4x8xf32>
+    func.func @model(%x: tensor<4x8xf32>, %t: tensor<7xf32>) -> (tensor<4x8xf32>, tensor<4xf32>) {
+      %half = arith.constant dense<0.5> : tensor<4x8xf32>
+      %q = arith.mulf %x, %half : tensor<4x8xf32>
+      %o, %l = call @model_attention(%t, %q, %x) : …
+      %r = linalg.add ins(%o, %q : …) outs(%x : …)
+      return %r, %l : tensor<4x8xf32>, tensor<4xf32>
+    }
+    func.func private @model_attention(%t: tensor<7xf32>, %q: tensor<4x8xf32>, %x: tensor<4x8xf32>) -> … {
+      %wide = attn.rearrange "r -> i r" …
+      %o, %l = attn.attention …
+      return %o, %l : tensor<4x8xf32>, tensor<4xf32>
     }
     ```
   }];
@@ -263,21 +467,21 @@ def AttnEmbedKernels : Pass<"attn-embed-kernels", "::mlir::ModuleOp"> {
     asserted (`cf.assert`) before anything reads the operand.
 
     ```mlir
-    func.func @layer(%x: tensor<4x7xf32>) -> tensor<4x4xf32> {
+    func.func @first(%x: tensor<4x7xf32>) -> tensor<4x4xf32> {
       %r = attn.skew %x : tensor<4x7xf32> to tensor<4x4xf32>
       return %r : tensor<4x4xf32>
     }
     ```
     becomes
     ```mlir
-    func.func @layer(%x: tensor<4x7xf32>) -> tensor<4x4xf32> {
+    func.func @first(%x: tensor<4x7xf32>) -> tensor<4x4xf32> {
       %memory = bufferization.to_buffer %x read_only : tensor<4x7xf32> to memref<4x7xf32>
       ...
-      call @layer_move(%flat, %output, %shared, %local, %c0, %items) : ...
+      call @first_move(%flat, %output, %shared, %local, %c0, %items) : ...
       %r = bufferization.to_tensor %result restrict writable : memref<4x4xf32> to tensor<4x4xf32>
       return %r : tensor<4x4xf32>
     }
-    func.func private @layer_move(...)
+    func.func private @first_move(...)
     ```
   }];
   let dependentDialects = ["::mlir::bufferization::BufferizationDialect", "::mlir::linalg::LinalgDialect",

@@ -1,27 +1,23 @@
 // Registration of the passes and of the pipelines that have a flag of their own.
 #include "passes/Pipelines.h"
 #include "mlir/Pass/PassRegistry.h"
-#include "passes/Cpu/SplitMaps.h"
-#include "passes/Fusion/MergeFeatures.h"
-#include "passes/Fusion/RaiseSoftplus.h"
-#include "passes/Fusion/RunningSums.h"
 #include "passes/Passes.h"
 
 using namespace mlir;
 
 void skewer::addFusionPipeline(OpPassManager &manager) {
-  manager.addNestedPass<func::FuncOp>(createRaiseSoftplus());
+  manager.addNestedPass<func::FuncOp>(createAttnRaiseSoftplus());
   manager.addNestedPass<func::FuncOp>(createAttnNameAxes());
   manager.addNestedPass<func::FuncOp>(createAttnSplitSoftmax());
   manager.addNestedPass<func::FuncOp>(createAttnComposeConcat());
   manager.addNestedPass<func::FuncOp>(createAttnRaiseSkew());
-  manager.addNestedPass<func::FuncOp>(createRaiseRunningSums());
+  manager.addNestedPass<func::FuncOp>(createAttnRaiseRunningSums());
   manager.addNestedPass<func::FuncOp>(createAttnPropagateMasks());
   manager.addNestedPass<func::FuncOp>(createAttnComposeSkew());
   manager.addNestedPass<func::FuncOp>(createAttnSumLoneAxes());
   manager.addNestedPass<func::FuncOp>(createAttnSplitProducts());
   manager.addNestedPass<func::FuncOp>(createAttnFormAttention());
-  manager.addNestedPass<func::FuncOp>(createMergeFeatures());
+  manager.addNestedPass<func::FuncOp>(createAttnMergeFeatures());
   manager.addNestedPass<func::FuncOp>(createAttnSplitPositions());
   manager.addNestedPass<func::FuncOp>(createAttnTabulateOffsets());
   manager.addNestedPass<func::FuncOp>(createAttnHoistProducts());
@@ -31,11 +27,6 @@ void skewer::addPlainPipeline(OpPassManager &manager) { manager.addNestedPass<fu
 
 void skewer::registerSkewerPasses() {
   registerGeneratedPasses();
-  registerPass(createMergeFeatures);
-  registerPass(createRaiseRunningSums);
-  registerPass(createRaiseSoftplus);
-  registerPass(createSplitBlocks);
-  registerPass(createSplitWindows);
   PassPipelineRegistration<>(
       "attn-fuse",
       "level 1 to level 2: name axes, raise, propagate masks, compose, sum lone axes, split products, form attention, hoist",

@@ -9,10 +9,14 @@
 #include "mlir/IR/TypeUtilities.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "mlir/Transforms/Passes.h"
-#include "passes/Cpu/SplitMaps.h"
 #include "passes/Emit/VectorMath.h"
 #include "passes/Passes.h"
 #include "passes/Pipelines.h"
+
+namespace skewer {
+#define GEN_PASS_DEF_ATTNAPPROXIMATEERF
+#include "passes/Passes.h.inc"
+} // namespace skewer
 
 using namespace mlir;
 using namespace skewer;
@@ -32,8 +36,8 @@ void skewer::addSchedulePipeline(OpPassManager &manager, const Target &target, c
   options.keysPerItem = request.keysPerItem;
   for (const auto &[term, name] : request.strategies)
     options.strategies.push_back(std::to_string(term) + ":" + name);
-  manager.addNestedPass<func::FuncOp>(createSplitBlocks());
-  manager.addNestedPass<func::FuncOp>(createSplitWindows());
+  manager.addNestedPass<func::FuncOp>(createAttnSplitBlocks());
+  manager.addNestedPass<func::FuncOp>(createAttnSplitWindows());
   addOperandPipeline(manager);
   manager.addNestedPass<func::FuncOp>(createAttnSchedule(options));
 }
@@ -65,13 +69,7 @@ struct ErfAsArithmetic : OpRewritePattern<math::ErfOp> {
 
 /// Replaces erf, which GELU needs, by arithmetic: LLVM has no operation for it, and a library call for each lane is
 /// slow.
-struct ApproximateErf : PassWrapper<ApproximateErf, OperationPass<func::FuncOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ApproximateErf)
-  StringRef getArgument() const override { return "attn-approximate-erf"; }
-  StringRef getDescription() const override { return "the error function as arithmetic"; }
-  void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<arith::ArithDialect, math::MathDialect, vector::VectorDialect, LLVM::LLVMDialect>();
-  }
+struct ApproximateErf : skewer::impl::AttnApproximateErfBase<ApproximateErf> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     patterns.add<ErfAsArithmetic>(&getContext());
@@ -84,7 +82,7 @@ struct ApproximateErf : PassWrapper<ApproximateErf, OperationPass<func::FuncOp>>
 void skewer::addLlvmPipeline(OpPassManager &manager, const Target &) {
   manager.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass());
   manager.addPass(createLoopInvariantCodeMotionPass());
-  manager.addNestedPass<func::FuncOp>(std::make_unique<ApproximateErf>());
+  manager.addNestedPass<func::FuncOp>(createAttnApproximateErf());
   manager.addPass(memref::createExpandStridedMetadataPass());
   manager.addPass(createLowerAffinePass());
   manager.addPass(arith::createArithExpandOpsPass());

@@ -4,11 +4,15 @@
 // Keys of a halo that lie outside the map are masked. They are read through views that have 0 there, so that tables by
 // key - query stay the same at the borders. If blocks do not divide the map, queries of 0 fill the last blocks, and a
 // view behind the attention cuts their results off.
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Analysis/AxisNames.h"
 #include "passes/Cpu/MaskBlocks.h"
-#include "passes/Cpu/SplitMaps.h"
 #include "passes/Fusion/Reindex.h"
+#include "passes/Passes.h"
+
+namespace skewer {
+#define GEN_PASS_DEF_ATTNSPLITBLOCKS
+#include "passes/Passes.h.inc"
+} // namespace skewer
 
 using namespace mlir;
 using namespace skewer;
@@ -70,17 +74,10 @@ static void splitBlocks(AttentionOp attention) {
 }
 
 namespace {
-struct SplitBlocks : PassWrapper<SplitBlocks, OperationPass<func::FuncOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SplitBlocks)
-  StringRef getArgument() const override { return "attn-split-blocks"; }
-  StringRef getDescription() const override {
-    return "blocks of a map become leading axes, and keys those of a block and of what lies around it";
-  }
+struct SplitBlocks : skewer::impl::AttnSplitBlocksBase<SplitBlocks> {
   void runOnOperation() override {
     SmallVector<AttentionOp> attentions(getOperation().getOps<AttentionOp>());
     llvm::for_each(attentions, splitBlocks);
   }
 };
 } // namespace
-
-std::unique_ptr<Pass> skewer::createSplitBlocks() { return std::make_unique<SplitBlocks>(); }

@@ -1,10 +1,14 @@
 // attn-split-windows. In windows on maps, adjacent queries see almost the same keys of each line. So lines are divided
 // into blocks of queries, each with the few keys that the windows of the block reach.
 #include "dialect/IR/Term.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "passes/Cpu/SplitMaps.h"
 #include "passes/Fusion/SplitAttention.h"
+#include "passes/Passes.h"
 #include "llvm/Support/MathExtras.h"
+
+namespace skewer {
+#define GEN_PASS_DEF_ATTNSPLITWINDOWS
+#include "passes/Passes.h.inc"
+} // namespace skewer
 
 using namespace mlir;
 using namespace skewer;
@@ -98,17 +102,10 @@ bool splitWindows(AttentionOp attention) {
   return best && splitAttention(attention, *best);
 }
 
-struct SplitWindows : PassWrapper<SplitWindows, OperationPass<func::FuncOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(SplitWindows)
-  StringRef getArgument() const override { return "attn-split-windows"; }
-  StringRef getDescription() const override {
-    return "windows of lines of a map are those of blocks of queries, with the keys that they reach";
-  }
+struct SplitWindows : skewer::impl::AttnSplitWindowsBase<SplitWindows> {
   void runOnOperation() override {
     SmallVector<AttentionOp> attentions(getOperation().getOps<AttentionOp>());
     llvm::for_each(attentions, splitWindows);
   }
 };
 } // namespace
-
-std::unique_ptr<Pass> skewer::createSplitWindows() { return std::make_unique<SplitWindows>(); }

@@ -3,6 +3,34 @@
 #define SKEWER_FUSION_PASSES_TD
 include "mlir/Pass/PassBase.td"
 
+def AttnRaiseSoftplus : Pass<"attn-raise-softplus", "::mlir::func::FuncOp"> {
+  let summary = "logarithms of 1 + exp(x), and of sigmoids, become softplus, which f32 holds for every x";
+  let description = [{
+    `log(1 + exp(x))` becomes softplus of x, and `log(1 / (1 + exp(x)))`, the logarithm of a sigmoid, becomes its
+    negative. Softplus is computed as `max(x, 0) + log1p(exp(-|x|))`, with a series for the second summand. The numbers
+    in between stay in the range of f32: a sigmoid below 2^-126 counts as 0, and its logarithm would be -inf, after
+    which no running sum of gates is a finite number.
+
+    ```mlir
+    %one = arith.constant dense<1.0> : tensor<4xf32>
+    %n = arith.negf %x : tensor<4xf32>
+    %e = math.exp %n : tensor<4xf32>
+    %d = arith.addf %e, %one : tensor<4xf32>
+    %s = arith.divf %one, %d : tensor<4xf32>
+    %l = math.log %s : tensor<4xf32>
+    ```
+    becomes
+    ```mlir
+    %n = arith.negf %x : tensor<4xf32>
+    // … %series: log1p(exp(-|%n|))
+    %p = arith.maximumf %n, %zero : tensor<4xf32>
+    %r = arith.addf %p, %series : tensor<4xf32>
+    %l = arith.negf %r : tensor<4xf32>
+    ```
+  }];
+  let dependentDialects = ["::skewer::attn::AttnDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
 def AttnNameAxes : Pass<"attn-name-axes", "::mlir::func::FuncOp"> {
   let summary = "axes get names by their place, whatever names the program gives them";
   let description = [{
@@ -90,6 +118,24 @@ def AttnRaiseSkew : Pass<"attn-raise-skew", "::mlir::func::FuncOp"> {
     becomes
     ```mlir
     %t = attn.einsum "h i (j - i + 3) -> h i j" sizes {j = 4 : i64}(%l) : (tensor<2x4x7xf32>) -> tensor<2x4x4xf32>
+    ```
+  }];
+  let dependentDialects = ["::skewer::attn::AttnDialect"];
+}
+def AttnRaiseRunningSums : Pass<"attn-raise-running-sums", "::mlir::func::FuncOp"> {
+  let summary = "products with a triangle of ones become sums up to a position";
+  let description = [{
+    Code without a cumulative sum multiplies with a constant triangle of ones: for positions that are sums of gates
+    (CoPE, arXiv:2405.18719), or decays that are sums of steps (Mamba-2's dual form, arXiv:2405.21060). Such a product
+    becomes the sum under the condition that the triangle stands for, which one pass along the axis computes.
+
+    ```mlir
+    %t = arith.constant dense<[[1.0, 1.0, 1.0], [0.0, 1.0, 1.0], [0.0, 0.0, 1.0]]> : tensor<3x3xf32>
+    %s = attn.einsum "i k, j k -> i j"(%x, %t) : (tensor<5x3xf32>, tensor<3x3xf32>) -> tensor<5x3xf32>
+    ```
+    becomes
+    ```mlir
+    %s = attn.einsum "i k -> i j" where "j <= k" sizes {j = 3 : i64}(%x) : (tensor<5x3xf32>) -> tensor<5x3xf32>
     ```
   }];
   let dependentDialects = ["::skewer::attn::AttnDialect"];
@@ -210,6 +256,30 @@ def AttnFormAttention : Pass<"attn-form-attention", "::mlir::func::FuncOp"> {
   }];
   let dependentDialects = ["::skewer::attn::AttnDialect", "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"];
 }
+def AttnMergeFeatures : Pass<"attn-merge-features", "::mlir::func::FuncOp"> {
+  let summary = "features of queries, keys and values that are several dimensions become one";
+  let description = [{
+    The axes that a term contracts, and the values' own axes, become one axis each, because tiles support one feature
+    axis only. The pass does this if the axes are adjacent and in one order in every tensor that has them. Examples are
+    features of heads in groups with a scale each, complex numbers, and capsules.
+
+    ```mlir
+    %o = attn.attention "i j" value "j e e1 -> i e e1"(%v) score {
+      attn.term "i (d d1), j d d1"(%q, %k) scale 1.000000e+00 : tensor<4x16xf32>, tensor<5x2x8xf32>
+    } : tensor<5x2x8xf32> -> tensor<4x2x8xf32>
+    ```
+    becomes
+    ```mlir
+    %keys = attn.reshape %k : tensor<5x2x8xf32> to tensor<5x16xf32>
+    %values = attn.reshape %v : tensor<5x2x8xf32> to tensor<5x16xf32>
+    %rows = attn.attention "i j" value "j e -> i e"(%values) score {
+      attn.term "i d, j d"(%q, %keys) scale 1.000000e+00 : tensor<4x16xf32>, tensor<5x16xf32>
+    } : tensor<5x16xf32> -> tensor<4x16xf32>
+    %o = attn.reshape %rows : tensor<4x16xf32> to tensor<4x2x8xf32>
+    ```
+  }];
+  let dependentDialects = ["::skewer::attn::AttnDialect"];
+}
 def AttnSplitPositions : Pass<"attn-split-positions", "::mlir::func::FuncOp"> {
   let summary = "chunks or residues of positions that the mask separates become a leading axis";
   let description = [{
@@ -246,13 +316,19 @@ def AttnTabulateOffsets : Pass<"attn-tabulate-offsets", "::mlir::func::FuncOp"> 
     %s = attn.rearrange "h -> h i j" sizes {i = 64 : i64, j = 64 : i64} %slope : tensor<2xf32> to tensor<2x64x64xf32>
     %x = arith.mulf %s, %d : tensor<2x64x64xf32>
     %f = math.exp %x : tensor<2x64x64xf32>
-    attn.term "h i j" (%f) scale 1.000000e+00 : tensor<2x64x64xf32>
+    %o = attn.attention "h i j" value "h j e -> h i e"(%v) score {
+      attn.term "h i d, h j d"(%q, %k) scale 1.000000e+00 : tensor<2x64x8xf32>, tensor<2x64x8xf32>
+      attn.term "h i j"(%f) scale 1.000000e+00 : tensor<2x64x64xf32>
+    } : tensor<2x64x8xf32> -> tensor<2x64x8xf32>
     ```
     becomes
     ```mlir
     %t = attn.einsum "h (max(-r1, -63) + 63) (max(r1, 63) - 63) -> h r1" sizes {r1 = 127 : i64} (%f)
         : (tensor<2x64x64xf32>) -> tensor<2x127xf32>
-    attn.term "h (j - i + 63)" (%t) scale 1.000000e+00 : tensor<2x127xf32>
+    %o = attn.attention "h i j" value "h j e -> h i e"(%v) score {
+      attn.term "h i d, h j d"(%q, %k) scale 1.000000e+00 : tensor<2x64x8xf32>, tensor<2x64x8xf32>
+      attn.term "h (j - i + 63)"(%t) scale 1.000000e+00 : tensor<2x127xf32>
+    } : tensor<2x64x8xf32> -> tensor<2x64x8xf32>
     ```
   }];
   let dependentDialects = ["::skewer::attn::AttnDialect"];
@@ -303,16 +379,19 @@ def AttnKeepContent : Pass<"attn-keep-content", "::mlir::func::FuncOp"> {
     another layer with the same sizes: `skewer bench --plain` times it in the same run.
 
     ```mlir
-    %o = attn.attention "i j" value "j e -> i e" (%v) score {
-      attn.term "i d, j d" (%q, %k) scale 1.000000e+00 : tensor<4x8xf32>, tensor<4x8xf32>
-      attn.term "i d, (j - i + 3) d" (%q, %table) scale 1.000000e+00 : tensor<4x8xf32>, tensor<7x8xf32>
-    } : tensor<4x8xf32> -> tensor<4x8xf32>
+    %o = attn.attention "h i j" where "j <= i" value "h j e -> h i e"(%v) score {
+      attn.term "h i d, (j - i + 3) d"(%q, %projected) scale 1.250000e-01 : tensor<2x4x8xf32>, tensor<7x8xf32>
+      attn.term "h i d, h j d"(%q, %k) scale 1.250000e-01 : tensor<2x4x8xf32>, tensor<2x4x8xf32>
+      attn.term ""() times "abs(i - j)" scale -5.000000e-01
+    } values {
+      attn.term "(j - i + 3) e"(%table) scale 1.000000e+00 : tensor<7x8xf32>
+    } : tensor<2x4x8xf32> -> tensor<2x4x8xf32>
     ```
     becomes
     ```mlir
-    %o = attn.attention "i j" value "j e -> i e" (%v) score {
-      attn.term "i d, j d" (%q, %k) scale 1.000000e+00 : tensor<4x8xf32>, tensor<4x8xf32>
-    } : tensor<4x8xf32> -> tensor<4x8xf32>
+    %o = attn.attention "h i j" where "j <= i" value "h j e -> h i e"(%v) score {
+      attn.term "h i d, h j d"(%q, %k) scale 1.250000e-01 : tensor<2x4x8xf32>, tensor<2x4x8xf32>
+    } : tensor<2x4x8xf32> -> tensor<2x4x8xf32>
     ```
   }];
   let dependentDialects = ["::skewer::attn::AttnDialect"];

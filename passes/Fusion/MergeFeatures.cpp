@@ -1,8 +1,12 @@
 // attn-merge-features: merges the feature dimensions of vectors into one, because tiles support one feature axis only.
-#include "passes/Fusion/MergeFeatures.h"
 #include "dialect/IR/Term.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
+#include "passes/Passes.h"
+
+namespace skewer {
+#define GEN_PASS_DEF_ATTNMERGEFEATURES
+#include "passes/Passes.h.inc"
+} // namespace skewer
 
 using namespace mlir;
 using namespace skewer;
@@ -137,12 +141,7 @@ void mergeValues(AttentionOp attention, const ScoreSpace &space, OpBuilder &buil
   attention.getResult().replaceAllUsesExcept(back.getResult(), back);
 }
 
-struct MergeFeatures : PassWrapper<MergeFeatures, OperationPass<func::FuncOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(MergeFeatures)
-  StringRef getArgument() const override { return "attn-merge-features"; }
-  StringRef getDescription() const override {
-    return "features of queries, keys and values that are several dimensions become one";
-  }
+struct MergeFeatures : skewer::impl::AttnMergeFeaturesBase<MergeFeatures> {
   void runOnOperation() override {
     SmallVector<AttentionOp> attentions(getOperation().getOps<AttentionOp>());
     for (AttentionOp attention : attentions) {
@@ -154,5 +153,3 @@ struct MergeFeatures : PassWrapper<MergeFeatures, OperationPass<func::FuncOp>> {
   }
 };
 } // namespace
-
-std::unique_ptr<Pass> skewer::createMergeFeatures() { return std::make_unique<MergeFeatures>(); }

@@ -1,14 +1,18 @@
 // attn-raise-softplus. A sigmoid below exp(-87.3) is smaller than 2^-126 and counts as 0, whose logarithm is -inf.
 // After one such gate, no running sum of logarithms is a finite number. exp(88.8) is infinite likewise.
-#include "passes/Fusion/RaiseSoftplus.h"
 #include "dialect/IR/Attn.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "passes/Fusion/BuildEinsum.h"
 #include "passes/Fusion/Views.h"
+#include "passes/Passes.h"
+
+namespace skewer {
+#define GEN_PASS_DEF_ATTNRAISESOFTPLUS
+#include "passes/Passes.h.inc"
+} // namespace skewer
 
 using namespace mlir;
 using namespace skewer;
@@ -41,15 +45,7 @@ Value softplus(ImplicitLocOpBuilder &b, Value x) {
   return arith::AddFOp::create(b, positive, arith::MulFOp::create(b, share, series));
 }
 
-struct RaiseSoftplus : PassWrapper<RaiseSoftplus, OperationPass<func::FuncOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(RaiseSoftplus)
-  StringRef getArgument() const override { return "attn-raise-softplus"; }
-  StringRef getDescription() const override {
-    return "logarithms of 1 + exp(x), and of sigmoids, become softplus, which f32 holds for every x";
-  }
-  void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<arith::ArithDialect, math::MathDialect, tensor::TensorDialect>();
-  }
+struct RaiseSoftplus : skewer::impl::AttnRaiseSoftplusBase<RaiseSoftplus> {
   void runOnOperation() override {
     SmallVector<math::LogOp> logarithms(getOperation().getOps<math::LogOp>());
     for (math::LogOp op : logarithms) {
@@ -68,5 +64,3 @@ struct RaiseSoftplus : PassWrapper<RaiseSoftplus, OperationPass<func::FuncOp>> {
   }
 };
 } // namespace
-
-std::unique_ptr<Pass> skewer::createRaiseSoftplus() { return std::make_unique<RaiseSoftplus>(); }

@@ -1,11 +1,15 @@
 // attn-raise-running-sums: finds running sums in code without a cumulative sum, which multiplies with a triangle of
 // ones instead. Examples: positions that are sums of gates (CoPE, arXiv:2405.18719), decays that are sums of steps
 // (Mamba-2's dual form, arXiv:2405.21060).
-#include "passes/Fusion/RunningSums.h"
 #include "dialect/IR/Attn.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Matchers.h"
+#include "passes/Passes.h"
+
+namespace skewer {
+#define GEN_PASS_DEF_ATTNRAISERUNNINGSUMS
+#include "passes/Passes.h.inc"
+} // namespace skewer
 
 using namespace mlir;
 using namespace skewer;
@@ -86,12 +90,7 @@ bool raise(EinsumOp op) {
   return false;
 }
 
-struct RaiseRunningSums : PassWrapper<RaiseRunningSums, OperationPass<func::FuncOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(RaiseRunningSums)
-  StringRef getArgument() const override { return "attn-raise-running-sums"; }
-  StringRef getDescription() const override {
-    return "products with a triangle of ones become sums up to a position";
-  }
+struct RaiseRunningSums : skewer::impl::AttnRaiseRunningSumsBase<RaiseRunningSums> {
   void runOnOperation() override {
     SmallVector<EinsumOp> einsums(getOperation().getOps<EinsumOp>());
     for (EinsumOp op : einsums)
@@ -99,5 +98,3 @@ struct RaiseRunningSums : PassWrapper<RaiseRunningSums, OperationPass<func::Func
   }
 };
 } // namespace
-
-std::unique_ptr<Pass> skewer::createRaiseRunningSums() { return std::make_unique<RaiseRunningSums>(); }

@@ -1,6 +1,5 @@
 // Lowers functions of single numbers on a GPU, which has no library for them: by short sequences of instructions
 // (ShortMath), by MLIR's polynomials, and for angles after a reduction.
-#include "passes/Gpu/GpuMath.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -9,7 +8,13 @@
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "passes/Gpu/ShortMath.h"
+#include "passes/Passes.h"
 #include <limits>
+
+namespace skewer {
+#define GEN_PASS_DEF_ATTNGPUMATH
+#include "passes/Passes.h.inc"
+} // namespace skewer
 
 using namespace mlir;
 
@@ -111,14 +116,7 @@ LogicalResult NarrowFunction::matchAndRewrite(Operation *op, PatternRewriter &re
   return success();
 }
 
-struct GpuMath : PassWrapper<GpuMath, OperationPass<mlir::gpu::GPUModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(GpuMath)
-  StringRef getArgument() const override { return "attn-gpu-math"; }
-  StringRef getDescription() const override { return "functions of single numbers as arithmetic"; }
-  void getDependentDialects(DialectRegistry &registry) const override {
-    registry
-        .insert<arith::ArithDialect, math::MathDialect, vector::VectorDialect, LLVM::LLVMDialect, NVVM::NVVMDialect>();
-  }
+struct GpuMath : skewer::impl::AttnGpuMathBase<GpuMath> {
   void runOnOperation() override {
     RewritePatternSet angles(&getContext());
     angles.add<ReduceAngle<math::SinOp, true>, ReduceAngle<math::CosOp, false>, NarrowFunction, ExpandPower>(
@@ -158,5 +156,3 @@ struct GpuMath : PassWrapper<GpuMath, OperationPass<mlir::gpu::GPUModuleOp>> {
 };
 
 } // namespace
-
-std::unique_ptr<Pass> skewer::createGpuMath() { return std::make_unique<GpuMath>(); }

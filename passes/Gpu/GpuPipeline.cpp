@@ -3,7 +3,6 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Transforms/Passes.h"
-#include "passes/Gpu/GpuMath.h"
 #include "passes/Passes.h"
 #include "passes/Pipelines.h"
 
@@ -19,7 +18,7 @@ void skewer::addGpuLoweringPipeline(OpPassManager &manager, bool fuse) {
 }
 
 void skewer::addNvvmPipeline(OpPassManager &manager) {
-  manager.addNestedPass<mlir::gpu::GPUModuleOp>(createGpuMath());
+  manager.addNestedPass<mlir::gpu::GPUModuleOp>(createAttnGpuMath());
   manager.addPass(createSCFToControlFlowPass());
   manager.addPass(createConvertMathToLLVMPass());
   manager.addPass(createArithToLLVMConversionPass());

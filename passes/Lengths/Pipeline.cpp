@@ -9,15 +9,19 @@
 #include "passes/Stages/PrepareStages.h"
 #include "passes/Stages/Stages.h"
 
+namespace skewer {
+#define GEN_PASS_DEF_ATTNFLATTENPOSITIONS
+#define GEN_PASS_DEF_ATTNPREPARESTAGES
+#define GEN_PASS_DEF_ATTNPREPAREGPUSTAGES
+#include "passes/Passes.h.inc"
+} // namespace skewer
+
 using namespace mlir;
 using namespace skewer;
 
 namespace {
 /// Replaces products of axes by one axis, in layers that ask for it.
-struct FlattenPositions : PassWrapper<FlattenPositions, OperationPass<func::FuncOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(FlattenPositions)
-  StringRef getArgument() const override { return "attn-flatten-positions"; }
-  StringRef getDescription() const override { return "products of axes become one axis each"; }
+struct FlattenPositions : skewer::impl::AttnFlattenPositionsBase<FlattenPositions> {
   void runOnOperation() override {
     if (!getOperation()->hasAttr(kFlatPositions))
       return;
@@ -33,10 +37,7 @@ struct FlattenPositions : PassWrapper<FlattenPositions, OperationPass<func::Func
 };
 
 /// Makes the changes that a processor's stages would otherwise make later, when no extent can be added any more.
-struct PrepareStages : PassWrapper<PrepareStages, OperationPass<func::FuncOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PrepareStages)
-  StringRef getArgument() const override { return "attn-prepare-stages"; }
-  StringRef getDescription() const override { return "types and orders of operands as stages want them"; }
+struct PrepareStages : skewer::impl::AttnPrepareStagesBase<PrepareStages> {
   void runOnOperation() override {
     func::FuncOp function = getOperation();
     prepareStages(function, walkedShape); // schedules are chosen after the comparison
@@ -44,10 +45,7 @@ struct PrepareStages : PassWrapper<PrepareStages, OperationPass<func::FuncOp>> {
 };
 
 /// Does the same for the stages of a GPU.
-struct PrepareGpuStages : PassWrapper<PrepareGpuStages, OperationPass<func::FuncOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PrepareGpuStages)
-  StringRef getArgument() const override { return "attn-prepare-gpu-stages"; }
-  StringRef getDescription() const override { return "types and orders of operands as stages of a GPU want them"; }
+struct PrepareGpuStages : skewer::impl::AttnPrepareGpuStagesBase<PrepareGpuStages> {
   void runOnOperation() override {
     func::FuncOp function = getOperation();
     absorbRearrangements(function, skewer::gpu::tiledShape);
@@ -58,10 +56,10 @@ struct PrepareGpuStages : PassWrapper<PrepareGpuStages, OperationPass<func::Func
 
 void skewer::addLengthPipeline(OpPassManager &manager, bool forGpu) {
   addOperandPipeline(manager);
-  manager.addNestedPass<func::FuncOp>(std::make_unique<FlattenPositions>());
+  manager.addNestedPass<func::FuncOp>(createAttnFlattenPositions());
   manager.addNestedPass<func::FuncOp>(createAttnNameAxes());
   if (forGpu)
-    manager.addNestedPass<func::FuncOp>(std::make_unique<PrepareGpuStages>());
+    manager.addNestedPass<func::FuncOp>(createAttnPrepareGpuStages());
   else
-    manager.addNestedPass<func::FuncOp>(std::make_unique<PrepareStages>());
+    manager.addNestedPass<func::FuncOp>(createAttnPrepareStages());
 }

@@ -83,6 +83,32 @@ def pass_tests(root):
             yield f"{path}:{number}: the test named after '{flag}' has no RUN line with that flag"
     if not found:
         yield "passes/Passes.td:1: no pass found: the check no longer understands the file"
+    for path, text in texts(root, r"^(?:passes|codegen|tools)/.*\.(cpp|h)$"):
+        for number, line in enumerate(text.splitlines(), 1):
+            if re.search(r"\bPassWrapper<", line):
+                yield f"{path}:{number}: a pass without an entry in a .td file: add one, with a description and an example"
+
+
+def code_of(text):
+    """MLIR as the check of examples compares it: values without names, no white space, no comments."""
+    lines = [line.split("//")[0] for line in text.splitlines()]
+    return re.sub(r"\s+", "", re.sub(r"%[\w#]+", "%", "\n".join(lines)))
+
+
+def pass_examples(root):
+    tested = {}
+    for name, text in texts(root, r"^tests/passes/.*\.mlir$"):
+        tested[os.path.splitext(os.path.basename(name))[0]] = code_of(text)
+    for path, text in texts(root, r"^passes/.*\.td$"):
+        for match in re.finditer(r'^def \w+\s*:\s*Pass<\s*"([\w-]+)".*?description = \[\{(.*?)\}\];', text, re.MULTILINE | re.DOTALL):
+            flag, description = match.groups()
+            number = text.count("\n", 0, match.start()) + 1
+            example = re.search(r"```mlir\n(.*?)```", description, re.DOTALL)
+            if not example and "```" not in description:
+                yield f"{path}:{number}: the description of '{flag}' has no example"
+            elif example and code_of(example.group(1)) not in tested.get(flag, ""):
+                yield (f"{path}:{number}: the first example of '{flag}' is no case of tests/passes/…/{flag}.mlir: "
+                       f"describe the pass by a case that is tested")
 
 
 def links(root):
@@ -339,6 +365,7 @@ CHECKS = {
     "machine-paths": machine_paths,
     "unfinished": unfinished,
     "pass-tests": pass_tests,
+    "pass-examples": pass_examples,
     "links": links,
     "link-titles": link_titles,
     "e2e-index": e2e_index,

@@ -44,6 +44,19 @@ class HouseTest(unittest.TestCase):
         self.assertIn("no RUN line", self.findings("pass-tests", with_test)[0])
         self.assertEqual(len(self.findings("pass-tests", {"passes/Passes.td": ""})), 1)
 
+        wrapped = {"passes/Passes.td": table, "passes/X.cpp": "struct X : PassWrapper<X, OperationPass<>> {\n",
+                   "tests/passes/attn-compose.mlir": run}
+        self.assertIn("passes/X.cpp:1: a pass without an entry", self.findings("pass-tests", wrapped)[0])
+
+    def test_pass_examples(self):
+        def findings(description, tested):
+            table = f'def AttnCompose : Pass<"attn-compose", "func"> {{\n  let description = [{{{description}}}];\n}}\n'
+            return self.findings("pass-examples", {"passes/Passes.td": table, "tests/passes/attn-compose.mlir": tested})
+        example = "\n    ```mlir\n    %a = x.y %b : i32\n    ```\n    becomes\n    ```mlir\n    %a = z\n    ```\n"
+        self.assertEqual(findings(example, "func.func @f {\n  // CHECK\n  %0 = x.y  %arg0 : i32\n}\n"), [])
+        self.assertIn("is no case of", findings(example, "%0 = x.y %arg0 : i64\n")[0])
+        self.assertIn("has no example", findings("words", "")[0])
+
     def test_links(self):
         page = "[a](other.md#part) [b](https://x.org) [c](../code/)\n```\n[x](y.md)\n```\n`[x](y.md)`\n"
         files = {"docs/page.md": page, "docs/other.md": "", "code/x.cpp": ""}

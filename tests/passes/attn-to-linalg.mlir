@@ -5,6 +5,23 @@
 // LOOPS-NOT: linalg.generic
 // LOOPS-NOT: {{= "?attn\.}}
 
+// The example of the pass's description.
+// CHECK-DAG: #[[QUERY:.*]] = affine_map<(d0, d1, d2) -> (d0, d2)>
+// CHECK-DAG: #[[SCORE:.*]] = affine_map<(d0, d1, d2) -> (d0, d1)>
+// CHECK-LABEL: func.func @example
+// CHECK: %[[ZERO:.*]] = linalg.fill ins(%{{.*}} : f32) outs(%{{.*}} : tensor<4x4xf32>)
+// CHECK: linalg.generic {indexing_maps = [#[[QUERY]], #[[SCORE]]], iterator_types = ["parallel", "parallel", "reduction"]} ins(%arg0 : tensor<4x8xf32>) outs(%[[ZERO]] : tensor<4x4xf32>)
+// CHECK: %[[ROW:.*]] = arith.addi
+// CHECK: %[[ROW:.*]] = arith.addi
+// CHECK: %[[ELEMENT:.*]] = tensor.extract %arg1[%[[ROW]], %{{.*}}] : tensor<7x8xf32>
+// CHECK: arith.mulf %{{.*}}, %[[ELEMENT]] : f32
+func.func @example(%q: tensor<4x8xf32>, %t: tensor<7x8xf32>) -> tensor<4x4xf32> {
+  %s = attn.einsum "i d, (j - i + 3) d -> i j" sizes {j = 4 : i64} (%q, %t)
+      : (tensor<4x8xf32>, tensor<7x8xf32>) -> tensor<4x4xf32>
+  return %s : tensor<4x4xf32>
+}
+
+// -----
 // A contraction over plain axes with a batch of run-time size.
 // CHECK-LABEL: func.func @product
 // CHECK: %[[B:.*]] = tensor.dim %arg0
