@@ -8,11 +8,14 @@
 
 using namespace mlir;
 
+/// As on processors: the folding ends where it does top down, in half the time.
+static const GreedyRewriteConfig kBottomUp = GreedyRewriteConfig().setUseTopDownTraversal(false);
+
 void skewer::addGpuLoweringPipeline(OpPassManager &manager, bool fuse) {
   AttnLowerToGpuOptions options;
   options.fuse = fuse;
   manager.addPass(createAttnLowerToGpu(options));
-  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCanonicalizerPass(kBottomUp));
   manager.addPass(createCSEPass());
   manager.addPass(createLoopInvariantCodeMotionPass());
 }
@@ -24,6 +27,6 @@ void skewer::addNvvmPipeline(OpPassManager &manager) {
   manager.addPass(createArithToLLVMConversionPass());
   manager.addPass(createConvertControlFlowToLLVMPass());
   manager.addPass(createReconcileUnrealizedCastsPass());
-  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCanonicalizerPass(kBottomUp));
   manager.addPass(createCSEPass());
 }
