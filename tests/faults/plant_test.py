@@ -77,6 +77,9 @@ class PlantTest(unittest.TestCase):
         for test in ("ATest: A.B", "ATest: I/C.D/0", "ATest: A.B (crash)", "lit.e2e: e2e/x.test", "fuzz: seed 3"):
             self.assertEqual(messages("f | a.cpp | " + test), [])
         self.assertIn("no row for fault 'f'", messages()[0])
+        counted = "The table has 2 faults.\n\n| fault | file | caught by |\n| --- | --- | --- |\n| f | a.cpp | ATest: A.B |\n"
+        self.assertEqual(plant.check_table(counted, [Fault("f", "a.cpp", "", "once", "")], self.root),
+                         ["README.md says that its table has 2 faults; it has 1"])
         self.assertIn("two rows for 'f'", messages("f | a.cpp | ATest: A.B", "f | a.cpp | ATest: A.B")[0])
         self.assertIn("row for 'g'", messages("f | a.cpp | ATest: A.B", "g | a.cpp | ATest: A.B")[0])
         self.assertIn("in b.cpp; faults.py says a.cpp", messages("f | b.cpp | ATest: A.B")[0])

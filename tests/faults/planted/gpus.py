@@ -229,4 +229,8 @@ FAULTS = [
           "in a table, a list is read a place before where it says",
           "makeReal(RealKind::Less, {place, makeReal(double(middle), true, &node)}, &node)",
           "makeReal(RealKind::LessEqual, {place, makeReal(double(middle), true, &node)}, &node)"),
+    Fault("gpu-range-of-no-element", "codegen/Runtime/skewer_cuda_arguments.c",
+          "a range that is empty at the lengths of a call is accepted, and its elements are clamped to its upper end",
+          "evaluate(&range->high, args, &high) && low > high)",
+          "evaluate(&range->high, args, &high) && low > high + (1 << 30))"),
 ]

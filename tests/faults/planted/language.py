@@ -232,4 +232,8 @@ FAULTS = [
           "b (iy ix) beside b i has three dimensions",
           "if (isOneByTwoNames(a.dimensions, b.dimensions)) {",
           "if (a.dimensions.size() > 9 && isOneByTwoNames(a.dimensions, b.dimensions)) {"),
+    Fault("part-behind-its-axis", "dialect/Language/TypeParts.cpp",
+          "a part may be said behind the first use of its axis, which then had the length of the whole",
+          "known && known->runtime.empty()) {",
+          "known && known->size < 0) {"),
 ]
