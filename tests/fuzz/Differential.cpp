@@ -38,7 +38,8 @@ Plan planFor(uint64_t seed) {
   plan.operandSeed = seed + 1;
   plan.threads = dice.chance(25);
   plan.unfused = dice.chance(15);
-  if (dice.chance(15))
+  // Those from 700 on are about what hidden keys count for (RandomSpec.cpp), which a NaN shows best.
+  if (dice.chance(seed < 700 ? 15 : 50))
     plan.poison = dice.next();
   plan.renamed = dice.chance(50);
   return plan;

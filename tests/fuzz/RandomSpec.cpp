@@ -8,7 +8,7 @@ namespace {
 
 // A call of the float64 reference and one of the unfused path must stay far below a second.
 constexpr double kMostCost = 1.5e6;
-constexpr uint64_t kFirstOfWeights = 500, kFirstOfValues = 600;
+constexpr uint64_t kFirstOfWeights = 500, kFirstOfValues = 600, kFirstOfDirect = 700;
 
 /// What may stand around the terms, one after the other for each kind of term. There are 17 turns and 14
 /// masks: after so many rounds a kind has met every feature under every mask.
@@ -57,6 +57,7 @@ public:
     chooseWeights();
     chooseProducts();
     chooseValues();
+    chooseDirect();
     normalise(spec);
     while (costOf(spec) > kMostCost)
       makeCheaper();
@@ -165,6 +166,24 @@ private:
       return;
     spec.gated = own.chance(35);
     spec.compared = own.chance(35);
+  }
+
+  /// Seeds from kFirstOfDirect on have weights that are no softmax, and terms of the values, often under conditions:
+  /// a key that a condition hides must count for nothing in each product with the weights, and in no other.
+  void chooseDirect() {
+    Dice own(seed ^ 0xd1eec7);
+    if (seed < kFirstOfDirect)
+      return;
+    static const std::vector<Weights> direct = {Weights::Sigmoid, Weights::SquaredRelu, Weights::Swish,
+                                                Weights::Linear, Weights::Decayed};
+    spec.weights = own.pick(direct);
+    spec.divided = own.chance(25);
+    for (int64_t left = own.between(1, 2); left > 0; --left) {
+      Term term = chooseTerm(spec.map && own.chance(50) ? TermKind::ValueAxis : TermKind::ValueOffset);
+      if (own.chance(40))
+        term.guard = own.chance(60) ? Guard::Window : Guard::Corner;
+      spec.terms.push_back(term);
+    }
   }
 
   void choosePrologue() {
