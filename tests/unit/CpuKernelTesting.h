@@ -171,6 +171,7 @@ inline void check(const Layer &l, double tolerance = 2e-6) {
   ASSERT_FALSE(plan->phases.empty());
   EXPECT_EQ(plan->phases.back().title, "attend") << "took the generic path:\n" << text;
   PassManager lower(&context);
+  lower.enableVerifier(false); // toLlvmModule verifies what becomes of it
   addLlvmPipeline(lower, *target);
   ASSERT_TRUE(succeeded(lower.run(*module)));
   auto llvmContext = std::make_unique<llvm::LLVMContext>();

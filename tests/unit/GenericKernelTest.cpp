@@ -77,6 +77,7 @@ protected:
     }
     auto plan = planOf(*module);
     PassManager lower(&context);
+    lower.enableVerifier(false); // toLlvmModule verifies what becomes of it
     addLlvmPipeline(lower, *target);
     EXPECT_TRUE(plan && succeeded(lower.run(*module)));
     auto llvmContext = std::make_unique<llvm::LLVMContext>();

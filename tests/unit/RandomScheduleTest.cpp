@@ -84,7 +84,6 @@ void expectRight(const std::string &spec, const language::Parameters &parameters
       sizes[size] = 2;
     auto operands = prepareOperands(signature, {}, sizes, seed);
     ASSERT_TRUE(bool(operands)) << llvm::toString(operands.takeError());
-    std::optional<double> tolerance;
     for (int turn = 0; turn < 4; ++turn) {
       CpuRequest request = compilation.pinned = randomRequest(random, subject, target.lanes);
       std::string text = fmt::format("{} for {}: tile {}x{}, blocks {}x{}, {} rows and {} keys an item", spec, name,
@@ -96,14 +95,13 @@ void expectRight(const std::string &spec, const language::Parameters &parameters
       ASSERT_TRUE(execution) << text;
       ThreadPool pool(1 + static_cast<int>(random() % 3));
       ASSERT_TRUE(execution->bind(*operands, pool) && execution->run()) << text;
-      Judgement how{/*rows=*/200, seed, /*flops=*/0, /*isOnGpu=*/false, /*setsTolerance=*/!tolerance};
+      Judgement how{/*rows=*/200, seed};
+      how.stopsWithin = true;
       auto comparison = compareWithReference(kernel.einsumFunction(), *operands, execution->plan().outputs[0].type,
                                              execution->result(), how);
       ASSERT_TRUE(bool(comparison)) << llvm::toString(comparison.takeError());
-      if (!tolerance)
-        tolerance = comparison->tolerance;
-      EXPECT_TRUE(comparison->within(*tolerance))
-          << text << ": " << comparison->error << " of " << *tolerance << ", " << comparison->where;
+      EXPECT_TRUE(comparison->within(comparison->tolerance))
+          << text << ": " << comparison->error << " of " << comparison->tolerance << ", " << comparison->where;
     }
   }
 }

@@ -80,6 +80,7 @@ Outcome compileAndCompare(const std::string &text, int64_t batch, const char *ta
   outcome.shared = plan->sharedBytes;
   outcome.prepared = plan->preparedBytes;
   PassManager lower(&context);
+  lower.enableVerifier(false); // toLlvmModule verifies what becomes of it
   addLlvmPipeline(lower, *target);
   EXPECT_TRUE(succeeded(lower.run(*module)));
   auto llvmContext = std::make_unique<llvm::LLVMContext>();
