@@ -1,5 +1,5 @@
-// What the verifier must not refuse: each constraint at its edge, and proofs that need more than intervals. The same edges
-// from the other side are in the *-verification.mlir files.
+// The verifier must accept these: each constraint at its edge, and proofs that need more than intervals. The files
+// *-verification.mlir have the same edges from the other side.
 // RUN: skewer-opt %s | FileCheck %s
 
 // attn_c1, attn_c2: the largest sizes there are, and the smallest.
@@ -42,7 +42,7 @@ func.func @unknown_factors(%x: tensor<12x8xf32>, %h: tensor<3xf32>, %b: tensor<?
   return
 }
 
-// attn_c8: elements that are read only where a conjunct beside them holds, mirrored, at clamped places.
+// attn_c8: elements that are read only where a conjunct next to them holds, mirrored, at clamped places.
 // CHECK-LABEL: func.func @guarded_reads
 // CHECK-COUNT-3: attn.position
 func.func @guarded_reads(%near: tensor<5xi32> {attn.name = "near"}, %two: tensor<3x4xi32> {attn.name = "two"}) {

@@ -1,4 +1,4 @@
-// What the verifiers of attention, its terms and its schedules refuse, one case for each constraint of dialect/SPEC.md.
+// The verifiers of attention, its terms and its schedules refuse these: one case for each constraint of dialect/SPEC.md.
 // RUN: skewer-opt %s --verify-diagnostics --split-input-file
 
 // attention_c1: the space parses

@@ -1,7 +1,7 @@
-// What generic passes of MLIR may do with the operations: they are pure.
+// Generic passes of MLIR may do these things with the operations, because they are pure.
 // RUN: skewer-opt %s -canonicalize -cse -split-input-file | FileCheck %s
 
-// What nobody reads goes.
+// An operation without a reader is removed.
 // CHECK-LABEL: func.func @unread
 // CHECK-NEXT: return
 func.func @unread(%x: tensor<4x7xf32>, %q: tensor<4x8xf32>) {
@@ -14,7 +14,7 @@ func.func @unread(%x: tensor<4x7xf32>, %q: tensor<4x8xf32>) {
 }
 
 // -----
-// What is computed twice is computed once; the same words with another guard are another thing.
+// Equal operations are computed once; the same words with another guard are another operation.
 // CHECK-LABEL: func.func @twice
 // CHECK-NEXT: %[[A:.*]] = attn.einsum "i d, j d -> i j"(%arg0, %arg0)
 // CHECK-NEXT: %[[B:.*]] = attn.einsum "i d, j d -> i j" where "j <= i"(%arg0, %arg0)
@@ -27,7 +27,7 @@ func.func @twice(%q: tensor<4x8xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>, tens
 }
 
 // -----
-// Terms are part of their attention: nothing takes one out of it, though none has a result.
+// Terms are part of their attention: nothing removes one from it, although a term has no result.
 // CHECK-LABEL: func.func @terms
 // CHECK: attn.term "i d, j d"
 // CHECK-NEXT: attn.term ""() times "j - i"

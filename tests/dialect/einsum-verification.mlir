@@ -1,4 +1,4 @@
-// What the einsum's verifier refuses, one case for each constraint of dialect/SPEC.md.
+// The einsum's verifier refuses these: one case for each constraint of dialect/SPEC.md.
 // RUN: skewer-opt %s --verify-diagnostics --split-input-file
 
 // attn_c1: no dimension is empty
@@ -28,7 +28,7 @@ func.func @f(%q: tensor<4x64xf32>) {
 
 // -----
 
-// attn_c2: the value that stands for a run-time size elsewhere is no way around
+// attn_c2: the value that means a run-time size elsewhere is refused
 func.func @f(%q: tensor<4x64xf32>) {
   // expected-error @below {{expected a positive 64-bit integer (attn_c2)}}
   %0 = attn.einsum "i d -> i j" sizes {j = -9223372036854775808 : i64} (%q) : (tensor<4x64xf32>) -> tensor<4x?xf32>
@@ -238,7 +238,7 @@ func.func @f(%q: tensor<?x4x196x128xf32>, %rows: tensor<27x128xf32>) {
 
 // -----
 
-// einsum_c5: a causal table of N rows is enough only where a guard says so
+// einsum_c5: a causal table of N rows is large enough only under a guard
 func.func @f(%q: tensor<8x64xf32>, %table: tensor<8x64xf32>) {
   // expected-error-re @below {{operand #1 is read outside dimension 0: j - i + 7 reads {{[0-9]+}} at i = {{[0-9]+}}, j = {{[0-9]+}}, but the dimension has indices 0..7 (einsum_c5)}}
   // expected-note @below {{j - i + 7 runs from 0 to 14;}}

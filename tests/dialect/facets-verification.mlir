@@ -1,5 +1,5 @@
 // RUN: skewer-opt %s -split-input-file -verify-diagnostics
-// Constraints that can be broken in several ways, each way that the files beside this one leave out.
+// Constraints that can be broken in several ways: each way that the other files leave out.
 
 // attention_c1: a key dimension of no axis
 func.func @attention_c1(%q: tensor<4x8xf32>, %v: tensor<1x8xf32>) -> tensor<4x8xf32> {

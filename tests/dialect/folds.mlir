@@ -1,5 +1,5 @@
-// Index maps that fold: what moves nothing is its operand, two moves of a kind are one, a border nobody reads is not made,
-// a rearrangement that keeps the elements' order is a reshape.
+// Index maps that fold: a map that moves nothing is its operand, two moves of a kind are one, an unread border is removed,
+// and a rearrangement that keeps the elements' order is a reshape.
 // RUN: skewer-opt -canonicalize -split-input-file %s | FileCheck %s
 
 // CHECK-LABEL: func.func @nothing_moves
@@ -18,7 +18,7 @@ func.func @nothing_moves(%x: tensor<?x4x6xf32>, %t: tensor<5x1x1xf32>)
 }
 
 // -----
-// The same types, and elements move all the same.
+// The types are the same, but elements move.
 // CHECK-LABEL: func.func @something_moves
 func.func @something_moves(%x: tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>) {
   // CHECK: attn.gather
@@ -29,7 +29,7 @@ func.func @something_moves(%x: tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4x4x
 }
 
 // -----
-// A chain that comes back to where it began.
+// A chain that comes back to its beginning.
 // CHECK-LABEL: func.func @reshapes
 // CHECK-SAME: %[[X:.*]]: tensor<?x4x6xf32>
 // CHECK-NEXT: %[[R:.*]] = attn.reshape %[[X]] : tensor<?x4x6xf32> to tensor<?x3x8xf32>
@@ -54,7 +54,7 @@ func.func @slices(%x: tensor<?x20xf32>) -> tensor<?x5xf32> {
 }
 
 // -----
-// Borders of one value add up; of two values they do not.
+// Borders of one value are merged; borders of two values are not.
 // CHECK-LABEL: func.func @pads
 // CHECK: attn.pad %{{.*}} low [1, 0] high [0, 1] : tensor<4x4xf32> to tensor<5x5xf32>
 // CHECK: attn.pad %{{.*}} low [1, 2] high [3, 1] : tensor<4x4xf32> to tensor<8x7xf32>
@@ -67,7 +67,7 @@ func.func @pads(%x: tensor<4x4xf32>) -> (tensor<8x7xf32>, tensor<8x7xf32>) {
 }
 
 // -----
-// The first slice takes nothing of the border, the others a row before and a column behind.
+// The first slice takes nothing of the border, the others take a row before and a column after.
 // CHECK-LABEL: func.func @slice_of_pad
 // CHECK-SAME: %[[X:.*]]: tensor<?x4x6xf32>
 // CHECK: %[[P:.*]] = attn.pad %[[X]]
@@ -84,7 +84,7 @@ func.func @slice_of_pad(%x: tensor<?x4x6xf32>) -> (tensor<?x3x2xf32>, tensor<?x4
 }
 
 // -----
-// Dimensions split and merged, one of one element passed by others, taken away or added: elements stay in their order.
+// Dimensions are split and merged, one of size 1 moves past others, is removed or added: elements keep their order.
 // CHECK-LABEL: func.func @rearranged_reshapes
 // CHECK-SAME: %[[X:.*]]: tensor<?x4x6xf32>, %[[Y:.*]]: tensor<3x1x4xf32>
 // CHECK-NEXT: %[[A:.*]] = attn.reshape %[[X]] : tensor<?x4x6xf32> to tensor<?x2x12xf32>
@@ -102,7 +102,7 @@ func.func @rearranged_reshapes(%x: tensor<?x4x6xf32>, %y: tensor<3x1x4xf32>)
 }
 
 // -----
-// With the reshapes around it, it is one.
+// With the reshapes around it, it is one reshape.
 // CHECK-LABEL: func.func @reshape_of_rearranged
 // CHECK-NEXT: return %{{.*}} : tensor<?x4x6xf32>
 func.func @reshape_of_rearranged(%x: tensor<?x4x6xf32>) -> tensor<?x4x6xf32> {

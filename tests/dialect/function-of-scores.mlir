@@ -1,4 +1,4 @@
-// What an attention's `through` may hold, and which results go with direct weights.
+// The operations that an attention's `through` may hold, and the results that go with direct weights.
 // RUN: skewer-opt %s -split-input-file -verify-diagnostics
 
 // attention_c12: a block that takes numbers

@@ -1,5 +1,5 @@
 // RUN: skewer-opt --load-dialect-plugin=%periodic --split-input-file --verify-diagnostics %s
-// Functions that plugins bring: one case for each constraint of dialect/SPEC.md.
+// Functions of plugins: one case for each constraint of dialect/SPEC.md.
 
 func.func @apply_c1(%a: tensor<4x8xf32>) -> tensor<4x8xf32> {
   // expected-error @below {{no plugin has brought the function 'aperiodic'; known: periodic; load its plugin with --load-dialect-plugin=FILE (apply_c1)}}

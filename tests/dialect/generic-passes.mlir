@@ -1,4 +1,4 @@
-// MLIR's own passes around a layer: an attention that nobody reads goes, two that are alike become one, one that does not
+// MLIR's own passes around a layer: an attention without a reader is removed, two equal ones become one, one that does not
 // depend on a loop leaves it, and a function made of the dialect's operations is inlined.
 // RUN: skewer-opt -canonicalize %s | FileCheck %s --check-prefix=DEAD
 // RUN: skewer-opt -cse %s | FileCheck %s --check-prefix=SAME
@@ -14,7 +14,7 @@ func.func @dead(%q: tensor<4x8xf32>, %k: tensor<4x8xf32>, %v: tensor<4x8xf32>) {
   return
 }
 
-// Terms of the third have another scale.
+// The terms of the third attention have another scale.
 // SAME-LABEL: func.func @alike
 // SAME: %[[A:.*]] = attn.attention
 // SAME: scale 1.000000e+00
@@ -78,7 +78,7 @@ func.func @caller(%x: tensor<4x8xf32>, %n: tensor<1xi32>) -> tensor<4x8xf32> {
   return %p : tensor<4x8xf32>
 }
 
-// So does one that names an index operand: here a second one of that name would be in one function.
+// So does one that names an index operand: inlined, one function would have two of that name.
 func.func private @named(%n: tensor<4xi32>) -> tensor<4xi32> {
   %twice = arith.addi %n, %n : tensor<4xi32>
   %row = attn.index "row" in [0, 6] (%twice) : tensor<4xi32>

@@ -1,4 +1,4 @@
-// What the verifiers of pad, reshape, slice, skew, gather and rearrange refuse, one case for each constraint of dialect/SPEC.md.
+// The verifiers of pad, reshape, slice, skew, gather and rearrange refuse these: one case for each constraint of dialect/SPEC.md.
 // RUN: skewer-opt %s --verify-diagnostics --split-input-file
 
 // attn_c5: elements keep their type

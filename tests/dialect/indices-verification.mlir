@@ -1,6 +1,6 @@
 // RUN: skewer-opt %s -split-input-file -verify-diagnostics
 
-// A read of an operand of the kernel, in all the texts that may have one.
+// A read of an operand of the kernel, in all texts that may have one.
 func.func @good(%q: tensor<?x2x8x4xf32>, %k: tensor<?x2x8x4xf32>, %e: tensor<2x2x4xf32>,
                 %seg: tensor<?x8xi32> {attn.name = "seg", attn.range = array<i64: 0, 1>},
                 %lengths: tensor<?xi32> {attn.name = "lengths"}) -> tensor<?x2x8x4xf32> {
@@ -22,7 +22,7 @@ func.func @good(%q: tensor<?x2x8x4xf32>, %k: tensor<?x2x8x4xf32>, %e: tensor<2x2
 
 // -----
 
-// Inside only because of the guard, or of the conjunct beside it.
+// It is inside only because of the guard, or of the conjunct next to it.
 func.func @guarded(%t: tensor<32x4xf32>, %near: tensor<9xi32> {attn.name = "near", attn.range = array<i64: 0, 31>}) {
   %0 = attn.einsum "(near[j - i + 4]) h -> h i j" where "abs(j - i) <= 4" sizes {i = 20 : i64, j = 20 : i64}
       indices(near = %near : tensor<9xi32>) (%t) : (tensor<32x4xf32>) -> tensor<4x20x20xf32>
@@ -256,7 +256,7 @@ func.func @f(%p: tensor<2xf32> {attn.name = "q0", attn.origin = "q0"}) { return 
 
 // -----
 
-// What is computed has a name, and a range if it is to be read beyond guards: from anywhere, a linalg operation too.
+// A computed index has a name, and a range if reads rely on more than guards. It may come from anywhere, also from linalg.
 func.func @computed(%q: tensor<4x64xf32>, %t: tensor<8x64xf32>, %a: tensor<4xi32>, %b: tensor<4xi32>) -> tensor<4xf32> {
   %sum = linalg.add ins(%a, %b : tensor<4xi32>, tensor<4xi32>) outs(%a : tensor<4xi32>) -> tensor<4xi32>
   %row = attn.index "row" in [0, 7] (%sum) : tensor<4xi32>
@@ -278,7 +278,7 @@ func.func @f(%q: tensor<4x64xf32>, %x: tensor<4xi32>) {
 
 // -----
 
-// attn_c8: the range is what proofs go by
+// attn_c8: proofs use the range
 func.func @f(%t: tensor<7x64xf32>, %x: tensor<4xi32>) {
   %row = attn.index "row" in [0, 7] (%x) : tensor<4xi32>
   // expected-error @below {{(einsum_c5)}}

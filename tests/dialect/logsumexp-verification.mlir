@@ -1,4 +1,4 @@
-// What the verifier of logsumexp refuses, and that of the attention whose lse it becomes, one case for each constraint
+// The verifiers of logsumexp, and of the attention whose lse it becomes, refuse these: one case for each constraint
 // of dialect/SPEC.md.
 // RUN: skewer-opt %s --verify-diagnostics --split-input-file
 

@@ -1,6 +1,6 @@
 // RUN: skewer-opt %s -split-input-file -verify-diagnostics
 
-// Constant tables that are looked up where their values matter: under a guard, beside a conjunct, in the branch of a
+// Constant tables whose values matter: under a guard, next to a conjunct, in the branch of a
 // select that is taken.
 func.func @good(%q: tensor<4x64xf32>, %t: tensor<3x64xf32>) {
   %0 = attn.einsum "i d, ([0, 2, 1][j]) d -> i j" where "j < 3" sizes {j = 4 : i64} (%q, %t)

@@ -11,7 +11,7 @@ func.func @einsum(%q: tensor<?x4x14x64xf32>, %k: tensor<?x4x14x64xf32>, %table: 
   // CHECK: attn.einsum "b h i d, (j - i + 13) d -> b h i j" sizes {j = 14 : i64}(%{{.*}}, %{{.*}})
   %1 = attn.einsum "b h i d, (j - i + 13) d -> b h i j" sizes {j = 14 : i64} (%q, %table)
       : (tensor<?x4x14x64xf32>, tensor<27x64xf32>) -> tensor<?x4x14x14xf32>
-  // The causal table has 14 rows, enough where the guard holds.
+  // The causal table has 14 rows, which is enough where the guard holds.
   // CHECK: attn.einsum "b h i d, (j - i + 13) d -> b h i j" where "j <= i" sizes {j = 14 : i64}(%{{.*}}, %{{.*}})
   %2 = attn.einsum "b h i d, (j - i + 13) d -> b h i j" where "j <= i" sizes {j = 14 : i64} (%q, %causal)
       : (tensor<?x4x14x64xf32>, tensor<14x64xf32>) -> tensor<?x4x14x14xf32>
@@ -104,7 +104,7 @@ func.func @attention_on_a_gpu(%q: tensor<14x64xf16>, %k: tensor<14x64xf16>) -> t
   return %0 : tensor<14x64xf16>
 }
 
-// What may be left out of a schedule for GPUs.
+// The parts of a schedule for GPUs that may be left out.
 // CHECK-LABEL: func.func @wide_warps
 func.func @wide_warps(%q: tensor<64x64xf16>, %k: tensor<64x64xf16>) -> tensor<64x64xf16> {
   // CHECK: schedule #attn.gpu_schedule<target = "sm_80", engine = "mma_sync", rows = 64, keys = 32, stages = 3, keep_queries = true, strategies = ["matmul"], columns = 32, warp_rows = 32>
@@ -127,7 +127,7 @@ func.func @attention_map(%q: tensor<2x6x8xf32>, %v: tensor<2x6x8xf32>, %rows: te
   return %0 : tensor<2x6x8xf32>
 }
 
-// Terms of the values: a window of offsets with a table a head, another tensor of values, a number for each pair.
+// Value terms: a window of offsets with a table a head, another tensor of values, a number for each pair.
 // CHECK-LABEL: func.func @values
 func.func @values(%q: tensor<?x4x14x64xf32>, %v: tensor<?x4x14x32xf32>, %near: tensor<4x9x32xf32>, %other: tensor<14x32xf32>)
     -> tensor<?x4x14x32xf32> {
@@ -168,7 +168,7 @@ func.func @extrema(%x: tensor<?x4x6xf32>, %y: tensor<?x12xbf16>) -> (tensor<?x6x
   return %0, %1 : tensor<?x6xf32>, tensor<?x3xf32>
 }
 
-// An index operand that is computed.
+// An index operand that the function computes.
 // CHECK-LABEL: func.func @computed_index
 func.func @computed_index(%t: tensor<7x8xf32>, %a: tensor<4xi32>) -> tensor<4x8xf32> {
   %twice = arith.addi %a, %a : tensor<4xi32>

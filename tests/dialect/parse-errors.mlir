@@ -57,7 +57,7 @@ func.func @fraction(%x: tensor<4x8xf32>) {
 }
 
 // -----
-// What is no text at all is refused by the syntax.
+// The syntax refuses an attribute that is no text.
 func.func @no_text(%x: tensor<4x8xf32>) {
   // expected-error @below {{expected attribute value}}
   %0 = attn.einsum i d -> i (%x) : (tensor<4x8xf32>) -> tensor<4xf32>

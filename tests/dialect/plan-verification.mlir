@@ -1,5 +1,5 @@
 // RUN: skewer-opt %s -split-input-file -verify-diagnostics
-// #attn.plan: what code generation may rely on.
+// #attn.plan: the facts that code generation may rely on.
 
 // plan_c1: sizes are not negative
 // expected-error @below {{a size of -64 + 0 × …, expected no negative numbers (plan_c1)}}
@@ -177,6 +177,6 @@ module attributes {attn.plan = #p, attn.range_ends = {x = [1, "m + 1"]}} {}
 
 // -----
 
-// A part that is left out is an error, never 0.
+// A missing part is an error, and never 0.
 // expected-error @below {{duplicate or unknown struct parameter name: factors}}
 #s = #attn.size<fixed = 64, factors = []>

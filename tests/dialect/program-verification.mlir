@@ -1,5 +1,5 @@
 // RUN: skewer-opt %s -split-input-file -verify-diagnostics
-// #attn.program: what launchers may rely on.
+// #attn.program: the facts that launchers may rely on.
 
 // A program of one kernel, whose grid depends on a size of the plan.
 #none = #attn.size<fixed = 0, scaled = 0, factors = []>
@@ -103,6 +103,6 @@ module attributes {attn.plan = #attn.plan<"f", inputs = [], outputs = [<"o", f32
 
 // -----
 
-// A part that is left out is an error, never 0.
+// A missing part is an error, and never 0.
 // expected-error @below {{expected ','}}
 #l = #attn.launch<kernel = "f", title = "move", shared_bytes = 0, blocks = <fixed = 1, scaled = 0, factors = []>, rows = 0, keys = 0, note = "">

@@ -1,10 +1,10 @@
-// What the texts and types of operations keep through printing and parsing, beyond one case of each (ops.mlir).
+// What texts and types of operations keep when they are printed and parsed, beyond one case of each (ops.mlir).
 // RUN: skewer-opt %s | skewer-opt | FileCheck %s
 // RUN: skewer-opt %s --mlir-print-op-generic | skewer-opt | FileCheck %s
 // RUN: skewer-opt %s --emit-bytecode | skewer-opt | FileCheck %s
 // RUN: skewer-opt %s --mlir-print-debuginfo --mlir-print-local-scope | skewer-opt | FileCheck %s
 
-// Texts stay as they are written: spaces, spellings of operators and the order of terms belong to the program.
+// Texts stay as written: spaces, spellings of operators and the order of terms belong to the program.
 // CHECK-LABEL: func.func @words
 func.func @words(%q: tensor<4x8xf32>, %t: tensor<9x8xf32>) {
   // CHECK: attn.einsum "i d,  (4+j-i) d   -> i j" where "i>=j  &&  !(j==3)"
@@ -71,7 +71,7 @@ func.func @numbers(%q: tensor<4x8xf32>) -> tensor<4x8xf32> {
   return %0 : tensor<4x8xf32>
 }
 
-// Attributes of others stay where they were put.
+// Attributes of other dialects stay in place.
 // CHECK-LABEL: func.func @foreign_attributes
 func.func @foreign_attributes(%q: tensor<4x8xf32>) {
   // CHECK: attn.einsum "i d -> d i"(%{{.*}}) {note = "kept"} : (tensor<4x8xf32>) -> tensor<8x4xf32>

@@ -1,6 +1,6 @@
 // RUN: skewer-opt %s -split-input-file -verify-diagnostics
-// Schedules: what is wrong with one by itself, and beside the layer that has it. What is wrong for a target is found
-// where code is made for it: tests/passes/attn-schedule/by-hand.mlir.
+// Errors of schedules, alone and with their layer. Errors for a target are found where its code is made:
+// tests/passes/attn-schedule/by-hand.mlir.
 
 // cpu_schedule_c1: a target
 // expected-error @below {{a schedule needs the name of its target (cpu_schedule_c1)}}

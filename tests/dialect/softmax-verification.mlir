@@ -1,4 +1,4 @@
-// What the verifiers of softmax and position refuse, one case for each constraint of dialect/SPEC.md.
+// The verifiers of softmax and position refuse these: one case for each constraint of dialect/SPEC.md.
 // RUN: skewer-opt %s --verify-diagnostics --split-input-file
 
 // softmax_c1: the axes parse

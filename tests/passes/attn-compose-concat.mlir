@@ -14,7 +14,7 @@ func.func @example(%x: tensor<3x4xf32>) -> tensor<3x4xf32> {
 }
 
 // -----
-// A table whose columns stand there twice; a negation below the slice; a run-time size beside.
+// A table with repeated columns; a negation below the slice; a run-time size.
 // CHECK-LABEL: func.func @twice
 // CHECK-NOT: attn.concat
 // CHECK: %[[R:.*]] = attn.einsum "d0 d1x -> d0 (d1y d1x)" sizes {d1y = 2 : i64}(%arg0) : (tensor<?x3xf32>) -> tensor<?x6xf32>
@@ -31,7 +31,7 @@ func.func @twice(%x: tensor<?x3xf32>) -> (tensor<?x6xf32>, tensor<?x3xf32>) {
 }
 
 // -----
-// Two tensors, every second element, and a part that is left out are no rotation.
+// Two tensors, every second element, and a missing part are no rotation.
 // CHECK-LABEL: func.func @others
 // CHECK-COUNT-3: attn.concat
 // CHECK: return

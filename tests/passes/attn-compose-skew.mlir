@@ -30,7 +30,7 @@ func.func @relative_to_absolute(%q: tensor<2x4x8xf32>, %table: tensor<7x8xf32>) 
 }
 
 // -----
-// Music Transformer: right below the diagonal only, which the mask says.
+// Music Transformer: the result is right below the diagonal only, which the mask says.
 // CHECK-LABEL: func.func @music_transformer
 // CHECK-NEXT: attn.einsum "h i d, (j - i + 3) d -> h i j" where "j <= i" sizes {j = 4 : i64}(%arg0, %arg1)
 // CHECK-NEXT: attn.softmax
@@ -56,7 +56,7 @@ func.func @gathered(%q: tensor<2x3x8xf32>, %table: tensor<5x8xf32>) -> tensor<2x
 }
 
 // -----
-// One axis of a map as published code has it, batch at run time: queries split, logits skewed, repeated over the other axis.
+// One axis of a map as in published code, batch at run time: queries split, logits skewed, repeated over the other axis.
 // CHECK-LABEL: func.func @columns
 // CHECK-NEXT: attn.einsum "b h (iy ix) d, (jx - ix + 2) d -> b h (iy ix) (jy jx)"
 // CHECK-SAME: (%arg0, %arg1)

@@ -1,9 +1,9 @@
-// Kernels among other functions: bodies that allocate and call phases; symbols that are taken; what cannot be entered.
+// Kernels among other functions: bodies that allocate and call phases; symbols that are taken; kernels that cannot be embedded.
 // RUN: skewer-opt -attn-embed-kernels=target=x86-64-v3 -split-input-file -verify-diagnostics %s | FileCheck %s
 // RUN: not skewer-opt -attn-embed-kernels=target=x87 -split-input-file %s 2>&1 | FileCheck %s --check-prefix=TARGET
 // TARGET: unknown target 'x87'
 
-// Two kernels, one of which would have the other's phase's name; the caller and the linalg stay.
+// Two kernels, one with the name of the other's phase; the caller and the linalg stay.
 // CHECK-LABEL: func.func @first(
 // CHECK: bufferization.to_buffer %arg0 read_only
 // CHECK: memref.alloc() {alignment = 64 : i64} : memref<4x4xf32>

@@ -40,7 +40,7 @@ func.func @terms(%q: tensor<2x4x8xf32>, %k: tensor<2x4x8xf32>, %v: tensor<2x4x8x
 }
 
 // -----
-// Of what depends on the query alone its infinities are left: -inf hides the row.
+// A term that depends on the query alone leaves only its infinities: -inf hides the row.
 // REMARK: depends on the query only: softmax is invariant to it, so it is dropped
 // CHECK-LABEL: func.func @query_only
 // CHECK: %[[T:.*]] = attn.einsum "i -> i"(%arg3)
@@ -59,7 +59,7 @@ func.func @query_only(%q: tensor<4x8xf32>, %k: tensor<4x8xf32>, %v: tensor<4x8xf
 }
 
 // -----
-// A result in another order is put into it afterwards.
+// A result in another order is rearranged afterwards.
 // CHECK-LABEL: func.func @merged_heads
 // CHECK-NEXT: %[[O:.*]] = attn.attention "h i j" value "h j e -> h i e"
 // CHECK: attn.rearrange "h i e -> i (h e)" %[[O]] : tensor<2x4x8xf32> to tensor<4x16xf32>
@@ -71,7 +71,7 @@ func.func @merged_heads(%q: tensor<2x4x8xf32>, %k: tensor<2x4x8xf32>, %v: tensor
 }
 
 // -----
-// What cannot be fused stays, and the function says why.
+// An attention that cannot be fused stays, and the function says why.
 // REMARK: not fused: the weights are used more than once, and not in a sum of products; scores of [4,4] are held in memory
 // CHECK-LABEL: func.func @unfused
 // CHECK-SAME: attributes {attn.unfused = "the weights are used more than once, and not in a sum of products; scores of [4,4] are held in memory"}
@@ -99,7 +99,7 @@ func.func @grouped(%q: tensor<4x32xf32>, %k: tensor<2x4x8xf32>, %v: tensor<2x4x8
 }
 
 // -----
-// What an einsum computes for two readers is not computed twice: only the score is looked through.
+// An einsum with two readers is not computed twice: only the score is examined.
 // CHECK-LABEL: func.func @projected
 // CHECK: %[[Q:.*]] = attn.einsum "n c, c h d -> h n d"
 // CHECK: attn.term "h i d, h j d"(%[[Q]], %[[Q]])
@@ -143,7 +143,7 @@ func.func @indices(%q: tensor<?x2x8x4xf32>, %k: tensor<?x2x8x4xf32>, %v: tensor<
 }
 
 // -----
-// What else is summed over the weights is added to the values: a window of relative values (VITS).
+// Another sum over the weights is added to the values: a window of relative values (VITS).
 // CHECK-LABEL: func.func @relative_values
 // CHECK-NEXT: attn.attention "h i j" value "h j e -> h i e"(%arg2) score {
 // CHECK-NEXT: attn.term "h i d, h j d"(%arg0, %arg1) scale 1.000000e+00
@@ -161,7 +161,7 @@ func.func @relative_values(%q: tensor<2x4x8xf32>, %k: tensor<2x4x8xf32>, %v: ten
 }
 
 // -----
-// The same as published code says it: absolute to relative by pad, reshape and slice, the window as a padded table.
+// The same in published code: absolute to relative by pad, reshape and slice, the window as a padded table.
 // CHECK-LABEL: func.func @absolute_to_relative
 // CHECK-NEXT: attn.attention "h i j" value "h j e -> h i e"(%arg2) score {
 // CHECK-NEXT: attn.term "h i d, h j d"(%arg0, %arg1) scale 1.000000e+00
@@ -185,7 +185,7 @@ func.func @absolute_to_relative(%q: tensor<2x4x8xf32>, %k: tensor<2x4x8xf32>, %v
 }
 
 // -----
-// Clamped offsets under a causal mask, a second tensor of values, scales; the tensor that is added stays outside.
+// Clamped offsets under a causal mask, a second tensor of values, scales; the added tensor stays outside.
 // CHECK-LABEL: func.func @sum_of_products
 // CHECK: %[[O:.*]] = attn.attention "i j" where "j <= i" value "j e -> i e"(%arg2) score {
 // CHECK: } values {
@@ -231,7 +231,7 @@ func.func @axes(%q: tensor<6x8xf32>, %y: tensor<3x8xf32>, %x: tensor<5x8xf32>) -
 }
 
 // -----
-// Reading the weights of another query is no sum over this one's keys.
+// A read of another query's weights is no sum over this query's keys.
 // REMARK: not fused: the weights are read in a way that is no sum over keys; scores of [4,4] are held in memory
 // CHECK-LABEL: func.func @other_query
 // CHECK: attn.softmax

@@ -14,7 +14,7 @@ func.func @example(%q: tensor<6x4x8xf32>, %k: tensor<6x4x8xf32>, %v: tensor<6x4x
 }
 
 // -----
-// Heads that share the vectors of pairs stand behind the query, keys last, and the batch's run-time size first; the
+// Heads that share the vectors of pairs stand after the query, keys last, and the batch's run-time size first; the
 // term's scale stays its own.
 // CHECK-LABEL: func.func @heads
 // CHECK: %[[B:.*]] = attn.einsum "b i j d, d g -> b i g j"(%{{.*}}) : (tensor<?x4x4x8xf32>, tensor<8x3xf32>) -> tensor<?x4x3x4xf32>
@@ -28,7 +28,7 @@ func.func @heads(%q: tensor<?x6x3x4x8xf32>, %z: tensor<?x4x4x8xf32>, %w: tensor<
 }
 
 // -----
-// A gate that is summed up to a key: one sum a key, and not one for each query. A table's last layer: one an offset.
+// A gate that is summed up to a key: one sum for each key, and not for each query. A table's last layer: one for each offset.
 // CHECK-LABEL: func.func @lines
 // CHECK: %[[K:.*]] = attn.einsum "h d, j d -> h j"(%{{.*}}) : (tensor<2x16xf32>, tensor<16x16xf32>) -> tensor<2x16xf32>
 // CHECK: %[[T:.*]] = attn.einsum "r0 d, d h -> h r0"(%{{.*}}) : (tensor<31x8xf32>, tensor<8x2xf32>) -> tensor<2x31xf32>
@@ -44,7 +44,7 @@ func.func @lines(%q: tensor<2x16x8xf32>, %f: tensor<2x16xf32>, %ones: tensor<16x
 }
 
 // -----
-// Each head's own pair vectors: as many sums as scores, but fewer than the vectors have numbers. A gate of the query is
+// Each head's own pair vectors: as many sums as scores, but fewer than the numbers in the vectors. A gate of the query is
 // no part of the sum.
 // CHECK-LABEL: func.func @once
 // CHECK: %[[B:.*]] = attn.einsum "i j d, d -> i j"
@@ -58,7 +58,7 @@ func.func @once(%q: tensor<16x8xf32>, %g: tensor<16xf32>, %z: tensor<16x16x8xf32
 }
 
 // -----
-// What tiles make stays: queries with keys, with rows of tables; and a sum that meets positions in one dimension.
+// Products that tiles make stay: queries with keys, with rows of tables; and a sum that meets positions in one dimension.
 // CHECK-LABEL: func.func @stays
 // CHECK-NOT: attn.einsum
 // CHECK: return

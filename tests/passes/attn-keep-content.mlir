@@ -19,7 +19,7 @@ func.func @positions(%q: tensor<2x4x8xf32>, %k: tensor<2x4x8xf32>, %v: tensor<2x
   return %o : tensor<2x4x8xf32>
 }
 
-// A score of positions alone keeps its first term: there is no softmax of nothing.
+// A score of positions alone keeps its first term, because a softmax needs a score.
 // CHECK-LABEL: func.func @no_content
 // CHECK: attn.term ""() times "abs(i - j)" scale -5.000000e-01
 // CHECK-NOT: attn.term

@@ -15,7 +15,7 @@ func.func @groups(%q: tensor<4x16xf32>, %k: tensor<5x2x8xf32>, %v: tensor<5x2x8x
 }
 
 // -----
-// In another order on one side, and with a head between: they stay.
+// In another order on one side, and with a head between: both stay.
 // CHECK-LABEL: func.func @apart
 // CHECK-NOT: attn.reshape
 // CHECK: attn.attention "h i j" value "h j e e1 -> i e h e1"

@@ -1,4 +1,4 @@
-// Attentions inside of larger functions become kernels of their own, with what only prepares their operands.
+// Attentions inside larger functions become kernels of their own, with the operations that only prepare their operands.
 // RUN: skewer-opt -attn-outline -split-input-file -verify-diagnostics %s | FileCheck %s
 
 // The scaled queries have another reader and stay; the broadcast table moves; the constant is in both.
@@ -24,7 +24,7 @@ func.func @model(%x: tensor<4x8xf32>, %t: tensor<7xf32>) -> (tensor<4x8xf32>, te
 }
 
 // -----
-// A kernel as a whole stays.
+// A function that is a kernel as a whole stays.
 // CHECK-LABEL: func.func @kernel
 // CHECK: attn.attention
 // CHECK-NOT: func.func
@@ -52,7 +52,7 @@ func.func @padded(%x: tensor<?x4x8xf32>, %n: tensor<?xi32> {attn.name = "n", att
 }
 
 // -----
-// Inside of a loop: a constant from outside of it is made once more, though it is no tensor.
+// Inside a loop: a constant from outside is made again, although it is no tensor.
 // CHECK-LABEL: func.func @loop
 // CHECK: scf.for
 // CHECK: call @loop_attention(%{{.*}}) : (tensor<?x4x8xf32>) -> tensor<?x4x8xf32>
@@ -75,7 +75,7 @@ func.func @loop(%x: tensor<?x4x8xf32>, %times: index) -> tensor<?x4x8xf32> {
 }
 
 // -----
-// The name of a run-time size is the function's, for what the function computes too.
+// The name of a run-time size is the function's, for computed operands too.
 // CHECK-LABEL: func.func @named
 // CHECK: func.func private @named_attention
 // CHECK-SAME: attn.shape = ["B", 4, 8]
@@ -90,7 +90,7 @@ func.func @named(%x: tensor<?x4x8xf32> {attn.shape = ["B", 4, 8]}) -> tensor<?x4
 }
 
 // -----
-// What is computed stays in the caller; the kernel's argument has the name and the range that it was given.
+// Computed operands stay in the caller; the kernel's argument has their name and range.
 // CHECK-LABEL: func.func @computed
 // CHECK: %[[SUM:.*]] = linalg.add
 // CHECK-NOT: attn.index

@@ -25,7 +25,7 @@ func.func @through(%q: tensor<4x8xf32>, %k: tensor<4x8xf32>) -> tensor<4x4xf32> 
 }
 
 // -----
-// Somebody else reads the scores too: they keep all their elements.
+// The scores have another reader: they keep all their elements.
 // CHECK-LABEL: func.func @shared
 // CHECK-NEXT: attn.einsum "i d, j d -> i j"(%arg0, %arg1)
 func.func @shared(%q: tensor<4x8xf32>, %k: tensor<4x8xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>) {

@@ -32,7 +32,7 @@ func.func @strict(%x: tensor<5x3xf32>) -> (tensor<5x3xf32>, tensor<5x3xf32>) {
 }
 
 // -----
-// Another number, a one too few, a unit matrix, an operand that the triangle's axis picks too, a second sum: they stay.
+// Another number, a missing one, a unit matrix, an operand that the triangle's axis also picks, a second sum: they stay.
 // CHECK-LABEL: func.func @products
 // CHECK-NOT: where
 // CHECK: return

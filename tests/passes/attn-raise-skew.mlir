@@ -14,7 +14,7 @@ func.func @rel_shift(%l: tensor<2x4x7xf32>) -> tensor<2x4x4xf32> {
 }
 
 // -----
-// Padding that is read is a guard; the subscript stays inside the operand.
+// Padding that is read becomes a guard; the subscript stays inside the operand.
 // CHECK-LABEL: func.func @padded
 // CHECK-NEXT: attn.einsum "(min(j, 3)) -> j" where "j <= 3" sizes {j = 6 : i64}(%arg0)
 func.func @padded(%x: tensor<4xf32>) -> tensor<6xf32> {
@@ -23,7 +23,7 @@ func.func @padded(%x: tensor<4xf32>) -> tensor<6xf32> {
 }
 
 // -----
-// Padding with another number than 0 has no guard that says it.
+// Padding with another number than 0, which no guard can express.
 // CHECK-LABEL: func.func @padded_with_one
 // CHECK-NEXT: attn.pad
 func.func @padded_with_one(%x: tensor<4xf32>) -> tensor<6xf32> {
@@ -55,7 +55,7 @@ func.func @clamped(%t: tensor<5xf32>) -> (tensor<4x4xf32>, tensor<2x2xf32>) {
 }
 
 // -----
-// A map of a multiple meets what is multiplied.
+// A map of a multiple moves to the multiplied tensor.
 // CHECK-LABEL: func.func @sunk
 // CHECK: %[[L:.*]] = attn.einsum "h i d, r d -> h i r"
 // CHECK: %[[V:.*]] = attn.einsum "h i (j - i + 3) -> h i j" sizes {j = 4 : i64}(%[[L]])

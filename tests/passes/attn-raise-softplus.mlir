@@ -1,6 +1,6 @@
 // RUN: skewer-opt %s -attn-raise-softplus | FileCheck %s
 
-// The logarithm of a sigmoid, 1 / (1 + exp(-x)): no number between is as small as the sigmoid, which counts as 0 below
+// The logarithm of a sigmoid, 1 / (1 + exp(-x)): no number on the way is as small as the sigmoid, which counts as 0 below
 // 2^-126.
 // CHECK-LABEL: func.func @gate
 // CHECK: %[[N:.*]] = arith.negf %arg0
@@ -40,7 +40,7 @@ func.func @steps(%x: tensor<?xf32>) -> tensor<?xf32> {
   return %l : tensor<?xf32>
 }
 
-// Other sums and quotients stay what they are.
+// Other sums and quotients stay as they are.
 // CHECK-LABEL: func.func @others
 // CHECK: math.log
 // CHECK: math.log

@@ -10,7 +10,7 @@
 // RUN: not skewer-opt %s --attn-schedule-gpu=rows=24 2>&1 | FileCheck %s --check-prefix=ROWS
 // RUN: not skewer-opt %s --attn-schedule-gpu=stages=9 2>&1 | FileCheck %s --check-prefix=STAGES
 
-// Each term has a strategy by its class; a schedule that is there stays, and is an error where it is for something else.
+// Each term has a strategy by its class; an existing schedule stays, and is an error if it is for something else.
 // PROCESSOR: error: schedule is for 'x86-64-v3', but code is made for 'sm_80' (gpu_schedule_c7)
 // LOWERED: error: schedule is for 'x86-64-v3', but code is made for a GPU (gpu_schedule_c7)
 // GPU: error: schedule is for 'sm_80', which is no processor, but code is made for 'x86-64-v3' (cpu_schedule_c7)

@@ -11,7 +11,7 @@ func.func @gate(%x: tensor<6x16xf32>, %w: tensor<8x16xf32>) -> tensor<6x2xf32> {
 }
 
 // -----
-// Both operands have one. Their sums are of f32, however they are stored.
+// Both operands have one. Their sums are of f32, for every stored type.
 // CHECK-LABEL: func.func @both
 // CHECK: %[[X:.*]] = attn.einsum "o0 o1_0 -> o0" sizes {o1_0 = 16 : i64}(%arg0) : (tensor<6x16xbf16>) -> tensor<6xf32>
 // CHECK: %[[Y:.*]] = attn.einsum "o0_0 o1 -> o1" sizes {o0_0 = 3 : i64}(%arg1) : (tensor<3x8xbf16>) -> tensor<8xf32>
@@ -22,7 +22,7 @@ func.func @both(%x: tensor<6x16xbf16>, %y: tensor<3x8xbf16>) -> tensor<6x8xf32> 
 }
 
 // -----
-// A row that is read at an offset is summed where it lies, once for each row of the table.
+// A row that is read at an offset is summed in place, once for each row of the table.
 // CHECK-LABEL: func.func @offsets
 // CHECK: %[[S:.*]] = attn.einsum "o0 o1_0 -> o0" sizes {o1_0 = 3 : i64}(%arg1) : (tensor<7x3xf32>) -> tensor<7xf32>
 // CHECK: attn.einsum "i d, (j - i + 3) -> i j" sizes {j = 4 : i64}

@@ -1,6 +1,6 @@
-// The dialect as linalg on tensors: what is an input with a map, what is read by tensor.extract, what is clamped.
+// The dialect as linalg on tensors: inputs with a map, reads by tensor.extract, and clamps.
 // RUN: skewer-opt -attn-to-linalg -split-input-file %s | FileCheck %s
-// Nothing of the dialect is left, and upstream lowers the rest.
+// Nothing of the dialect is left, and upstream passes lower the rest.
 // RUN: skewer-opt -attn-to-linalg -split-input-file %s | skewer-opt -split-input-file -convert-elementwise-to-linalg -one-shot-bufferize=bufferize-function-boundaries=1 -convert-linalg-to-loops | FileCheck %s --check-prefix=LOOPS
 // LOOPS-NOT: linalg.generic
 // LOOPS-NOT: {{= "?attn\.}}
@@ -34,7 +34,7 @@ func.func @product(%q: tensor<?x4x8xf32>, %k: tensor<?x5x8xf32>) -> tensor<?x4x5
 }
 
 // -----
-// Under a guard the table is read inside, whatever the guard says, and the product is 0 where it is not.
+// Under a guard the table is always read inside, and the product is 0 where the guard does not hold.
 // CHECK-LABEL: func.func @guarded
 // CHECK: linalg.generic
 // CHECK: arith.maxsi

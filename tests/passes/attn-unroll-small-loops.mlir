@@ -41,7 +41,7 @@ func.func @budget(%a: memref<54xf32>, %b: memref<54xf32>) {
 }
 
 // -----
-// Turns that are not known, and loops around other loops, are left as they are; operations inside a branch count.
+// Loops with unknown turns, and loops around other loops, stay; operations inside a branch count.
 // CHECK-LABEL: func.func @left
 // CHECK-NOT: loop_annotation
 // CHECK: } {loop_annotation = {{.*}}}

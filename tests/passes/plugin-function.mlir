@@ -1,6 +1,6 @@
 // RUN: skewer-opt --load-dialect-plugin=%periodic --attn-form-attention %s | FileCheck %s
 // RUN: skewer-opt --load-dialect-plugin=%periodic --attn-form-attention --attn-print-term-classes %s 2>&1 | FileCheck %s --check-prefix=CLASS
-// A plugin's function becomes part of a term: its arguments are elements of operands and positions. What is no such
+// A plugin's function becomes part of a term: its arguments are elements of operands and positions. Another kind of
 // argument stays a tensor of its own.
 
 // CHECK-LABEL: @seasonal
@@ -23,7 +23,7 @@ func.func @seasonal(%q: tensor<4x8x16xf32>, %k: tensor<4x8x16xf32>, %v: tensor<4
   return %o : tensor<4x8x16xf32>
 }
 
-// Of the logits: a function of the sum of terms, which the tile computes where it has them.
+// Of the logits: a function of the sum of terms, which the tile computes on its accumulators.
 // CHECK-LABEL: @of_logits
 // CHECK: attn.term "h i d, h j d"
 // CHECK: through

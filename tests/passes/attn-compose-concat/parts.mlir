@@ -13,7 +13,7 @@ func.func @three(%x: tensor<9xf32>) -> tensor<9xf32> {
 }
 
 // -----
-// Two negations are none.
+// Two negations cancel.
 // CHECK-LABEL: func.func @twice_negated
 // CHECK-NOT: arith.constant
 // CHECK: attn.einsum "((d0 + 2) mod 4) -> d0" sizes {d0 = 4 : i64}(%arg0)
@@ -27,7 +27,7 @@ func.func @twice_negated(%x: tensor<4xf32>) -> tensor<4xf32> {
 }
 
 // -----
-// Padding is no part of the tensor; a part whose rows stand in another order is read in another way along two
+// Padding is no part of the tensor; a part with rows in another order is read in another way along two
 // dimensions at once.
 // CHECK-LABEL: func.func @others
 // CHECK-COUNT-2: attn.concat

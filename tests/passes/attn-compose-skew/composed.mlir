@@ -1,7 +1,7 @@
 // RUN: skewer-opt %s -attn-compose-skew -split-input-file | FileCheck %s
-// What composes: maps behind einsums and in front of them, alone and in chains.
+// Maps that compose with einsums, after them and before them, alone and in chains.
 
-// Slice: the table's rows that are kept.
+// Slice: the rows of the table that stay.
 // CHECK-LABEL: func.func @sliced
 // CHECK-NEXT: %[[V0:.*]] = attn.einsum "i d, (2*j - 1) d -> i j" where "0 < j" sizes {j = 5 : i64}(%arg0, %arg1)
 // CHECK-NEXT: return %[[V0]]
@@ -13,7 +13,7 @@ func.func @sliced(%q: tensor<4x8xf32>, %t: tensor<9x8xf32>) -> tensor<4x5xf32> {
 }
 
 // -----
-// Contracted axes of the einsum stay as they are, whatever they were called.
+// Contracted axes of the einsum stay as they are, with any names.
 // CHECK-LABEL: func.func @contracted_called_j
 // CHECK-NEXT: %[[V0:.*]] = attn.einsum "i d, (j - i + 3) d -> i j" sizes {j = 4 : i64}(%arg0, %arg1)
 // CHECK-NEXT: return %[[V0]]
@@ -59,7 +59,7 @@ func.func @guarded(%q: tensor<4x8xf32>, %t: tensor<7x8xf32>) -> tensor<4x4xf32> 
 }
 
 // -----
-// How heads are split is left to who reads the queries: the skew goes past it.
+// The skew goes past the split of heads, which stays with the readers of the queries.
 // CHECK-LABEL: func.func @heads
 // CHECK-NEXT: %[[V0:.*]] = attn.rearrange "n (h d) -> h n d" sizes {h = 2 : i64} %arg0
 // CHECK-NEXT: %[[V1:.*]] = attn.einsum "h i d, h (j - i + 3) d -> h i j" sizes {j = 4 : i64}(%[[V0]], %arg1)
@@ -83,7 +83,7 @@ func.func @three(%q: tensor<4x8xf32>, %t: tensor<7x8xf32>, %g: tensor<7xf32>) ->
 }
 
 // -----
-// Logits that somebody else reads too are computed for both: the map is composed, and the logits stay for the other.
+// Logits with another reader are computed for both: the map is composed, and the logits stay for the other reader.
 // CHECK-LABEL: func.func @shared
 // CHECK-NEXT: %[[V0:.*]] = attn.einsum "i d, r d -> i r"(%arg0, %arg1)
 // CHECK-NEXT: %[[V1:.*]] = attn.einsum "i d, (j - i + 3) d -> i j" sizes {j = 4 : i64}(%arg0, %arg1)
@@ -95,7 +95,7 @@ func.func @shared(%q: tensor<4x8xf32>, %t: tensor<7x8xf32>) -> (tensor<4x4xf32>,
 }
 
 // -----
-// A single query, a single key: what is read is a constant row.
+// A single query, a single key: the row is a constant.
 // CHECK-LABEL: func.func @single
 // CHECK-NEXT: %[[V0:.*]] = attn.einsum "h 1 d, 1 d -> h i j" sizes {i = 1 : i64, j = 1 : i64}(%arg0, %arg1)
 // CHECK-NEXT: return %[[V0]]
@@ -106,7 +106,7 @@ func.func @single(%q: tensor<2x1x8xf32>, %t: tensor<1x8xf32>) -> tensor<2x1x1xf3
 }
 
 // -----
-// An einsum that nothing was composed into keeps its own words.
+// An einsum into which nothing was composed keeps its own words.
 // CHECK-LABEL: func.func @own_words
 // CHECK-NEXT: %[[V0:.*]] = attn.einsum "query channel, (key - query + 3) channel -> query key" sizes {key = 4 : i64}(%arg0, %arg1)
 // CHECK-NEXT: return %[[V0]]

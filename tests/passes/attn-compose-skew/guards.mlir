@@ -1,5 +1,5 @@
 // RUN: skewer-opt %s -attn-compose-skew -split-input-file | FileCheck %s
-// What a guard becomes when maps and einsums are composed: it moves with the axes, and says what is left to say.
+// Guards when maps and einsums are composed: a guard moves with the axes, and keeps only what is not implied.
 
 // The pad's border and the einsum's own guard together.
 // CHECK-LABEL: func.func @border_and_guard
@@ -12,7 +12,7 @@ func.func @border_and_guard(%q: tensor<4x8xf32>, %t: tensor<5x8xf32>) -> tensor<
 }
 
 // -----
-// A guard that the slice makes true is none.
+// A guard that the slice makes true is removed.
 // CHECK-LABEL: func.func @decided
 // CHECK-NEXT: %[[V0:.*]] = attn.einsum "i d, (j + 3) d -> i j" sizes {j = 4 : i64}(%arg0, %arg1)
 // CHECK-NEXT: return %[[V0]]
@@ -23,7 +23,7 @@ func.func @decided(%q: tensor<4x8xf32>, %t: tensor<9x8xf32>) -> tensor<4x4xf32> 
 }
 
 // -----
-// A guard of the query alone stays one of the query, through a transposition.
+// A guard of the query alone stays a guard of the query, through a transposition.
 // CHECK-LABEL: func.func @transposed
 // CHECK-NEXT: %[[V0:.*]] = attn.einsum "j d, i d -> i j" where "j != 2"(%arg0, %arg1)
 // CHECK-NEXT: return %[[V0]]
@@ -34,7 +34,7 @@ func.func @transposed(%q: tensor<4x8xf32>, %k: tensor<5x8xf32>) -> tensor<5x4xf3
 }
 
 // -----
-// Index operands come along with the guard that reads them.
+// Index operands move with the guard that reads them.
 // CHECK-LABEL: func.func @documents
 // CHECK-NEXT: %[[V0:.*]] = attn.einsum "i d, (j - i + 3) d -> i j" where "doc[i] != 0" sizes {j = 4 : i64} indices(doc = %arg2
 // CHECK-NEXT: return %[[V0]]
@@ -45,7 +45,7 @@ func.func @documents(%q: tensor<4x8xf32>, %t: tensor<7x8xf32>, %doc: tensor<4xi3
 }
 
 // -----
-// On a map: positions of the guard become axes where the einsum has them.
+// On a map, positions of the guard become axes if the einsum has them.
 // CHECK-LABEL: func.func @on_a_map
 // CHECK-NEXT: %[[V0:.*]] = attn.einsum "(h i) d, j d -> h i j" where "j <= 3*h + i" sizes {h = 2 : i64, i = 3 : i64}(%arg0, %arg1)
 // CHECK-NEXT: return %[[V0]]

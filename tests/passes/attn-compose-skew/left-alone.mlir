@@ -1,7 +1,7 @@
 // RUN: skewer-opt %s -attn-compose-skew -split-input-file | FileCheck %s
-// What must not compose.
+// Maps that must not compose.
 
-// Padding with another number than 0: no guard says it.
+// Padding with another number than 0, which no guard can express.
 // CHECK-LABEL: func.func @padded_with_one
 // CHECK-NEXT: %[[V0:.*]] = attn.einsum "i d, r d -> i r"(%arg0, %arg1)
 // CHECK-NEXT: %[[V1:.*]] = attn.pad %[[V0]] low [0, 1] high [0, 0] value 1.000000e+00
@@ -13,7 +13,7 @@ func.func @padded_with_one(%q: tensor<4x8xf32>, %t: tensor<7x8xf32>) -> tensor<4
 }
 
 // -----
-// The product of the weights with the values stays whole: attention is formed around it.
+// The product of the weights with the values stays whole, because an attention is formed around it.
 // CHECK-LABEL: func.func @weights
 // CHECK-NEXT: %[[V0:.*]] = attn.softmax "h i j" over "j"(%arg0)
 // CHECK-NEXT: %[[V1:.*]] = attn.einsum "h i j, h j d -> h i d"(%[[V0]], %arg1)
@@ -27,7 +27,7 @@ func.func @weights(%s: tensor<2x4x4xf32>, %v: tensor<2x4x8xf32>) -> tensor<4x16x
 }
 
 // -----
-// Weights that are skewed are not looked through: a softmax is no sum of products.
+// Skewed weights are not composed, because a softmax is no sum of products.
 // CHECK-LABEL: func.func @skewed_weights
 // CHECK-NEXT: %[[V0:.*]] = attn.softmax "i r" over "r"(%arg0)
 // CHECK-NEXT: %[[V1:.*]] = attn.skew %[[V0]]
@@ -41,7 +41,7 @@ func.func @skewed_weights(%s: tensor<4x7xf32>, %t: tensor<4x8xf32>) -> tensor<4x
 }
 
 // -----
-// What prepares a table, by a sum over channels, is not computed again for each query.
+// An operation that prepares a table, by a sum over channels, is not computed again for each query.
 // CHECK-LABEL: func.func @projected_table
 // CHECK-NEXT: %[[V0:.*]] = attn.einsum "r c, c d -> r d"(%arg1, %arg2)
 // CHECK-NEXT: %[[V1:.*]] = attn.einsum "i d, (j - i + 3) d -> i j" sizes {j = 4 : i64}(%arg0, %[[V0]])
@@ -54,7 +54,7 @@ func.func @projected_table(%q: tensor<4x8xf32>, %t: tensor<7x6xf32>, %w: tensor<
 }
 
 // -----
-// Channels that a reshape mixes with queries are no axis to sum over: the operand is read as it is.
+// Channels that a reshape mixes with queries are no axis of a sum: the operand is read as it is.
 // CHECK-LABEL: func.func @mixed_channels
 // CHECK-NEXT: %[[V0:.*]] = attn.reshape %arg0
 // CHECK-NEXT: %[[V1:.*]] = attn.einsum "i d, (j - i + 5) d -> i j" sizes {j = 6 : i64}(%[[V0]], %arg1)
@@ -67,7 +67,7 @@ func.func @mixed_channels(%q: tensor<4x6xf32>, %t: tensor<11x4xf32>) -> tensor<6
 }
 
 // -----
-// Off a softmax's way, where there is one, nothing is touched.
+// If there is a softmax, operations that do not lead to it stay.
 // CHECK-LABEL: func.func @elsewhere
 // CHECK-NEXT: %[[V0:.*]] = attn.einsum "i d, r d -> i r"(%arg0, %arg1)
 // CHECK-NEXT: %[[V1:.*]] = attn.skew %[[V0]]
@@ -81,7 +81,7 @@ func.func @elsewhere(%q: tensor<4x8xf32>, %t: tensor<7x8xf32>, %x: tensor<4x4xf3
 }
 
 // -----
-// A guard of what is summed over belongs to the sum: the einsum stays, and the map reads its result.
+// A guard of a summed axis belongs to the sum: the einsum stays, and the map reads its result.
 // CHECK-LABEL: func.func @contracted
 // CHECK-NEXT: %[[V0:.*]] = attn.einsum "i c, r c -> i r" where "c < 6"(%arg0, %arg1)
 // CHECK-NEXT: %[[V1:.*]] = attn.skew %[[V0]]

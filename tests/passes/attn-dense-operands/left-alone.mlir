@@ -1,6 +1,6 @@
 // RUN: skewer-opt %s -attn-dense-operands -split-input-file | FileCheck %s
 
-// What is read through run-time indices has no view; nor what may be read outside, which a mask hides.
+// A read through run-time indices has no view; neither has a read that may be outside under a mask.
 // CHECK-LABEL: func.func @indices
 // CHECK-NOT: attn.einsum
 // CHECK: return
@@ -26,7 +26,7 @@ func.func @queries(%q: tensor<2x5x4x8xf32>, %k: tensor<2x6x8xf32>) -> tensor<2x1
 }
 
 // -----
-// An axis of one element has no stride: keys of one line of a map lie evenly.
+// An axis of one element has no stride: keys of one line of a map have an even stride.
 // CHECK-LABEL: func.func @one_line
 // CHECK-NOT: attn.einsum
 // CHECK: return
@@ -38,7 +38,7 @@ func.func @one_line(%q: tensor<4x8xf32>, %k: tensor<7x5x8xf32>, %v: tensor<5x8xf
 }
 
 // -----
-// One line after the other with room between them.
+// Lines with room between them.
 // CHECK-LABEL: func.func @room_between
 // CHECK: %[[V:.*]] = attn.einsum "jy (jx + 1) e -> (jy jx) e"{{.*}}(%arg1) : (tensor<3x5x8xf32>) -> tensor<12x8xf32>
 // CHECK: value "(jy jx) e -> i e"(%[[V]])

@@ -24,7 +24,7 @@ func.func @capped(%q: tensor<4x8xf32>, %k: tensor<4x8xf32>, %v: tensor<4x8xf32>)
 }
 
 // -----
-// The guard around the weights is the mask; their sum is a result, in whatever order it is wanted.
+// The guard around the weights is the mask; their sum is a result, in any order.
 // CHECK-LABEL: func.func @sigmoid
 // CHECK: %[[O:.*]], %[[TOTAL:.*]] = attn.attention "h i j" where "j <= i" value "h j e -> h i e"(%arg2) score {
 // CHECK: } through {
@@ -64,7 +64,7 @@ func.func @decay(%q: tensor<2x4x8xf32>, %k: tensor<2x4x8xf32>, %v: tensor<2x4x8x
 }
 
 // -----
-// Two contents are no function of one; what that costs is said.
+// Two contents are no function of one; the message says what that costs.
 // REMARK: remark: not fused: the weights are no function of one sum of products of queries and keys, and one of other terms; weights of [2,4,4] are held in memory
 // CHECK-LABEL: func.func @two_contents
 // CHECK-NOT: attn.attention
@@ -79,8 +79,8 @@ func.func @two_contents(%q: tensor<2x4x8xf32>, %k: tensor<2x4x8xf32>, %v: tensor
 }
 
 // -----
-// A power whose base a head has, and whose exponent is an offset (RetNet's decay), is a term of its own: a table of
-// offsets is made of it, since the sums below it are three.
+// A power with a base for each head and an offset as its exponent (RetNet's decay) is a term of its own: it becomes a table of
+// offsets, since the sums below it are three.
 // CHECK-LABEL: func.func @power
 // CHECK: %[[P:.*]] = math.powf
 // CHECK: attn.attention "h i j" where "j <= i"
@@ -100,7 +100,7 @@ func.func @power(%q: tensor<2x64x8xf32>, %k: tensor<2x64x8xf32>, %v: tensor<2x64
 }
 
 // -----
-// What positions of queries and keys decide each by itself is no function of the offset: the power is one of the scores'.
+// A function of the query's position and of the key's, each by itself, is no function of the offset: the power is one of the scores'.
 // CHECK-LABEL: func.func @power_of_places
 // CHECK: attn.term "h i d, h j d"(%arg0, %arg1)
 // CHECK-NEXT: attn.term "h"(%arg3) scale 1.000000e+00 in sum 1

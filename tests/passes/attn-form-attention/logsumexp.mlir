@@ -1,6 +1,6 @@
 // RUN: skewer-opt %s -attn-form-attention -split-input-file 2>%t | FileCheck %s
 // RUN: FileCheck %s --check-prefix=REMARK < %t
-// A logsumexp of the scores that a softmax has is the second result of their attention.
+// A logsumexp of a softmax's scores is the second result of their attention.
 
 // CHECK-LABEL: func.func @beside
 // CHECK-NEXT: %result, %lse = attn.attention "h i j" where "j <= i" value "h j e -> h i e"(%arg2) score {
@@ -32,7 +32,7 @@ func.func @written_twice(%q: tensor<4x8xf32>, %v: tensor<4x8xf32>) -> (tensor<4x
 }
 
 // -----
-// What the query alone adds is lost to the weights and not to the logsumexp: it is added behind.
+// A term of the query alone does not change the weights, but changes the logsumexp: it is added afterwards.
 // REMARK: depends on the query only: softmax is invariant to it, so it is added to the lse alone
 // CHECK-LABEL: func.func @query_only
 // CHECK: %[[I:.*]] = arith.subf
@@ -56,7 +56,7 @@ func.func @query_only(%q: tensor<4x8xf32>, %v: tensor<4x8xf32>, %t: tensor<4xf32
 }
 
 // -----
-// Under another mask, or of other scores, it is a stage of its own.
+// With another mask, or of other scores, it is a stage of its own.
 // CHECK-LABEL: func.func @other_mask
 // CHECK: %[[V0:.*]] = attn.attention "i j" where "j <= i" value "j e -> i e"(%arg1) score {
 // CHECK: %[[V1:.*]] = attn.logsumexp "i j" over "j"(%{{.*}})
@@ -69,7 +69,7 @@ func.func @other_mask(%q: tensor<4x8xf32>, %v: tensor<4x8xf32>) -> (tensor<4x8xf
 }
 
 // -----
-// Values that are made from the logsumexp cannot wait for the attention that would give it.
+// Values that are made from the logsumexp cannot wait for their attention.
 // CHECK-LABEL: func.func @values_of_it
 // CHECK: %[[V0:.*]] = attn.logsumexp "i j" over "j"(%{{.*}})
 // CHECK: %[[V1:.*]] = attn.attention "i j" value "j e -> i e"(%{{.*}}) score {
@@ -84,7 +84,7 @@ func.func @values_of_it(%q: tensor<4x8xf32>, %v: tensor<4x8xf32>) -> tensor<4x8x
 }
 
 // -----
-// Heads behind queries in the result: both results are put into the program's order.
+// Heads after queries in the result: both results are put into the program's order.
 // CHECK-LABEL: func.func @other_order
 // CHECK-NEXT: %result, %lse = attn.attention "h i j" value "h j e -> h i e"(%arg1) score {
 // CHECK-NEXT: attn.term "h i d, h j d"(%arg0, %arg1) scale 1.000000e+00

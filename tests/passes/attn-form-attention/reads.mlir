@@ -1,6 +1,6 @@
 // RUN: skewer-opt %s -attn-form-attention -split-input-file | FileCheck %s
 
-// Part of the keys, and of their vectors: nothing but `sizes` tells how many there are.
+// A part of the keys, and of their vectors: only `sizes` gives their number.
 // CHECK-LABEL: func.func @part
 // CHECK-NEXT: attn.attention "i j" sizes {j = 4 : i64} value "(j + 2) e -> i e"(%arg2) score {
 // CHECK-NEXT: attn.term "i (d + 1), (j + 2) (d + 3)" sizes {d = 5 : i64}(%arg0, %arg1) scale 1.000000e+00
@@ -40,7 +40,7 @@ func.func @blocks(%q: tensor<6x8xf32>, %k: tensor<9x8xf32>, %v: tensor<9x8xf32>)
 }
 
 // -----
-// Padding that only the mask hides stays: rows are packed whole, those of hidden keys too.
+// Padding that only the mask hides stays: rows are packed whole, also those of hidden keys.
 // CHECK-LABEL: func.func @padded
 // CHECK: %[[K:.*]] = attn.pad %arg1
 // CHECK: %[[V:.*]] = attn.pad %arg2

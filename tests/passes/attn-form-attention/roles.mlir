@@ -1,7 +1,7 @@
 // RUN: skewer-opt %s -attn-form-attention -split-input-file | FileCheck %s
-// Which axis is a query, a key, a head, a channel, and what the fused form calls them.
+// The roles of axes (query, key, head, channel), and their names in the fused form.
 
-// Names of the program are given up: letters mean nothing.
+// Names of the program are dropped: letters mean nothing.
 // CHECK-LABEL: func.func @other_names
 // CHECK-NEXT: %[[V0:.*]] = attn.attention "b h i j" value "b h j e -> b h i e"(%arg2) score {
 // CHECK-NEXT: attn.term "b h i d, b h j d"(%arg0, %arg1) scale 1.000000e+00
@@ -15,7 +15,7 @@ func.func @other_names(%q: tensor<2x3x4x8xf32>, %k: tensor<2x3x4x8xf32>, %v: ten
 }
 
 // -----
-// Values that all heads share, and keys that they do not: the last axis is the query's, those before it are leading.
+// Values that all heads share, and keys that they do not: the last axis is the query's, and those before it are leading.
 // CHECK-LABEL: func.func @shared_values
 // CHECK-NEXT: %[[V0:.*]] = attn.attention "h i j" value "j e -> h i e"(%arg2) score {
 // CHECK-NEXT: attn.term "h i d, h j d"(%arg0, %arg1) scale 1.000000e+00
@@ -29,8 +29,8 @@ func.func @shared_values(%q: tensor<2x4x8xf32>, %k: tensor<2x4x8xf32>, %v: tenso
 }
 
 // -----
-// Heads that share keys and values, whatever they are called: leading where each has rows enough, else rows of the same
-// matmul; and in either case where a table of each head meets the keys.
+// Heads that share keys and values, under any names: leading if each has enough rows, else rows of the same
+// matmul; in both cases if a table of each head meets the keys.
 // CHECK-LABEL: func.func @shared_keys
 // CHECK-NEXT: attn.attention "h i j" value "j e -> h i e"
 // CHECK-NEXT: attn.term "h i d, j d"
@@ -70,7 +70,7 @@ func.func @reach_of_heads(%q: tensor<3x16x8xf32>, %k: tensor<16x8xf32>, %v: tens
   %o = attn.einsum "n x y, y d -> n x d"(%p, %v) : (tensor<3x16x16xf32>, tensor<16x8xf32>) -> tensor<3x16x8xf32>
   return %o : tensor<3x16x8xf32>
 }
-// The rows of a map are positions: what sees them counts them.
+// The rows of a map are positions: an operation that sees them counts them.
 // CHECK-LABEL: func.func @map_of_heads_letters
 // CHECK-NEXT: attn.attention "(iy ix) (jy jx)" where "16*jy + jx <= 16*iy + ix and iy == jy" sizes
 func.func @map_of_heads_letters(%q: tensor<3x16x8xf32>, %k: tensor<48x8xf32>, %v: tensor<48x8xf32>) -> tensor<3x16x8xf32> {
@@ -81,7 +81,7 @@ func.func @map_of_heads_letters(%q: tensor<3x16x8xf32>, %k: tensor<48x8xf32>, %v
 }
 
 // -----
-// Keys before queries in the score: the softmax says which are the keys.
+// Keys before queries in the score: the softmax decides which are the keys.
 // CHECK-LABEL: func.func @keys_first
 // CHECK-NEXT: %[[V0:.*]] = attn.attention "i j" value "j e -> i e"(%arg2) score {
 // CHECK-NEXT: attn.term "i d, j d"(%arg0, %arg1) scale 1.000000e+00
@@ -95,7 +95,7 @@ func.func @keys_first(%q: tensor<4x8xf32>, %k: tensor<5x8xf32>, %v: tensor<5x8xf
 }
 
 // -----
-// Keys of several axes, as a convolution's window has them: all axes of one dimension.
+// Keys of several axes, as in a convolution's window: all axes of one dimension.
 // CHECK-LABEL: func.func @window
 // CHECK-NEXT: %[[V0:.*]] = attn.attention "i (jy jx)" sizes {jx = 3 : i64, jy = 2 : i64} value "jy jx e -> i e"(%arg2) score {
 // CHECK-NEXT: attn.term "i d, jy jx d"(%arg0, %arg1) scale 1.000000e+00
@@ -109,7 +109,7 @@ func.func @window(%q: tensor<4x8xf32>, %k: tensor<2x3x8xf32>, %v: tensor<2x3x8xf
 }
 
 // -----
-// Queries of two dimensions are one, of two axes; the result is put apart again.
+// Queries of two dimensions become one dimension of two axes; the result is split again.
 // CHECK-LABEL: func.func @queries_on_a_map
 // CHECK-NEXT: %[[V0:.*]] = attn.attention "(iy ix) j" sizes {ix = 3 : i64, iy = 2 : i64} value "j e -> (iy ix) e"(%arg2) score {
 // CHECK-NEXT: attn.term "iy ix d, j d"(%arg0, %arg1) scale 1.000000e+00
@@ -124,7 +124,7 @@ func.func @queries_on_a_map(%q: tensor<2x3x8xf32>, %k: tensor<5x8xf32>, %v: tens
 }
 
 // -----
-// The result in token-major order: attention in its own, one rearrangement behind.
+// The result in token-major order: the attention has its own order, followed by one rearrangement.
 // CHECK-LABEL: func.func @token_major_result
 // CHECK-NEXT: %[[V0:.*]] = attn.attention "h i j" value "h j e -> h i e"(%arg2) score {
 // CHECK-NEXT: attn.term "h i d, h j d"(%arg0, %arg1) scale 1.000000e+00
@@ -139,7 +139,7 @@ func.func @token_major_result(%q: tensor<2x4x8xf32>, %k: tensor<2x5x8xf32>, %v: 
 }
 
 // -----
-// Heads merged with channels on both sides: no operand has the channels alone, and both tell their size.
+// Heads merged with channels on both sides: no operand has the channels alone, and both give their size.
 // CHECK-LABEL: func.func @token_major
 // CHECK-NEXT: %[[V0:.*]] = attn.attention "h i j" value "j (h e) -> h i e"(%arg2) score {
 // CHECK-NEXT: attn.term "i (h d), j (h d)"(%arg0, %arg1) scale 1.000000e+00

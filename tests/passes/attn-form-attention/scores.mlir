@@ -1,5 +1,5 @@
 // RUN: skewer-opt %s -attn-form-attention -split-input-file | FileCheck %s
-// How a score is taken apart into terms.
+// How a score is divided into terms.
 
 // A quotient by a number is a scale, a negation a sign, and scales of factors multiply.
 // CHECK-LABEL: func.func @scales
@@ -20,7 +20,7 @@ func.func @scales(%q: tensor<4x8xf32>, %k: tensor<4x8xf32>, %v: tensor<4x8xf32>)
 }
 
 // -----
-// A scale of 0 takes its term away.
+// A scale of 0 removes its term.
 // CHECK-LABEL: func.func @zero
 // CHECK: attn.term "i d, j d"(%arg0, %arg1) scale 1.000000e+00
 // CHECK-NEXT: }
@@ -35,7 +35,7 @@ func.func @zero(%q: tensor<4x8xf32>, %k: tensor<4x8xf32>, %v: tensor<4x8xf32>, %
 }
 
 // -----
-// Sums in a product of sums are terms each; what is added to the queries is prepared once, by the query.
+// Sums in a product of sums are terms each; an addition to the queries is prepared once, by the query.
 // CHECK-LABEL: func.func @two_views_of_queries
 // CHECK: %[[V0:.*]] = arith.addf %arg0, %{{.*}}
 // CHECK: attn.term "i d, j d"(%[[V0]], %arg1) scale 1.000000e+00
@@ -53,7 +53,7 @@ func.func @two_views_of_queries(%q: tensor<4x8xf32>, %k: tensor<4x8xf32>, %v: te
 }
 
 // -----
-// Key-only terms stay, query-only terms go, whichever way they are spelled.
+// Key-only terms stay, and query-only terms go, in every spelling.
 // CHECK-LABEL: func.func @one_sided
 // CHECK: attn.term "i d, j d"(%arg0, %arg1) scale 1.000000e+00
 // CHECK-NEXT: attn.term "j d, d"(%arg1, %arg3) scale 1.000000e+00
@@ -70,8 +70,8 @@ func.func @one_sided(%q: tensor<4x8xf32>, %k: tensor<4x8xf32>, %v: tensor<4x8xf3
 }
 
 // -----
-// Of query-only terms alone nothing is left where they are numbers, as products of the query's vector are taken to be: all
-// keys weigh the same, which one term of nothing says.
+// If a score has only query-only terms, and they are numbers (as products of the query's vector are assumed to be), all
+// keys have the same weight: one term of nothing says so.
 // CHECK-LABEL: func.func @nothing_left
 // CHECK: attn.term ""() times "0" scale 1.000000e+00
 // CHECK-NEXT: }
@@ -116,7 +116,7 @@ func.func @gated(%q: tensor<4x8xf32>, %k: tensor<4x8xf32>, %v: tensor<4x8xf32>, 
 }
 
 // -----
-// A function of scores that are the sum of nothing else goes with them (functions.mlir).
+// A function of scores without another term goes with them (functions.mlir).
 // CHECK-LABEL: func.func @soft_cap
 // CHECK: attn.term "i d, j d"(%arg0, %arg1) scale 1.000000e+00
 // CHECK-NEXT: } through {
@@ -130,7 +130,7 @@ func.func @soft_cap(%q: tensor<4x8xf32>, %k: tensor<4x8xf32>, %v: tensor<4x8xf32
 }
 
 // -----
-// The same term twice stays two terms: nothing is lost, and nobody asked for less.
+// The same term twice stays two terms.
 // CHECK-LABEL: func.func @twice
 // CHECK: attn.term "i d, j d"(%arg0, %arg1) scale 1.000000e+00
 // CHECK-NEXT: attn.term "i d, j d"(%arg0, %arg1) scale 1.000000e+00
@@ -144,7 +144,7 @@ func.func @twice(%q: tensor<4x8xf32>, %k: tensor<4x8xf32>, %v: tensor<4x8xf32>) 
 }
 
 // -----
-// A guard that an operand's padding makes is one of positions, if it is of query and key.
+// A guard that an operand's padding makes is a guard of positions, if it is about query and key.
 // CHECK-LABEL: func.func @padded_table
 // CHECK: attn.term "i d, j d"(%arg0, %arg1) scale 1.000000e+00
 // CHECK-NEXT: attn.term "i d, (j - i + 1) d"(%arg0, %arg3) scale 1.000000e+00 where "abs(j - i) <= 1"
@@ -160,7 +160,7 @@ func.func @padded_table(%q: tensor<4x8xf32>, %k: tensor<4x8xf32>, %v: tensor<4x8
 }
 
 // -----
-// A scale of each head goes to the queries, which may be stored in 16 bits: their product is of f32.
+// A scale of each head goes to the queries, which may be stored in 16 bits: their product has type f32.
 // CHECK-LABEL: func.func @scaled_halves
 // CHECK: %[[Q:.*]] = attn.einsum "{{.*}}"(%arg0, %arg2) : (tensor<2x4x8xf16>, tensor<2xf32>) -> tensor<2x4x8xf32>
 // CHECK: attn.term "{{.*}}"(%[[Q]], %arg1) scale {{.*}} : tensor<2x4x8xf32>, tensor<2x4x8xf16>

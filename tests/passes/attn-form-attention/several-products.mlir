@@ -1,5 +1,5 @@
 // RUN: skewer-opt %s -attn-form-attention -split-input-file | FileCheck %s
-// Several products of the same weights that nothing sums up are columns of one.
+// Several products of the same weights that no sum joins are columns of one product.
 
 // CHECK-LABEL: func.func @two
 // CHECK-NEXT: %[[V:.*]] = attn.concat %arg1, %arg2 dimension 2 : (tensor<2x4x8xf32>, tensor<2x4x3xf32>) -> tensor<2x4x11xf32>
@@ -17,7 +17,7 @@ func.func @two(%q: tensor<2x4x8xf32>, %v: tensor<2x4x8xf32>, %u: tensor<2x4x3xf3
 }
 
 // -----
-// Weights without a softmax, which are stored as well; values that are made behind the first product.
+// Weights without a softmax, which are stored too; values that are made after the first product.
 // CHECK-LABEL: func.func @direct
 // CHECK: math.absf %arg1
 // CHECK: attn.concat
@@ -36,7 +36,7 @@ func.func @direct(%q: tensor<2x4x8xf32>, %v: tensor<2x4x8xf32>) -> (tensor<2x4x8
 }
 
 // -----
-// What is summed needs no columns of its own.
+// Products that are summed need no columns of their own.
 // CHECK-LABEL: func.func @summed
 // CHECK-NOT: attn.concat
 func.func @summed(%q: tensor<4x8xf32>, %v: tensor<4x8xf32>, %t: tensor<7x8xf32>) -> tensor<4x8xf32> {
@@ -49,7 +49,7 @@ func.func @summed(%q: tensor<4x8xf32>, %v: tensor<4x8xf32>, %t: tensor<7x8xf32>)
 }
 
 // -----
-// Values that are made from another of the products cannot stand beside that one's.
+// Values that are made from another of the products cannot be columns next to it.
 // CHECK-LABEL: func.func @twice
 // CHECK-NOT: attn.concat
 func.func @twice(%q: tensor<4x8xf32>, %v: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) {
@@ -62,7 +62,7 @@ func.func @twice(%q: tensor<4x8xf32>, %v: tensor<4x8xf32>) -> (tensor<4x8xf32>, 
 }
 
 // -----
-// Nor do products that read other keys.
+// Neither can products that read other keys.
 // CHECK-LABEL: func.func @other_keys
 // CHECK-NOT: attn.concat
 func.func @other_keys(%q: tensor<4x8xf32>, %v: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) {
@@ -74,7 +74,7 @@ func.func @other_keys(%q: tensor<4x8xf32>, %v: tensor<4x8xf32>) -> (tensor<4x8xf
 }
 
 // -----
-// Heads that are merged with the columns stand apart meanwhile; heads of keys may be read at an index.
+// Heads that are merged with the columns are separate meanwhile; heads of keys may be read at an index.
 // CHECK-LABEL: func.func @merged_heads
 // CHECK-NEXT: %[[V:.*]] = attn.rearrange "o0 (h d) -> o0 h d" sizes {h = 2 : i64} %arg1 : tensor<4x8xf32> to tensor<4x2x4xf32>
 // CHECK-NEXT: %[[U:.*]] = attn.rearrange "o0 (h d) -> o0 h d" sizes {h = 2 : i64} %arg2 : tensor<4x8xf32> to tensor<4x2x4xf32>
@@ -101,7 +101,7 @@ func.func @shared_keys(%q: tensor<2x4x8xf32>, %v: tensor<1x4x8xf32>, %u: tensor<
 }
 
 // -----
-// Values and points: what they have of their own may be several axes (invariant point attention, Jumper et al. 2021).
+// Values and points: their own dimensions may be several axes (invariant point attention, Jumper et al. 2021).
 // CHECK-LABEL: func.func @points
 // CHECK-NEXT: %[[P:.*]] = attn.rearrange "o0 o1 p x -> o0 o1 (p x)" %arg2 : tensor<4x2x5x3xf32> to tensor<4x2x15xf32>
 // CHECK-NEXT: %[[V:.*]] = attn.concat %arg1, %[[P]] dimension 2 : (tensor<4x2x8xf32>, tensor<4x2x15xf32>) -> tensor<4x2x23xf32>
@@ -116,7 +116,7 @@ func.func @points(%q: tensor<4x2x8xf32>, %v: tensor<4x2x8xf32>, %u: tensor<4x2x5
 }
 
 // -----
-// Results in other orders: columns are rows of the first one of which they are, and the others are transposed behind.
+// Results in other orders: columns are rows of the first product that has them so, and the others are transposed afterwards.
 // CHECK-LABEL: func.func @transposed
 // CHECK-NEXT: %[[U:.*]] = attn.rearrange "o0 d o2 -> o0 o2 d" %arg2 : tensor<2x3x4xf32> to tensor<2x4x3xf32>
 // CHECK-NEXT: %[[V:.*]] = attn.concat %arg1, %[[U]] dimension 2 : (tensor<2x4x8xf32>, tensor<2x4x3xf32>) -> tensor<2x4x11xf32>
@@ -134,7 +134,7 @@ func.func @transposed(%q: tensor<2x4x8xf32>, %v: tensor<2x4x8xf32>, %u: tensor<2
 }
 
 // -----
-// Queries and keys are not each other's: what is summed over has no place in the result.
+// The weights' queries and keys cannot be exchanged: a summed axis has no place in the result.
 // CHECK-LABEL: func.func @other_side
 // CHECK-NOT: attn.concat
 func.func @other_side(%q: tensor<4x8xf32>, %v: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<8x4xf32>) {

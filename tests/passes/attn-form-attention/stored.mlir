@@ -1,6 +1,6 @@
 // RUN: skewer-opt %s -attn-form-attention -split-input-file 2>%t | FileCheck %s
 // RUN: FileCheck %s --check-prefix=REMARK < %t
-// Weights that are read by something that is no product with values are a result of their attention.
+// Weights with a reader other than a product with values are a result of their attention.
 
 // CHECK-LABEL: func.func @returned
 // CHECK-NEXT: %result, %weights = attn.attention "h i j" where "j <= i" value "h j e -> h i e"(%arg2) score {
@@ -15,7 +15,7 @@ func.func @returned(%q: tensor<2x4x8xf32>, %k: tensor<2x5x8xf32>, %v: tensor<2x5
 }
 
 // -----
-// In another order they are rearranged; what read them before the product stands behind the attention now.
+// In another order they are rearranged; their earlier readers stand after the attention now.
 // CHECK-LABEL: func.func @turned
 // CHECK: %result, %weights = attn.attention "h i j"
 // CHECK: %[[T:.*]] = attn.rearrange "h i j -> h j i" %weights
@@ -30,7 +30,7 @@ func.func @turned(%q: tensor<2x4x8xf32>, %v: tensor<2x4x8xf32>) -> (tensor<2x4x8
 }
 
 // -----
-// Weights without a softmax too, beside their sum.
+// Weights without a softmax too, next to their sum.
 // CHECK-LABEL: func.func @direct
 // CHECK: %result, %total, %weights = attn.attention "h i j"
 // CHECK: direct : tensor<2x4x8xf32> -> tensor<2x4x8xf32> total tensor<2x4xf32> weights tensor<2x4x4xf32>
@@ -44,7 +44,7 @@ func.func @direct(%q: tensor<2x4x8xf32>, %v: tensor<2x4x8xf32>) -> (tensor<2x4x8
 }
 
 // -----
-// What is stored cannot be read by what stores it.
+// An attention cannot read the weights that it stores.
 // REMARK: not fused: what the weights meet is made of them
 // CHECK-LABEL: func.func @entangled
 // CHECK-NOT: attn.attention

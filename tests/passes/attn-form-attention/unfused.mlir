@@ -1,5 +1,5 @@
 // RUN: skewer-opt %s -attn-form-attention -split-input-file -verify-diagnostics | FileCheck %s
-// What does not become one attention, each with the reason that people are told and the memory that it costs.
+// Layers that do not become one attention, each with the reason and the memory that it costs.
 
 // CHECK-LABEL: func.func @guarded_product
 // CHECK-SAME: attn.unfused = "the product with the weights is not of two operands without a guard; scores of [4,4] are held in memory"
@@ -74,7 +74,7 @@ func.func @run_time_keys(%s: tensor<4x?xf32>, %v: tensor<?x8xf32>) -> tensor<4x8
 }
 
 // -----
-// Values that have an axis of their own summed away.
+// Values with an axis of their own that is summed.
 // CHECK-LABEL: func.func @summed_values
 // CHECK-NOT: attn.attention
 func.func @summed_values(%s: tensor<4x4xf32>, %v: tensor<4x3x8xf32>) -> tensor<4x8xf32> {
@@ -85,7 +85,7 @@ func.func @summed_values(%s: tensor<4x4xf32>, %v: tensor<4x3x8xf32>) -> tensor<4
 }
 
 // -----
-// Weights that are the result themselves.
+// Weights that are the result.
 // CHECK-LABEL: func.func @returned
 // CHECK-NOT: attn.attention
 func.func @returned(%s: tensor<4x4xf32>) -> tensor<4x4xf32> {
@@ -106,7 +106,7 @@ func.func @outer_product(%s: tensor<4x4xf32>, %v: tensor<4x8xf32>) -> tensor<4x4
 }
 
 // -----
-// A function of the weights, dropout's mask or a threshold, comes before the values.
+// A function of the weights, such as dropout's mask or a threshold, comes before the values.
 // CHECK-LABEL: func.func @function_of_weights
 // CHECK-NOT: attn.attention
 func.func @function_of_weights(%s: tensor<4x4xf32>, %v: tensor<4x8xf32>, %m: tensor<4x4xf32>) -> tensor<4x8xf32> {
@@ -118,7 +118,7 @@ func.func @function_of_weights(%s: tensor<4x4xf32>, %v: tensor<4x8xf32>, %m: ten
 }
 
 // -----
-// Two layers, of which one fuses: the other one's reason is the function's, and only that.
+// Two layers, of which one fuses: the function has the reason of the other one only.
 // CHECK-LABEL: func.func @one_of_two
 // CHECK-SAME: attn.unfused = "the weights are used more than once, and not in a sum of products; scores of [4,4] are held in memory"
 // CHECK: attn.attention "i j"

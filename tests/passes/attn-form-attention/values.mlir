@@ -1,7 +1,7 @@
 // RUN: skewer-opt %s -attn-form-attention -split-input-file 2>/dev/null | FileCheck %s
-// What else is summed over the weights: terms of the values, on the way from absolute to relative and back.
+// Other sums over the weights: value terms, by way of absolute to relative and back.
 
-// Two tables, one clipped and one guarded, and the values scaled: every scale is relative to that of the values.
+// Two tables, one clipped and one guarded, with scaled values: every scale is relative to the values' scale.
 // CHECK-LABEL: func.func @two_tables
 // CHECK-NEXT: %[[V0:.*]] = arith.constant dense<5.000000e-01>
 // CHECK-NEXT: %[[V1:.*]] = attn.attention "h i j" value "h j e -> h i e"(%arg1) score {
@@ -26,7 +26,7 @@ func.func @two_tables(%q: tensor<2x4x8xf32>, %v: tensor<2x4x8xf32>, %a: tensor<3
 }
 
 // -----
-// A guard that the mask implies goes; masked keys weigh nothing whatever is added to them.
+// A guard that the mask implies is removed; masked keys have weight 0, whatever is added to them.
 // CHECK-LABEL: func.func @under_a_mask
 // CHECK-NEXT: %[[V0:.*]] = attn.attention "i j" where "j <= i" value "j e -> i e"(%arg0) score {
 // CHECK-NEXT: attn.term "i d, j d"(%arg0, %arg0) scale 1.000000e+00
@@ -58,7 +58,7 @@ func.func @table_alone(%q: tensor<4x8xf32>, %e: tensor<4x8xf32>) -> tensor<4x8xf
 }
 
 // -----
-// Other tensors in the sum stay outside of the attention, in their places.
+// Other tensors in the sum stay outside the attention, in their places.
 // CHECK-LABEL: func.func @residual
 // CHECK-NEXT: %[[V0:.*]] = attn.attention "i j" value "j e -> i e"(%arg0) score {
 // CHECK-NEXT: attn.term "i d, j d"(%arg0, %arg0) scale 1.000000e+00
@@ -74,7 +74,7 @@ func.func @residual(%q: tensor<4x8xf32>, %x: tensor<4x8xf32>) -> tensor<4x8xf32>
 }
 
 // -----
-// Two sums of the same weights that go different ways and read their keys differently: the weights are held.
+// Two sums of the same weights that read their keys in different ways: the weights are held.
 // CHECK-LABEL: func.func @two_ways
 // CHECK: %[[V0:.*]] = attn.einsum "i d, j d -> i j"(%arg0, %arg0)
 // CHECK-NEXT: %[[V1:.*]] = attn.softmax "i j" over "j"(%[[V0]])

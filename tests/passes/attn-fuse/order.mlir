@@ -5,10 +5,10 @@
 // RUN: skewer-opt %t.once -attn-fuse | cmp - %t.once
 // RUN: skewer-opt %s -attn-raise-skew -attn-raise-skew -attn-propagate-masks -attn-propagate-masks -attn-compose-skew -attn-compose-skew -attn-form-attention -attn-form-attention -attn-tabulate-offsets -attn-tabulate-offsets | cmp - %t.once
 // RUN: skewer-opt %s -canonicalize -cse -attn-fuse | FileCheck %s
-// The order of the passes, and that each finds nothing to do a second time.
+// The order of the passes; a second run of each changes nothing.
 
-// Music Transformer's skew: masks come first. Without them an einsum must say what stands above the diagonal too, until the
-// attention is formed and knows its mask.
+// Music Transformer's skew: masks come first. Without them an einsum must also give the elements above the diagonal, until the
+// attention is formed and has its mask.
 // CHECK-LABEL: func.func @music
 // CHECK: attn.term "h i d, (j - i + 3) d"(%arg0, %arg3) scale 1.000000e+00 : tensor
 // WITHOUT-LABEL: func.func @music
@@ -38,7 +38,7 @@ func.func @plain(%q: tensor<2x4x8xf32>, %v: tensor<2x4x8xf32>, %t: tensor<7x8xf3
   return %o : tensor<2x4x8xf32>
 }
 
-// What is no attention goes through unchanged but for its maps.
+// A layer that is no attention keeps its operations, except for its maps.
 // CHECK-LABEL: func.func @no_softmax
 // CHECK-NOT: attn.attention
 // CHECK: attn.einsum "h i d, (j - i + 3) d -> h i j"

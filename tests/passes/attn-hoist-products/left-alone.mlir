@@ -13,7 +13,7 @@ func.func @few_steps(%q: tensor<16x8xf32>, %t: tensor<31x7xf32>, %w: tensor<7xf3
 }
 
 // -----
-// The same of eight.
+// The same with eight steps.
 // CHECK-LABEL: func.func @eight_steps
 // CHECK: %[[T:.*]] = attn.einsum "r0 d, d -> r0"
 // CHECK: attn.term "(j - i + 15)"(%[[T]])
@@ -38,7 +38,7 @@ func.func @two_of_a_size(%q: tensor<16x8xf32>, %z: tensor<16x16x8xf32>, %g: tens
 }
 
 // -----
-// A function of a sum is of the whole sum: it is not taken apart. Nothing is summed: nothing is taken out.
+// A function of a sum takes the whole sum, which is not divided. Without a sum nothing is moved.
 // CHECK-LABEL: func.func @no_sum
 // CHECK-NOT: attn.einsum
 // CHECK: attn.term "i j"
@@ -51,7 +51,7 @@ func.func @no_sum(%q: tensor<16x8xf32>, %b: tensor<16x16xf32>) -> tensor<16x8xf3
 }
 
 // -----
-// As many sums as there are scores, of vectors that all heads have in common, but fewer than these have numbers.
+// As many sums as scores, of vectors that all heads share, but fewer than the numbers in these vectors.
 // CHECK-LABEL: func.func @smaller
 // CHECK: %[[B:.*]] = attn.einsum "i r1 d, h d -> i h r1"{{.*}} -> tensor<4x2x4xf32>
 // CHECK: attn.term "i h j"(%[[B]])

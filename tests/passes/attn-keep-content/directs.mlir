@@ -1,6 +1,6 @@
 // RUN: skewer-opt %s -attn-keep-content -split-input-file | FileCheck %s
 
-// Direct weights with their sum become a softmax with the logarithm of its sum; what a term was computed from goes.
+// Direct weights with their sum become a softmax with the logarithm of its sum; the operations of removed terms go.
 // CHECK-LABEL: func.func @direct
 // CHECK-NOT: math.exp
 // CHECK: %{{.*}}, %[[L:.*]] = attn.attention "i j" where "j <= i" value "j e -> i e"(%arg0) score {
@@ -17,7 +17,7 @@ func.func @direct(%q: tensor<6x8xf32>, %t: tensor<11xf32>) -> (tensor<6x8xf32>, 
 }
 
 // -----
-// Weights that are a result stay one.
+// Weights that are a result stay a result.
 // CHECK-LABEL: func.func @stored
 // CHECK: %{{.*}}, %[[W:.*]] = attn.attention "i j" value "j e -> i e"(%arg0) score {
 // CHECK-NEXT: attn.term "i d, j d"

@@ -1,7 +1,7 @@
 // RUN: skewer-opt %s -attn-keep-content -split-input-file | FileCheck %s
-// What the layer without its positions keeps: content, mask, values, heads, and every attention there is.
+// The layer without its positions keeps content, mask, values, heads, and every attention.
 
-// Several contents (two views of the queries): the first one, which is the layer that other code would call.
+// Several contents (two views of the queries): the first one stays, which is the layer that other code would call.
 // CHECK-LABEL: func.func @two_contents
 // CHECK: attn.term "i d, j d"(%arg0, %arg2) scale 5.000000e-01
 // CHECK-NEXT: }
@@ -14,7 +14,7 @@ func.func @two_contents(%u: tensor<4x8xf32>, %t: tensor<4x8xf32>, %k: tensor<4x8
 }
 
 // -----
-// A mask, run-time lengths among it, is no position that could be left out.
+// A mask, also with run-time lengths, is no position that could be removed.
 // CHECK-LABEL: func.func @masked
 // CHECK: attn.attention "b i j" where "j < lengths[b]" indices(lengths = %arg2 : tensor<?xi32>)
 // CHECK-NEXT: attn.term "b i d, b j d"
@@ -28,7 +28,7 @@ func.func @masked(%q: tensor<?x4x8xf32>, %t: tensor<7x8xf32>, %lengths: tensor<?
 }
 
 // -----
-// Content behind positions, and of one query: what stays is the content, not what stands first.
+// Content after positions, and of one query: the content stays, and not the first term.
 // CHECK-LABEL: func.func @decode
 // CHECK: attn.term "{{i|1}} d, j d"(%arg0, %arg1) scale 1.000000e+00
 // CHECK-NEXT: }
@@ -41,7 +41,7 @@ func.func @decode(%q: tensor<1x8xf32>, %k: tensor<6x8xf32>, %v: tensor<6x8xf32>,
 }
 
 // -----
-// Two layers, of which the second reads the first: both lose their positions, nothing else.
+// Two layers, the second of which reads the first: both lose their positions, and nothing else.
 // CHECK-LABEL: func.func @two_layers
 // CHECK: %[[FIRST:.*]] = attn.attention
 // CHECK-NEXT: attn.term "i d, j d"(%arg0, %arg0)
@@ -62,7 +62,7 @@ func.func @two_layers(%x: tensor<4x8xf32>, %t: tensor<7x8xf32>) -> tensor<4x8xf3
 }
 
 // -----
-// A function without an attention is left alone.
+// A function without an attention does not change.
 // CHECK-LABEL: func.func @none
 // CHECK-NEXT: attn.einsum
 func.func @none(%x: tensor<4x8xf32>) -> tensor<8x4xf32> {

@@ -1,7 +1,7 @@
 // RUN: skewer-opt %s -attn-lower-generic -canonicalize -cse -split-input-file | FileCheck %s
-// What runs along axes: one pass, with vectors where elements lie side by side.
+// Operations along axes: one pass, with vectors if elements are next to each other.
 
-// A running sum along the last axis: each vector is summed up in itself, and what came before is carried in f64.
+// A running sum along the last axis: each vector is summed in itself, and the sum before it is carried in f64.
 // CHECK-LABEL: func.func @last_einsum(
 // CHECK: scf.for %{{.*}} iter_args(%[[BASE:.*]] = %{{.*}}) -> (vector<8xf64>)
 // CHECK: vector.load %arg0
@@ -16,7 +16,7 @@ func.func @last(%x: tensor<3x700xf32> {attn.name = "x"}) -> tensor<3x700xf32> {
 }
 
 // -----
-// Along another axis four vectors of lanes that know nothing of one another; the sum that is written lacks the element.
+// Along another axis there are four independent vectors of lanes; the written sum lacks the element itself.
 // CHECK-LABEL: func.func @other_einsum(
 // CHECK: scf.for %{{.*}} iter_args({{(%[^,]* = [^,]*, ){3}%.* = .*}}) -> (vector<8xf64>, vector<8xf64>, vector<8xf64>, vector<8xf64>)
 // CHECK-COUNT-4: vector.load %arg0
@@ -27,7 +27,7 @@ func.func @other(%x: tensor<700x32xf32> {attn.name = "x"}) -> tensor<700x32xf32>
 }
 
 // -----
-// A condition on the end of something that the operand says itself is no running sum.
+// A condition on the end of something that the operand has already is no running sum.
 // CHECK-LABEL: func.func @window_einsum(
 // CHECK: scf.if
 func.func @window(%x: tensor<70xf32> {attn.name = "x"}) -> tensor<70xf32> {

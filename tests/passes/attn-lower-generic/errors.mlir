@@ -1,5 +1,5 @@
 // RUN: skewer-opt %s -attn-lower-generic -split-input-file -verify-diagnostics
-// What cannot be lowered says which kernel, and nothing crashes.
+// An error of the lowering names the kernel; nothing crashes.
 
 func.func @first(%x: tensor<4x8xf32> {attn.name = "x"}) -> tensor<4x8xf32> {
   return %x : tensor<4x8xf32>
@@ -11,7 +11,7 @@ func.func @second(%x: tensor<4x8xf32> {attn.name = "x"}) -> tensor<4x8xf32> {
 
 // -----
 
-// What a kernel reads as an index is an argument.
+// An index that a kernel reads is an argument.
 func.func @computed(%t: tensor<7x8xf32> {attn.name = "t"}, %a: tensor<4xi32> {attn.name = "a"}) -> tensor<4x8xf32> {
   // expected-error @below {{index operand 'row' is computed in the kernel; attn-outline makes an argument of it}}
   %row = attn.index "row" in [0, 6] (%a) : tensor<4xi32>

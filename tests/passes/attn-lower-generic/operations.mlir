@@ -1,7 +1,7 @@
 // RUN: skewer-opt %s -attn-lower-generic -canonicalize -cse -split-input-file | FileCheck %s
-// What each operation becomes when nothing fuses: loops that read inside memory only, and round once.
+// Operations that do not fuse become loops that read inside memory only, and round once.
 
-// Padding is not read: the load stands under the guard.
+// Padding is not read: a guard is around the load.
 // CHECK-LABEL: func.func @pad_move(
 // CHECK: scf.for %{{.*}} = %c0 to %c7
 // CHECK: %[[INSIDE:.*]] = arith.andi
@@ -16,7 +16,7 @@ func.func @pad(%x: tensor<4xf32> {attn.name = "x"}) -> tensor<7xf32> {
 }
 
 // -----
-// A concatenation is a phase for each operand, the second behind the first.
+// A concatenation is a phase for each operand, one after the other.
 // CHECK-LABEL: func.func @concat_concatenate(
 // CHECK: scf.for %{{.*}} = %c0 to %c4
 // CHECK: memref.load %arg0
@@ -32,7 +32,7 @@ func.func @concat(%x: tensor<2x4xf32> {attn.name = "x"}, %y: tensor<2x3xf32> {at
 }
 
 // -----
-// Halves are widened where they are read, summed in f32, and rounded where they are stored.
+// Halves are widened when they are read, summed in f32, and rounded when they are stored.
 // CHECK-LABEL: func.func @half_einsum(
 // CHECK: scf.for {{.*}} iter_args(%[[SUM:.*]] = %{{.*}}) -> (vector<8xf32>)
 // CHECK: arith.extf %{{.*}} : f16 to f32
@@ -47,7 +47,7 @@ func.func @half(%x: tensor<4x8xf16> {attn.name = "x"}, %w: tensor<8x8xbf16> {att
 }
 
 // -----
-// A run-time index is read inside its operand whatever it is asked for; what it picks is in its range by promise.
+// A run-time index is read inside its operand at every position; its element is in its range by promise.
 // CHECK-LABEL: func.func @read_einsum(
 // CHECK: %[[LAST:.*]] = arith.subi %arg3, %c1
 // CHECK: arith.maxsi %{{.*}}, %c0
@@ -62,7 +62,7 @@ func.func @read(%x: tensor<?x4xf32> {attn.name = "x", attn.shape = ["b", 4]},
 }
 
 // -----
-// Division of positions rounds towards minus infinity, as it is defined, and not as the machine does.
+// Division of positions rounds towards minus infinity by definition, unlike the machine's.
 // CHECK-LABEL: func.func @position_elementwise(
 // CHECK: %[[OFFSET:.*]] = arith.subi
 // CHECK: arith.remsi %[[OFFSET]], %c3
@@ -75,7 +75,7 @@ func.func @position(%x: tensor<4xf32> {attn.name = "x"}) -> tensor<4x4xf32> {
 }
 
 // -----
-// A row without a visible element is -inf: the largest score of none is no number to subtract.
+// A row without a visible element is -inf, which must not be subtracted as a largest score.
 // CHECK-LABEL: func.func @lse_logsumexp(
 // CHECK-DAG: %[[NONE:.*]] = arith.constant 0xFF800000 : f32
 // CHECK-DAG: %[[ZERO:.*]] = arith.constant 0.000000e+00 : f32

@@ -1,5 +1,5 @@
 // RUN: skewer-opt %s --attn-schedule=target=x86-64-v3 --attn-lower-to-cpu=target=x86-64-v3 -split-input-file | FileCheck %s
-// Which phases a layer has, what their work items are, and that nothing of the levels above is left.
+// The phases of a layer and their work items; no operation of the levels above is left.
 
 // Content alone needs no tables: one phase, items of rows and heads.
 // CHECK-LABEL: module attributes {attn.plan
@@ -17,7 +17,7 @@ func.func @plain(%q: tensor<2x64x64xf32> {attn.name = "q", attn.shape = [2, 64, 
 }
 
 // -----
-// A table read by an offset is packed once a call, before any row: a phase of its own. Both leave the batch to the caller.
+// A table that is read by an offset is packed once a call, before any row, in a phase of its own. Both leave the batch to the caller.
 // CHECK-LABEL: module attributes {attn.plan
 // CHECK-SAME: sizes = ["batch"]
 // CHECK-SAME: phases = [<function = "relative_pack"
@@ -37,7 +37,7 @@ func.func @relative(%q: tensor<?x2x64x64xf32> {attn.name = "q", attn.shape = ["b
 }
 
 // -----
-// A band of the mask is where the loops over keys begin and end.
+// A band of the mask gives the begin and the end of the loops over keys.
 // CHECK-LABEL: module attributes {attn.plan
 // CHECK: func.func @banded_attend(
 // CHECK: arith.maxsi

@@ -1,5 +1,5 @@
 // RUN: skewer-opt %s --attn-lower-to-gpu -split-input-file -verify-diagnostics
-// A schedule that no attn-schedule-gpu has seen is judged where the kernel is made, for the GPU that it names.
+// A schedule that attn-schedule-gpu has not seen is checked when the kernel is made, for the GPU that it names.
 
 func.func @taken(%q: tensor<45x32xf16>, %v: tensor<45x16xf16>, %t: tensor<89x32xf16>) -> tensor<45x16xf16> attributes {attn.kernel, attn.sizes = []} {
   %0 = attn.attention "i j" value "j e -> i e" (%v) score {

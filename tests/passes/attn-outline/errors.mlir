@@ -1,4 +1,4 @@
-// Sizes of which nobody says what they are: not one kernel for all of them.
+// Unknown sizes: one kernel cannot serve all of them.
 // RUN: skewer-opt -attn-outline -verify-diagnostics %s
 func.func @sizes(%x: tensor<?x4x8xf32> {attn.shape = ["B", 4, 8]}, %y: tensor<?x8xf32> {attn.shape = ["R", 8]}) -> tensor<?x4x8xf32> {
   %z = linalg.add ins(%x, %x : tensor<?x4x8xf32>, tensor<?x4x8xf32>) outs(%x : tensor<?x4x8xf32>) -> tensor<?x4x8xf32>

@@ -1,5 +1,5 @@
 // RUN: skewer-opt %s -attn-print-term-classes -split-input-file -verify-diagnostics
-// A vector of the key times a row of a table, and what only one side takes part in.
+// A vector of the key times a row of a table, and terms of one side only.
 
 func.func @key_side(%k: tensor<2x6x8xf32>, %v: tensor<2x6x8xf32>, %t: tensor<11x8xf32>, %heads: tensor<2x11x8xf32>,
                     %learned: tensor<6x8xf32>, %w: tensor<2x8xf32>) -> tensor<2x6x8xf32> {

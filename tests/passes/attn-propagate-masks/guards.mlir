@@ -1,7 +1,7 @@
 // RUN: skewer-opt %s -attn-propagate-masks -split-input-file | FileCheck %s
-// What the guard says, in the einsum's own names and shorter where it can be.
+// The guard, in the einsum's own names, and shorter if possible.
 
-// An einsum that has a guard: both.
+// An einsum with a guard of its own gets both.
 // CHECK-LABEL: func.func @both
 // CHECK-NEXT: %[[V0:.*]] = attn.einsum "i d, (i - j) d -> i j" where "j <= i and i <= j + 3" sizes {j = 8 : i64}(%arg0, %arg1)
 // CHECK-NEXT: %[[V1:.*]] = attn.softmax "i j" over "j" where "i - j <= 3"(%[[V0]])
@@ -13,7 +13,7 @@ func.func @both(%q: tensor<8x8xf32>, %t: tensor<8x8xf32>) -> tensor<8x8xf32> {
 }
 
 // -----
-// A guard that the mask implies is not said twice.
+// A guard that the mask implies is written once.
 // CHECK-LABEL: func.func @implied
 // CHECK-NEXT: %[[V0:.*]] = attn.einsum "i d, (i - j + 7) d -> i j" where "j <= i" sizes {j = 8 : i64}(%arg0, %arg1)
 // CHECK-NEXT: %[[V1:.*]] = attn.softmax "i j" over "j" where "j <= i"(%[[V0]])
@@ -37,7 +37,7 @@ func.func @always(%q: tensor<4x8xf32>, %k: tensor<4x8xf32>) -> tensor<4x4xf32> {
 }
 
 // -----
-// A mask by the axes of maps, scores by positions: the mask is told in positions.
+// A mask by the axes of maps, scores by positions: the mask becomes one of positions.
 // CHECK-LABEL: func.func @axes_of_the_softmax
 // CHECK-NEXT: %[[V0:.*]] = attn.einsum "i d, j d -> i j" where "i floordiv 3 == j floordiv 3"(%arg0, %arg1)
 // CHECK-NEXT: %[[V1:.*]] = attn.softmax "(iy ix) (jy jx)" over "jy jx" where "iy == jy" sizes {iy = 2 : i64, jy = 2 : i64}(%[[V0]])
@@ -73,7 +73,7 @@ func.func @heads(%q: tensor<2x4x8xf32>, %k: tensor<2x4x8xf32>) -> tensor<2x4x4xf
 }
 
 // -----
-// Documents and lengths: both index operands come along, each once.
+// Documents and lengths: both index operands move along, each once.
 // CHECK-LABEL: func.func @documents
 // CHECK-NEXT: %[[V0:.*]] = attn.einsum "n x d, n y d -> n x y" where "y < lengths[n] and doc[n, x] == doc[n, y]" indices(doc = %arg1
 // CHECK-NEXT: %[[V1:.*]] = attn.softmax "b i j" over "j" where "doc[b, i] == doc[b, j] and j < lengths[b]" indices(doc = %arg1
@@ -87,7 +87,7 @@ func.func @documents(%q: tensor<?x4x8xf32>, %doc: tensor<?x4xi32> {attn.name = "
 }
 
 // -----
-// A softmax over the queries instead: the mask is one all the same.
+// A softmax over the queries has a mask in the same way.
 // CHECK-LABEL: func.func @over_queries
 // CHECK-NEXT: %[[V0:.*]] = attn.einsum "i d, j d -> i j" where "j <= i"(%arg0, %arg1)
 // CHECK-NEXT: %[[V1:.*]] = attn.softmax "i j" over "i" where "j <= i"(%[[V0]])

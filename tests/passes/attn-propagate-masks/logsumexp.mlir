@@ -1,7 +1,7 @@
 // RUN: skewer-opt %s -attn-propagate-masks -split-input-file | FileCheck %s
 // A logsumexp reads scores under a mask as a softmax does.
 
-// The same scores in a logsumexp under the same mask are thrown away alike.
+// A logsumexp of the same scores under the same mask drops the same elements.
 // CHECK-LABEL: func.func @logsumexp
 // CHECK-NEXT: %[[V0:.*]] = attn.einsum "i d, j d -> i j" where "j <= i"(%arg0, %arg1)
 // CHECK-NEXT: %[[V1:.*]] = attn.softmax "i j" over "j" where "j <= i"(%[[V0]])
@@ -15,7 +15,7 @@ func.func @logsumexp(%q: tensor<4x8xf32>, %k: tensor<4x8xf32>) -> (tensor<4x4xf3
 }
 
 // -----
-// Under another mask than the softmax beside it, each sees what the other does not.
+// With another mask than the softmax's, each reads elements that the other does not.
 // CHECK-LABEL: func.func @other_mask
 // CHECK-NEXT: %[[V0:.*]] = attn.einsum "i d, j d -> i j"(%arg0, %arg1)
 // CHECK-NEXT: %[[V1:.*]] = attn.softmax "i j" over "j" where "j <= i"(%[[V0]])

@@ -1,7 +1,7 @@
 // RUN: skewer-opt %s -attn-propagate-masks -split-input-file | FileCheck %s
-// What may be 0 off the mask: an einsum that nothing else reads, under arithmetic that nothing else reads.
+// Values that may be 0 off the mask: an einsum without other readers, under arithmetic without other readers.
 
-// Every reader is a softmax with the same mask over the same axes: as good as one.
+// Every reader is a softmax with the same mask over the same axes, as if there were one.
 // CHECK-LABEL: func.func @two_alike
 // CHECK-NEXT: %[[V0:.*]] = attn.einsum "i d, j d -> i j" where "j <= i"(%arg0, %arg1)
 // CHECK-NEXT: %[[V1:.*]] = attn.softmax "i j" over "j" where "j <= i"(%[[V0]])
@@ -15,7 +15,7 @@ func.func @two_alike(%q: tensor<4x8xf32>, %k: tensor<4x8xf32>) -> (tensor<4x4xf3
 }
 
 // -----
-// Two softmaxes with different masks: each sees what the other does not.
+// Two softmaxes with different masks: each reads elements that the other does not.
 // CHECK-LABEL: func.func @two_masks
 // CHECK-NEXT: %[[V0:.*]] = attn.einsum "i d, j d -> i j"(%arg0, %arg1)
 // CHECK-NEXT: %[[V1:.*]] = attn.softmax "i j" over "j" where "j <= i"(%[[V0]])
@@ -43,7 +43,7 @@ func.func @one_without(%q: tensor<4x8xf32>, %k: tensor<4x8xf32>) -> (tensor<4x4x
 }
 
 // -----
-// A part of the sum is returned too: it keeps all its elements, the other part gets the guard.
+// A part of the sum is returned too: it keeps all its elements, and the other part gets the guard.
 // CHECK-LABEL: func.func @one_part_shared
 // CHECK-NEXT: %[[V0:.*]] = attn.einsum "i d, j d -> i j"(%arg0, %arg1)
 // CHECK-NEXT: %[[V1:.*]] = attn.einsum "i d, j d -> i j" where "j <= i"(%arg1, %arg0)
@@ -59,7 +59,7 @@ func.func @one_part_shared(%q: tensor<4x8xf32>, %k: tensor<4x8xf32>) -> (tensor<
 }
 
 // -----
-// A square of scores: both factors may be 0 where the product is not looked at, but the einsum is read twice.
+// A square of scores: both factors may be 0 where the product is not read, but the einsum is read twice.
 // CHECK-LABEL: func.func @square
 // CHECK-NEXT: %[[V0:.*]] = attn.einsum "i d, j d -> i j"(%arg0, %arg1)
 // CHECK-NEXT: %[[V1:.*]] = arith.mulf %[[V0]], %[[V0]]
@@ -73,7 +73,7 @@ func.func @square(%q: tensor<4x8xf32>, %k: tensor<4x8xf32>) -> tensor<4x4xf32> {
 }
 
 // -----
-// Behind a function that is no sum or product, elements are somebody else's.
+// After a function that is no sum or product, all elements may count.
 // CHECK-LABEL: func.func @function
 // CHECK-NEXT: %[[V0:.*]] = attn.einsum "i d, j d -> i j"(%arg0, %arg1)
 // CHECK-NEXT: %[[V1:.*]] = math.tanh %[[V0]]
@@ -87,7 +87,7 @@ func.func @function(%q: tensor<4x8xf32>, %k: tensor<4x8xf32>) -> tensor<4x4xf32>
 }
 
 // -----
-// Subtracted and negated: both sides of a difference are thrown away alike.
+// Subtracted and negated: both sides of a difference drop the same elements.
 // CHECK-LABEL: func.func @difference
 // CHECK-NEXT: %[[V0:.*]] = attn.einsum "i d, j d -> i j" where "j <= i"(%arg0, %arg1)
 // CHECK-NEXT: %[[V1:.*]] = attn.einsum "i d, j d -> i j" where "j <= i"(%arg1, %arg0)

@@ -1,5 +1,5 @@
 // RUN: skewer-opt %s -attn-raise-skew -split-input-file | FileCheck %s
-// Constant indices say what an index expression says shorter, if one does.
+// Constant indices become a shorter index expression, if there is one.
 
 // A slice with a step, a flip, one row for all.
 // CHECK-LABEL: func.func @affine
@@ -39,7 +39,7 @@ func.func @steps(%x: tensor<5xf32>) -> (tensor<3x3xf32>, tensor<3x3xf32>) {
 }
 
 // -----
-// Absolute offsets are no clamp and no line, but few steps.
+// Absolute offsets are neither a clamp nor a line, but have few steps.
 // CHECK-LABEL: func.func @distance
 // CHECK-NEXT: %[[V0:.*]] = attn.einsum "((i < j) + (i <= j - 3) + (i <= j - 2) - (i <= j) - (i <= j + 1) - (i <= j + 2) + 3) -> i j" sizes {i = 4 : i64, j = 4 : i64}(%arg0)
 // CHECK-NEXT: return %[[V0]]
@@ -49,7 +49,7 @@ func.func @distance(%x: tensor<4xf32>) -> tensor<4x4xf32> {
 }
 
 // -----
-// More queries than keys, on maps of one width: rows of the maps, which no offset of positions says.
+// More queries than keys, on maps of one width: rows of the maps, which no offset of positions gives.
 // CHECK-LABEL: func.func @rows_of_maps
 // CHECK-NEXT: %[[V0:.*]] = attn.einsum "(iy + jy) -> (iy ix) (jy jx)" sizes {ix = 2 : i64, iy = 3 : i64, jx = 2 : i64, jy = 2 : i64}(%arg0)
 // CHECK-NEXT: return %[[V0]]
@@ -82,7 +82,7 @@ func.func @tables(%x: tensor<5xf32>) -> (tensor<3x3xf32>, tensor<4xf32>) {
 }
 
 // -----
-// Along a dimension between others, which stay where they are.
+// Along a dimension between others, which stay in place.
 // CHECK-LABEL: func.func @between
 // CHECK-NEXT: %[[V0:.*]] = attn.einsum "b (i - h + 1) j -> b h i j" sizes {h = 2 : i64, i = 2 : i64}(%arg0)
 // CHECK-NEXT: return %[[V0]]
@@ -92,7 +92,7 @@ func.func @between(%x: tensor<2x5x3xf32>) -> tensor<2x2x2x3xf32> {
 }
 
 // -----
-// A gather of a gather: the table of the inner one vanishes where the outer one reads a line of it.
+// A gather of a gather: the table of the inner one goes if the outer one reads a line of it.
 // CHECK-LABEL: func.func @gather_of_gather
 // CHECK-NEXT: %[[V0:.*]] = attn.einsum "(2*j + 2) -> j" sizes {j = 3 : i64}(%arg0)
 // CHECK-NEXT: return %[[V0]]

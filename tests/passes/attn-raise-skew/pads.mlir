@@ -1,7 +1,7 @@
 // RUN: skewer-opt %s -attn-raise-skew -split-input-file | FileCheck %s
-// Padding is a guard where it is read, and nothing where it is not.
+// Padding is a guard where it is read, and nothing elsewhere.
 
-// In front: the guard keeps what is behind it inside.
+// In front: the guard keeps the rest inside.
 // CHECK-LABEL: func.func @front
 // CHECK-NEXT: %[[V0:.*]] = attn.einsum "(j - 3) -> j" where "3 <= j" sizes {j = 7 : i64}(%arg0)
 // CHECK-NEXT: return %[[V0]]
@@ -32,7 +32,7 @@ func.func @cut_off(%x: tensor<4xf32>) -> tensor<4xf32> {
 }
 
 // -----
-// Of the border of a pad, a slice leaves the half: one side of the guard.
+// A slice leaves half of a pad's border: one side of the guard.
 // CHECK-LABEL: func.func @half_cut_off
 // CHECK-NEXT: %[[V0:.*]] = attn.einsum "(min(j, 3)) -> j" where "j <= 3" sizes {j = 6 : i64}(%arg0)
 // CHECK-NEXT: return %[[V0]]
@@ -54,7 +54,7 @@ func.func @twice(%x: tensor<4xf32>) -> tensor<10xf32> {
 }
 
 // -----
-// A number that is not 0 keeps the pad, and what is built on it is read at its result.
+// A number other than 0 keeps the pad, and maps after it read its result.
 // CHECK-LABEL: func.func @ones_below_a_slice
 // CHECK-NEXT: %[[V0:.*]] = attn.pad %arg0 low [1] high [0] value 1.000000e+00
 // CHECK-NEXT: %[[V1:.*]] = attn.einsum "(4*j) -> j" sizes {j = 2 : i64}(%[[V0]])

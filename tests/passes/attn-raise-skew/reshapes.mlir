@@ -1,5 +1,5 @@
 // RUN: skewer-opt %s -attn-raise-skew -split-input-file | FileCheck %s
-// A reshape is division and remainder by the sizes, which cancel wherever bounds allow.
+// A reshape is a division and a remainder by the sizes, which cancel wherever bounds allow.
 
 // Split: the new axes are the digits of the old one.
 // CHECK-LABEL: func.func @split
@@ -21,7 +21,7 @@ func.func @merge(%x: tensor<3x4xf32>) -> tensor<12xf32> {
 }
 
 // -----
-// There and back: the identity.
+// There and back gives the identity.
 // CHECK-LABEL: func.func @there_and_back
 // CHECK-NEXT: %[[V0:.*]] = attn.einsum "i j -> i j"(%arg0)
 // CHECK-NEXT: return %[[V0]]
@@ -32,7 +32,7 @@ func.func @there_and_back(%x: tensor<3x4xf32>) -> tensor<3x4xf32> {
 }
 
 // -----
-// Sizes without a common factor: rows wander over the row ends, which no axes say.
+// Sizes without a common factor: rows cross the ends of rows, which no axes can express.
 // CHECK-LABEL: func.func @coprime
 // CHECK-NEXT: %[[V0:.*]] = attn.einsum "((3*i + j) floordiv 4) ((j - i) mod 4) -> i j" sizes {i = 4 : i64, j = 3 : i64}(%arg0)
 // CHECK-NEXT: return %[[V0]]

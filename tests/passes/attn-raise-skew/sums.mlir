@@ -16,7 +16,7 @@ func.func @sum(%a: tensor<4x7xf32>, %b: tensor<4x7xf32>, %q: tensor<4x8xf32>, %t
 }
 
 // -----
-// One that holds no product is computed before: what cancels in it is not lost beside scores.
+// A sum without a product is computed before: cancellation in it is not lost next to scores.
 // CHECK-LABEL: func.func @bracket
 // CHECK-NEXT: %[[V0:.*]] = arith.subf %arg0, %arg1
 // CHECK-NEXT: %[[V1:.*]] = attn.einsum "i (j - i + 3) -> i j" sizes {j = 4 : i64}(%[[V0]])
@@ -58,7 +58,7 @@ func.func @number_in_a_border(%a: tensor<4xf32>) -> tensor<6xf32> {
 }
 
 // -----
-// A multiple is 0 in the border whatever the number is.
+// A multiple is 0 in the border for every number.
 // CHECK-LABEL: func.func @multiple_in_a_border
 // CHECK-NEXT: %[[V0:.*]] = attn.einsum "(j - 2) -> j" where "2 <= j" sizes {j = 6 : i64}(%arg0)
 // CHECK-NEXT: %[[V1:.*]] = arith.constant dense<2.000000e+00>
@@ -72,7 +72,7 @@ func.func @multiple_in_a_border(%a: tensor<4xf32>) -> tensor<6xf32> {
 }
 
 // -----
-// A quotient of tensors has no value in the border that its parts would tell: 0 / 0.
+// A quotient of tensors has no value in the border that its parts would give: 0 / 0.
 // CHECK-LABEL: func.func @quotient_in_a_border
 // CHECK-NEXT: %[[V0:.*]] = arith.divf %arg0, %arg1
 // CHECK-NEXT: %[[V1:.*]] = attn.einsum "(j - 2) -> j" where "2 <= j" sizes {j = 6 : i64}(%[[V0]])
@@ -84,7 +84,7 @@ func.func @quotient_in_a_border(%a: tensor<4xf32>, %b: tensor<4xf32>) -> tensor<
 }
 
 // -----
-// A function of a sum is read as it is: maps stop at what is not linear.
+// A function of a sum is read as it is: maps stop at operations that are not linear.
 // CHECK-LABEL: func.func @function
 // CHECK-NEXT: %[[V0:.*]] = math.exp %arg0
 // CHECK-NEXT: %[[V1:.*]] = attn.einsum "i (j - i + 3) -> i j" sizes {j = 4 : i64}(%[[V0]])
@@ -96,7 +96,7 @@ func.func @function(%a: tensor<4x7xf32>) -> tensor<4x4xf32> {
 }
 
 // -----
-// What is no part of a softmax's score is left alone where there is a softmax.
+// If there is a softmax, operations that are no part of its score stay.
 // CHECK-LABEL: func.func @elsewhere
 // CHECK-NEXT: %[[V0:.*]] = attn.skew %arg0
 // CHECK-NEXT: %[[V1:.*]] = attn.softmax "i j" over "j"(%arg1)
@@ -123,7 +123,7 @@ func.func @number_beside_a_mask(%mask: tensor<4xf32>) -> tensor<3x4xf32> {
 }
 
 // -----
-// What no scale of a term can be stays below the map too.
+// Factors that a term's scale cannot hold stay below the map too.
 // CHECK-LABEL: func.func @least_number
 // CHECK: %[[M:.*]] = arith.mulf %arg0, %{{.*}} : tensor<4xf32>
 // CHECK: attn.einsum "j -> i j" sizes {i = 3 : i64}(%[[M]]) : (tensor<4xf32>) -> tensor<3x4xf32>
@@ -135,7 +135,7 @@ func.func @least_number(%mask: tensor<4xf32>) -> tensor<3x4xf32> {
 }
 
 // -----
-// A sum with a product of vectors is taken apart all the same.
+// A sum with a product of vectors is still divided.
 // CHECK-LABEL: func.func @number_beside_a_product
 // CHECK: attn.einsum "i (j - i + 3) -> i j"
 // CHECK: arith.addf %{{.*}} : tensor<4x4xf32>

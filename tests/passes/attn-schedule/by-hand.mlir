@@ -1,6 +1,6 @@
 // RUN: skewer-opt %s --attn-schedule=target=x86-64-v3 -split-input-file -verify-diagnostics | FileCheck %s
 // RUN: skewer-opt %s --attn-lower-to-cpu=target=x86-64-v3 -split-input-file -verify-diagnostics
-// A schedule that is written by hand is obeyed, or refused with what would fit; whoever reads it first says so.
+// A schedule that is written by hand is obeyed, or refused with what would fit, by its first reader.
 
 // CHECK-LABEL: func.func @obeyed
 // CHECK: schedule #attn.cpu_schedule<target = "x86-64-v3", lanes = 8, tile_rows = 4, tile_vectors = 2, row_block = 8, key_block = 32, rows_per_item = 16, strategies = {{\[}}"matmul", "band"]>

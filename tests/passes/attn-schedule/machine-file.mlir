@@ -1,4 +1,4 @@
-// A processor of a file: its name stands in the schedule, its numbers choose it, and the lowering finds it again.
+// A processor from a file: the schedule has its name, its numbers choose the schedule, and the lowering finds it again.
 // RUN: sed -e 's/"name": "zen4"/"name": "few"/' -e 's/"registers": {"value": 32/"registers": {"value": 8/' %source_root/passes/Schedule/Machines/zen4.json > %t.json
 // RUN: skewer-opt %s --attn-schedule=target=%t.json | FileCheck %s
 // RUN: skewer-opt %s --attn-schedule=target=%t.json --attn-lower-to-cpu=target=%t.json | FileCheck %s --check-prefix=LOWERED

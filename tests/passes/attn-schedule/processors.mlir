@@ -7,7 +7,7 @@
 // RUN: skewer-opt %s --attn-schedule=target=x86-64-v3 --attn-schedule=target=x86-64-v3 | cmp - %t.once
 // RUN: not skewer-opt %s --attn-schedule=target=zen4 --attn-schedule=target=x86-64-v3 2>&1 | FileCheck %s --check-prefix=OTHER
 // RUN: not skewer-opt %s --attn-schedule=target= 2>&1 | FileCheck %s --check-prefix=NONE
-// The lanes are the processor's; a schedule that is there stays, and is an error where it is another processor's; so is an
+// The lanes are the processor's; an existing schedule stays, and is an error if it is another processor's; so is an
 // unknown processor.
 
 // V2: schedule #attn.cpu_schedule<target = "x86-64-v2", lanes = 4,

@@ -1,5 +1,5 @@
 // RUN: skewer-opt %s --attn-schedule=target=x86-64-v3 -split-input-file | FileCheck %s
-// How each class of term is computed, in the order of the terms: those of the score, then those of the values.
+// The strategy of each class of term, in the order of the terms: those of the score, then those of the values.
 
 // Whole positions: bands for offsets, lines for functions of them, on the side of the query and of the key.
 // CHECK-LABEL: func.func @rows_of_the_query
@@ -111,7 +111,7 @@ func.func @values_of_axes(%q: tensor<2x64x32xf32>, %t: tensor<15x32xf32>) -> ten
 }
 
 // -----
-// What nobody reads is not computed.
+// A term that is not read is not computed.
 // CHECK-LABEL: func.func @unread
 // CHECK-NOT: attn.attention
 func.func @unread(%q: tensor<2x64x32xf32>) -> tensor<2x64x32xf32> attributes {attn.kernel} {

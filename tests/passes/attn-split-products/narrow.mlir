@@ -1,5 +1,5 @@
 // RUN: skewer-opt %s -attn-split-products -split-input-file | FileCheck %s
-// What is made of values that are stored in 16 bits is f32, and a result of 16 bits is rounded once, behind all.
+// Operations on values that are stored in 16 bits are in f32, and a result of 16 bits is rounded once, at the end.
 
 // A factor of the heads waits for the result, so that the values stay as they are.
 // CHECK-LABEL: func.func @factor

@@ -1,5 +1,5 @@
 // RUN: timeout 60 skewer-opt %s -attn-split-products | FileCheck %s
-// A tensor that is multiplied with itself again and again is looked at a bounded number of times: with each square twice as
+// A tensor that is multiplied with itself repeatedly is examined a bounded number of times: with each square twice as
 // many ways lead back to the first one.
 // CHECK-LABEL: func.func @squares
 // CHECK-COUNT-48: arith.mulf

@@ -1,5 +1,5 @@
 // RUN: skewer-opt %s -attn-split-products -split-input-file | FileCheck %s
-// Factors of weights that no softmax made: scores times decays, a gate of scores.
+// Factors of weights without a softmax: scores times decays, a gate of scores.
 
 // A key's factor that is at most 1, outside of what depends on pairs: the values'.
 // CHECK-LABEL: func.func @key
@@ -23,7 +23,7 @@ func.func @key(%q: tensor<2x4x3xf32>, %k: tensor<2x4x3xf32>, %l: tensor<2x4x4xf3
 }
 
 // -----
-// One that may be large stays: with the values it may be larger than f32 holds, though the weight is small.
+// A factor that may be large stays: with the values it may be larger than f32 holds, although the weight is small.
 // CHECK-LABEL: func.func @large
 // CHECK: %[[W:.*]] = arith.mulf
 // CHECK: attn.einsum "h i j, h j c -> h i c"(%[[W]], %arg3)
@@ -37,7 +37,7 @@ func.func @large(%q: tensor<2x4x3xf32>, %k: tensor<2x4x3xf32>, %g: tensor<2x4xf3
 }
 
 // -----
-// What divides waits for the result where it is a query's, and stays a divisor: the inverse of a large number would be 0.
+// A divisor of the query waits for the result and stays a divisor: the inverse of a large number would be 0.
 // CHECK-LABEL: func.func @query
 // CHECK: %[[E:.*]] = math.exp
 // CHECK: %[[O:.*]] = attn.einsum "h i j, h j c -> h i c"(%[[E]], %arg3)
@@ -53,7 +53,7 @@ func.func @query(%q: tensor<2x4x3xf32>, %k: tensor<2x4x3xf32>, %g: tensor<2x4xf3
 }
 
 // -----
-// Weights that are summed up beside: the content's, for both.
+// Weights with a sum of their own: the content's, for both.
 // CHECK-LABEL: func.func @summed
 // CHECK: %[[S:.*]] = attn.einsum "h i d, h j d -> h i j"
 // CHECK: %[[E:.*]] = math.exp %arg2

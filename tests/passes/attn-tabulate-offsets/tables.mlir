@@ -21,7 +21,7 @@ func.func @kernel_of_distances(%q: tensor<2x32x8xf32>, %v: tensor<2x40x8xf32>, %
 }
 
 // -----
-// A function of a relative table: what the table is read by is the offset, so its function is one of the offset.
+// A function of a relative table: the table is read by the offset, so that its function is one of the offset.
 // CHECK-LABEL: func.func @function_of_a_table
 // CHECK: %[[V0:.*]] = attn.einsum "(max(-r0, -31) + 31) (max(r0, 31) - 31) -> r0" sizes {r0 = 63 : i64}(%{{.*}})
 // CHECK: attn.term "i d, j d"(%arg0, %arg0) scale 1.000000e+00
@@ -87,7 +87,7 @@ func.func @with_the_key(%q: tensor<32x8xf32>, %k: tensor<32xf32>) -> tensor<32x8
 }
 
 // -----
-// Of one query there are as many offsets as keys: nothing is won.
+// With one query there are as many offsets as keys, so that a table does not help.
 // CHECK-LABEL: func.func @too_few
 // CHECK: attn.term "i j"(%{{.*}}) scale 1.000000e+00
 func.func @too_few(%q: tensor<1x8xf32>, %v: tensor<3x8xf32>) -> tensor<1x8xf32> {
