@@ -8,11 +8,11 @@ namespace skewer {
 
 /// A change of the axes of an attention.
 struct Reindexing {
-  attn::ScoreSpace space;        // after the change
-  subscript::Expr mask = 1;      // after the change
-  subscript::Substitution moved; // the old axes that change, as functions of the new axes
+  attn::ScoreSpace space;             // after the change
+  subscript::Expr mask = 1;           // after the change
+  subscript::Substitution moved = {}; // the old axes that change, as functions of the new axes
   /// The new axes that replace an old axis in a dimension of the result.
-  std::map<std::string, std::vector<std::string>> names;
+  std::map<std::string, std::vector<std::string>> names = {};
 
   /// Set if a key of the new space may lie outside the old one: where it lies inside. Operands are read as 0 outside.
   std::optional<subscript::Expr> keyExists;
@@ -22,7 +22,7 @@ struct Reindexing {
     subscript::Expr exists; // where a new query is one of the old ones
     int64_t size;           // with the additional queries
   };
-  std::map<std::string, Longer> longer;
+  std::map<std::string, Longer> longer = {};
 
   /// Adds a leading axis and returns its name, which no axis of the attention has.
   std::string addLeading(const attn::AttentionView &, int64_t size);
