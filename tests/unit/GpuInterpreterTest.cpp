@@ -220,6 +220,37 @@ TEST(GpuWarp, LoadsTransposedMatrices) {
     EXPECT_EQ(got[lane], low | (low + 8) << 16);
   }
 }
+/// stmatrix of what ldmatrix has loaded, one matrix further: matrix m goes to the place of matrix (m + 1) % 4.
+TEST(GpuWarp, StoresMatrices) {
+  for (const char *layout : {"row", "col"}) {
+    std::string body = loadMatrices("row");
+    body.erase(body.find("  %x = llvm.extractvalue"));
+    for (const char *m : {"0", "1", "2", "3"})
+      body += std::string("  %r") + m + " = llvm.extractvalue %m[" + m + "] : !llvm.struct<(i32, i32, i32, i32)>\n";
+    body +=
+        std::string("  nvvm.barrier0\n  %next = llvm.add %lane, %c8 : i32\n  %last = llvm.mlir.constant(31 : i32) : "
+                    "i32\n  %wrapped = llvm.and %next, %last : i32\n  %at = llvm.mul %wrapped, %c16 : i32\n"
+                    "  %to = llvm.getelementptr %s[%at] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i8\n"
+                    "  nvvm.stmatrix %to, %r0, %r1, %r2, %r3 {layout = #nvvm.mma_layout<") +
+        layout +
+        ">, eltType = #nvvm.ld_st_matrix_elt_type<b16>, shape = #nvvm.ld_st_matrix_shape<m = 8, n = 8>} : "
+        "!llvm.ptr<3>, i32, i32, i32, i32\n  nvvm.barrier0\n"
+        "  %word = llvm.getelementptr %s[%lane] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i32\n"
+        "  %x = llvm.load %word : !llvm.ptr<3> -> i32\n" +
+        kStore;
+    Kernel kernel(body);
+    ASSERT_TRUE(kernel.module);
+    std::vector<int32_t> got = results(kernel);
+    for (int lane = 0; lane < 32; ++lane) { // the first matrix in memory is the last one that was loaded
+      int row = lane / 4, column = lane % 4 * 2;
+      auto number = [&](int r, int c) { return (24 + r) * 8 + c; };
+      bool transposed = layout[0] == 'c';
+      int low = transposed ? number(column, row) : number(row, column);
+      int high = transposed ? number(column + 1, row) : number(row, column + 1);
+      EXPECT_EQ(got[lane], low | high << 16) << layout << " " << lane;
+    }
+  }
+}
 TEST(GpuWarp, Shuffles) {
   std::string constants = "  %all = llvm.mlir.constant(-1 : i32) : i32\n  %clamp = llvm.mlir.constant(31 : i32) : i32\n"
                           "  %c5 = llvm.mlir.constant(5 : i32) : i32\n";

@@ -99,8 +99,11 @@ Program Decoder::run() {
         if (decodeConstant(*this, number))
           continue;
       } else if (isa<LLVM::UndefOp, LLVM::PoisonOp, LLVM::ZeroOp>(op)) {
-        for (unsigned k = 0; k < slots(op.getResult(0)).count; ++k)
+        for (unsigned k = 0; k < slots(op.getResult(0)).count; ++k) {
           constant(slots(op.getResult(0)).first + k, 0);
+          if (!isa<LLVM::ZeroOp>(op))
+            program.poison.push_back(slots(op.getResult(0)).first + k);
+        }
         continue;
       } else if (auto address = dyn_cast<LLVM::AddressOfOp>(op)) {
         auto module = op.getParentOfType<LLVM::LLVMFuncOp>()->getParentOp();
@@ -109,7 +112,8 @@ Program Decoder::run() {
           constant(slots(address.getResult()).first, addressOf(global));
           continue;
         }
-      } else if (decodeArithmetic(*this, op, step) || decodeMemory(*this, op, step) || decodeWarp(*this, op, step)) {
+      } else if (decodeArithmetic(*this, op, step) || decodeMemory(*this, op, step) || decodeWarp(*this, op, step) ||
+                 decodeBarriers(*this, op, step) || decodeBulk(*this, op, step) || decodeWgmma(*this, op, step)) {
         code.steps.push_back(std::move(step));
         continue;
       }
@@ -127,5 +131,19 @@ Program Decoder::run() {
     }
     program.blocks.push_back(std::move(code));
   }
+  if (program.concurrent)
+    noteRegisters();
   return std::move(program);
+}
+
+/// Says of each step which registers it reads and writes.
+void Decoder::noteRegisters() {
+  for (CodeBlock &block : program.blocks)
+    for (Step &step : block.steps) {
+      step.ownRegisters();
+      for (Value operand : step.operation->getOperands())
+        step.ownRegisters().reads.push_back(slots(operand));
+      for (Value result : step.operation->getResults())
+        step.ownRegisters().writes.push_back(slots(result));
+    }
 }

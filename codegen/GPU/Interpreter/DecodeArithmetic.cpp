@@ -132,6 +132,7 @@ bool compare(LLVM::FCmpPredicate predicate, double a, double b) {
 /// Decodes operations that extract and insert parts of values, by copying registers.
 bool decodeParts(Decoder &decoder, Operation &op, Step &step) {
   auto copy = [&](SmallVector<std::pair<unsigned, unsigned>> moves) {
+    step.ownRegisters().moves.assign(moves.begin(), moves.end());
     step.run = [moves = std::move(moves)](Warp &warp) {
       for (auto [from, to] : moves)
         for (unsigned lane = 0; lane < kLanes; ++lane)

@@ -1,5 +1,6 @@
 // Decodes addresses, loads and stores, and cp.async. Semantics of cp.async: PTX ISA,
 // "Data Movement and Conversion Instructions: Non-bulk copy".
+#include "codegen/GPU/Interpreter/Concurrency.h"
 #include "codegen/GPU/Interpreter/Program.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -11,7 +12,7 @@ using namespace skewer::gpu;
 
 namespace {
 
-constexpr unsigned kShared = 3;
+constexpr unsigned kShared = 3, kSharedOfCluster = 7;
 
 unsigned spaceOf(Value pointer) { return cast<LLVM::LLVMPointerType>(pointer.getType()).getAddressSpace(); }
 
@@ -129,6 +130,17 @@ void decodeCopy(Decoder &decoder, NVVM::CpAsyncOp op, Step &step) {
 } // namespace
 
 bool skewer::gpu::decodeMemory(Decoder &decoder, Operation &op, Step &step) {
+  if (auto cast = dyn_cast<LLVM::AddrSpaceCastOp>(op)) {
+    // A block's own shared memory as that of its cluster.
+    unsigned from = decoder.slots(cast.getArg()).first, to = decoder.slots(cast.getRes()).first;
+    step.ownRegisters().moves.push_back({from, to});
+    step.run = [from, to](Warp &warp) {
+      for (unsigned lane = 0; lane < kLanes; ++lane)
+        if (warp.runs(lane))
+          warp.registers[to][lane] = warp.registers[from][lane];
+    };
+    return spaceOf(cast.getArg()) == kShared && spaceOf(cast.getRes()) == kSharedOfCluster;
+  }
   if (auto address = dyn_cast<LLVM::GEPOp>(op))
     return decodeAddress(decoder, address, step);
   if (auto load = dyn_cast<LLVM::LoadOp>(op)) {
@@ -149,6 +161,10 @@ bool skewer::gpu::decodeMemory(Decoder &decoder, Operation &op, Step &step) {
       warp.needAllLanes("cp.async.commit_group");
       warp.groups.push_back(std::move(warp.open));
       warp.open.clear();
+      ++warp.committed;
+      if (Concurrency *block = warp.block->concurrency)
+        for (unsigned lane = 0; lane < kLanes; ++lane)
+          block->history.setGroup(warp.access(lane).thread, warp.committed + 1);
     };
     return true;
   }
@@ -163,6 +179,9 @@ bool skewer::gpu::decodeMemory(Decoder &decoder, Operation &op, Step &step) {
           warp.block->shared->finishCopy(copy.address, copy.data, warp.access(copy.lane));
         warp.groups.erase(warp.groups.begin());
       }
+      if (Concurrency *block = warp.block->concurrency)
+        for (unsigned lane = 0; lane < kLanes; ++lane)
+          block->history.finishCopies(warp.access(lane).thread, warp.committed - uint32_t(warp.groups.size()));
     };
     return true;
   }

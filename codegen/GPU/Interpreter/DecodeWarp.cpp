@@ -1,6 +1,7 @@
-// Decodes the operations that lanes do together (mma.sync, ldmatrix, shuffles, votes, barriers) and the lanes' own
-// positions. Fragment layouts: PTX ISA, "Warp Level Matrix Instructions", figures of mma.m16n8k16 and mma.m16n8k8 and
-// of ldmatrix.
+// Decodes the operations that lanes do together (mma.sync, ldmatrix, stmatrix, shuffles, votes, barriers) and the
+// lanes' own positions. Fragment layouts: PTX ISA, "Warp Level Matrix Instructions", figures of mma.m16n8k16 and
+// mma.m16n8k8 and of ldmatrix.
+#include "codegen/GPU/Interpreter/Concurrency.h"
 #include "codegen/GPU/Interpreter/Numbers.h"
 #include "codegen/GPU/Interpreter/Program.h"
 #include "codegen/GPU/Interpreter/TensorCore.h"
@@ -127,6 +128,43 @@ bool decodeLoadMatrix(Decoder &decoder, NVVM::LdMatrixOp op, Step &step) {
   return true;
 }
 
+/// Decodes stmatrix, which is ldmatrix in the other direction. Lane 8m + r writes row r of matrix m.
+bool decodeStoreMatrix(Decoder &decoder, NVVM::StMatrixOp op, Step &step) {
+  if (op.getEltType() != NVVM::LdStMatrixEltType::B16 || op.getShape().getM() != 8 || op.getShape().getN() != 8)
+    return false;
+  Slots to = decoder.slots(op.getPtr());
+  SmallVector<unsigned> from;
+  for (Value source : op.getSources())
+    from.push_back(decoder.slots(source).first);
+  bool transposed = op.getLayout() == NVVM::MMALayout::col;
+  step.run = [=](Warp &warp) {
+    warp.needAllLanes("stmatrix");
+    const Lanes addresses = warp.registers[to.first];
+    SharedMemory &shared = *warp.block->shared;
+    for (unsigned m = 0; m < from.size(); ++m) {
+      shared.countBanks(addresses, Mask(0xff) << 8 * m, 16, warp.operation);
+      uint64_t matrix[8][8] = {};
+      for (unsigned lane = 0; lane < kLanes; ++lane) {
+        unsigned major = lane / 4, minor = lane % 4 * 2;
+        uint64_t value = warp.registers[from[m]][lane];
+        (transposed ? matrix[minor][major] : matrix[major][minor]) = value & 0xffff;
+        (transposed ? matrix[minor + 1][major] : matrix[major][minor + 1]) = value >> 16 & 0xffff;
+      }
+      for (unsigned row = 0; row < 8; ++row) {
+        unsigned lane = 8 * m + row;
+        if (addresses[lane] % 16) {
+          warp.block->report->add(FaultKind::Misaligned, warp.operation,
+                                  "a row of stmatrix begins at no multiple of 16");
+          continue;
+        }
+        for (unsigned column = 0; column < 8; ++column)
+          shared.store(addresses[lane] + 2 * column, 2, matrix[row][column], warp.access(lane));
+      }
+    }
+  };
+  return true;
+}
+
 /// Decodes shfl.sync (PTX ISA): the source lane follows from the offset, the clamp and the segment mask.
 bool decodeShuffle(Decoder &decoder, NVVM::ShflOp op, Step &step) {
   if (op.getReturnValueAndIsValid())
@@ -223,6 +261,8 @@ bool skewer::gpu::decodeWarp(Decoder &decoder, Operation &op, Step &step) {
     return decodeMultiply(decoder, multiply, step);
   if (auto load = dyn_cast<NVVM::LdMatrixOp>(op))
     return decodeLoadMatrix(decoder, load, step);
+  if (auto store = dyn_cast<NVVM::StMatrixOp>(op))
+    return decodeStoreMatrix(decoder, store, step);
   if (auto shuffle = dyn_cast<NVVM::ShflOp>(op))
     return decodeShuffle(decoder, shuffle, step);
   if (auto vote = dyn_cast<NVVM::VoteSyncOp>(op))
@@ -231,12 +271,22 @@ bool skewer::gpu::decodeWarp(Decoder &decoder, Operation &op, Step &step) {
     step.run = [](Warp &warp) {
       warp.needAllLanes("bar.warp.sync");
       ++warp.epoch;
+      if (Concurrency *block = warp.block->concurrency)
+        block->clocks.joinWarp(warp.index);
     };
     return true;
   }
   if (isa<NVVM::Barrier0Op>(op)) {
     step.barrier = true;
-    step.run = [](Warp &warp) { warp.needAllLanes("bar.sync"); };
+    step.run = [](Warp &warp) {
+      warp.needAllLanes("bar.sync");
+      if (!warp.block->concurrency)
+        return;
+      NamedBarriers &named = warp.block->concurrency->named;
+      warp.blocked = !named.sync(warp, 0, warp.block->threads);
+      if (warp.blocked)
+        warp.waitsFor = [&named] { return named.describe(0); };
+    };
     return true;
   }
   return decodePlace(decoder, op, step);

@@ -1,6 +1,8 @@
 // Launches a kernel: runs blocks one after another, and the warps of a block from barrier to barrier.
 #include "codegen/GPU/Interpreter/Interpreter.h"
 #include "codegen/GPU/Interpreter/Program.h"
+#include "codegen/GPU/Interpreter/Scheduler.h"
+#include "codegen/GPU/Interpreter/WarpRunner.h"
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
@@ -21,99 +23,51 @@ LaunchArgument LaunchArgument::output(void *data, size_t bytes, std::string name
   argument.sink = data;
   return argument;
 }
+LaunchArgument LaunchArgument::tensorMap(const TensorMap &map, unsigned buffer) {
+  LaunchArgument argument;
+  argument.name = "tensor map";
+  argument.map = map;
+  argument.buffer = buffer;
+  return argument;
+}
 LaunchArgument LaunchArgument::number(int64_t value) {
   LaunchArgument argument;
   argument.value = value;
   return argument;
 }
 
-namespace {
-
-/// A warp with the place of each of its lanes. The lanes at the earliest place run first. So lanes that diverged at a
-/// branch meet again after it, because blocks are in the order of the program.
-class Thread32 {
-public:
-  Thread32(const Program &program, BlockState &block, unsigned index) : program(program) {
-    warp.block = &block;
-    warp.index = index;
-    warp.registers.resize(program.registers);
-    for (auto [number, value] : program.constants)
-      warp.registers[number].fill(value);
+/// Runs the warps of a block from barrier to barrier, one after another.
+static void runByBarriers(mlir::LLVM::LLVMFuncOp kernel, std::vector<WarpRunner> &warps, BlockState &block,
+                          const std::vector<uint64_t> &values, int64_t &budget) {
+  for (WarpRunner &warp : warps)
+    warp.begin(values);
+  while (budget > 0 && std::any_of(warps.begin(), warps.end(), [](const WarpRunner &w) { return !w.isDone(); })) {
+    for (WarpRunner &warp : warps)
+      warp.run(budget);
+    size_t done = size_t(std::count_if(warps.begin(), warps.end(), [](const WarpRunner &w) { return w.isDone(); }));
+    if (done && done < warps.size())
+      block.report->add(FaultKind::Divergence, kernel,
+                        fmt::format("{} of {} warps of block {} end while the others wait at a barrier", done,
+                                    warps.size(), block.index));
+    block.shared->barrier();
   }
-  void begin(const std::vector<uint64_t> &arguments) {
-    for (auto [slots, value] : llvm::zip_equal(program.arguments, arguments))
-      warp.registers[slots.first].fill(value);
-    place.fill(0);
-    alive = ~0u;
-    next = 0;
-    warp.mask = alive;
-    warp.epoch = 1;
-    warp.groups.clear();
-    warp.open.clear();
-  }
-  bool isDone() const { return alive == 0; }
-  bool hasCopies() const { return !warp.open.empty() || !warp.groups.empty(); }
+}
 
-  /// Runs up to the next barrier of the block or the end. `budget` limits the steps of a launch.
-  void run(int64_t &budget) {
-    while (alive && budget > 0) {
-      if (next == 0)
-        choose();
-      const CodeBlock &block = program.blocks[current];
-      while (next < block.steps.size()) {
-        const Step &step = block.steps[next++];
-        warp.operation = step.operation;
-        step.run(warp);
-        --budget;
-        ++warp.block->report->steps;
-        if (step.barrier)
-          return;
-      }
-      finish(block);
-      next = 0;
-    }
-  }
-
-private:
-  void choose() {
-    current = ~0u;
-    for (unsigned lane = 0; lane < kLanes; ++lane)
-      if (alive >> lane & 1)
-        current = std::min(current, place[lane]);
-    warp.mask = 0;
-    for (unsigned lane = 0; lane < kLanes; ++lane)
-      if ((alive >> lane & 1) && place[lane] == current)
-        warp.mask |= Mask(1) << lane;
-  }
-  void finish(const CodeBlock &block) {
-    if (block.edges.empty()) {
-      alive &= ~warp.mask;
-      return;
-    }
-    for (unsigned lane = 0; lane < kLanes; ++lane) {
-      if (!warp.runs(lane))
-        continue;
-      bool second = block.edges.size() == 2 && !(warp.registers[block.condition][lane] & 1);
-      const Edge &edge = block.edges[second];
-      moved.clear();
-      for (auto [from, to] : edge.moves)
-        moved.push_back(warp.registers[from][lane]);
-      for (size_t k = 0; k < moved.size(); ++k)
-        warp.registers[edge.moves[k].second][lane] = moved[k];
-      place[lane] = edge.target;
-    }
-  }
-
-  const Program &program;
-  Warp warp;
-  std::array<unsigned, kLanes> place{};
-  Mask alive = 0;
-  unsigned current = 0;
-  size_t next = 0;
-  std::vector<uint64_t> moved;
-};
-
-} // namespace
+/// Runs the warps of a block in the order that the seed gives. Returns false after a deadlock.
+static bool runInAnyOrder(mlir::LLVM::LLVMFuncOp kernel, std::vector<WarpRunner> &warps, BlockState &block,
+                          const std::vector<uint64_t> &values, unsigned seed, int64_t &budget) {
+  Concurrency concurrency(block, seed);
+  block.concurrency = &concurrency;
+  block.shared->follow(&concurrency.history);
+  for (WarpRunner &warp : warps)
+    warp.begin(values);
+  bool ended = Scheduler(warps, block).run(kernel, budget);
+  if (ended)
+    concurrency.groups.end();
+  block.shared->follow(nullptr);
+  block.concurrency = nullptr;
+  return ended;
+}
 
 /// Runs one kernel on existing memory. Returns false after a fault.
 static bool runKernel(mlir::LLVM::LLVMFuncOp kernel, const LaunchShape &shape, const std::vector<uint64_t> &values,
@@ -131,25 +85,17 @@ static bool runKernel(mlir::LLVM::LLVMFuncOp kernel, const LaunchShape &shape, c
 
   SharedMemory shared(shape.sharedBytes, report);
   BlockState block{0, shape.threads, shape.grid, &shared, &device, &report};
-  std::vector<Thread32> warps;
+  std::vector<WarpRunner> warps;
   for (unsigned warp = 0; warp < shape.threads / kLanes; ++warp)
     warps.emplace_back(program, block, warp);
   int64_t budget = int64_t(1) << 33;
   for (block.index = 0; block.index < shape.grid && budget > 0; ++block.index) {
     shared.reset();
-    for (Thread32 &warp : warps)
-      warp.begin(values);
-    while (budget > 0 && std::any_of(warps.begin(), warps.end(), [](const Thread32 &w) { return !w.isDone(); })) {
-      for (Thread32 &warp : warps)
-        warp.run(budget);
-      size_t done = size_t(std::count_if(warps.begin(), warps.end(), [](const Thread32 &w) { return w.isDone(); }));
-      if (done && done < warps.size())
-        report.add(FaultKind::Divergence, kernel,
-                   fmt::format("{} of {} warps of block {} end while the others wait at a barrier", done, warps.size(),
-                               block.index));
-      shared.barrier();
-    }
-    for (const Thread32 &warp : warps)
+    if (!program.concurrent)
+      runByBarriers(kernel, warps, block, values, budget);
+    else if (!runInAnyOrder(kernel, warps, block, values, shape.seed + block.index, budget))
+      break;
+    for (const WarpRunner &warp : warps)
       if (warp.hasCopies())
         report.add(FaultKind::Race, kernel, "a thread ends before its cp.async copies are done");
   }
@@ -165,6 +111,12 @@ Report skewer::gpu::launch(llvm::ArrayRef<KernelLaunch> kernels, llvm::ArrayRef<
   for (const LaunchArgument &argument : arguments)
     values.push_back(argument.isBuffer ? device.add(argument.bytes, argument.source, argument.isOutput, argument.name)
                                        : uint64_t(argument.value));
+  for (auto [argument, value] : llvm::zip_equal(arguments, values))
+    if (argument.map) {
+      TensorMap map = *argument.map;
+      map.address += argument.buffer < values.size() ? values[argument.buffer] : 0;
+      value = device.add(kTensorMapBytes, encode(map).data(), false, argument.name);
+    }
   for (const KernelLaunch &launch : kernels) {
     if (!runKernel(launch.kernel, launch.shape, values, device, report))
       break;

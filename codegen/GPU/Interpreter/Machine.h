@@ -4,6 +4,7 @@
 #include "mlir/IR/Operation.h"
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -21,6 +22,8 @@ enum class FaultKind {
   OutOfBounds,
   Misaligned,
   Divergence, // not all of the warp or block reaches an instruction that needs all of it
+  Misuse,     // an operand or an order of instructions that the PTX ISA leaves undefined
+  Deadlock,   // every warp waits for something that no other warp will do
   Unsupported // the interpreter does not know the operation
 };
 const char *nameOf(FaultKind);
@@ -58,11 +61,20 @@ struct Access {
   mlir::Operation *operation = nullptr;
 };
 
-/// A block's shared memory with its history since the last barrier.
+class AccessHistory;
+struct Concurrency;
+class WgmmaRegisters;
+
+/// A block's shared memory with its history since the last barrier, or with the history that `follow` sets.
 class SharedMemory {
 public:
   SharedMemory(size_t bytes, Report &report) : bytes(bytes), places((bytes + 1) / 2), report(report) {}
   void reset(); // before each block: its contents are undefined
+  /// Accesses are noted and checked in `accesses` from now on. Kernels whose warps wait for each other by more than
+  /// whole barriers need it.
+  void follow(AccessHistory *accesses) { history = accesses; }
+  /// The bytes, for copies and products that have been checked when they were issued.
+  uint8_t *data() { return bytes.data(); }
   size_t size() const { return bytes.size(); }
   /// Returns zero if the access is wrong.
   uint64_t load(uint64_t address, unsigned size, const Access &);
@@ -88,6 +100,7 @@ private:
   std::vector<Place> places;
   uint32_t epoch = 1;
   Report &report;
+  AccessHistory *history = nullptr;
 };
 
 /// Buffers of the device. An address names its buffer, so that a wrong offset never reaches another buffer.
@@ -122,6 +135,7 @@ struct BlockState {
   SharedMemory *shared = nullptr;
   DeviceMemory *device = nullptr;
   Report *report = nullptr;
+  Concurrency *concurrency = nullptr; // of a kernel whose warps run in any order
 };
 
 struct AsyncCopy {
@@ -139,6 +153,11 @@ struct Warp {
   mlir::Operation *operation = nullptr;
   std::vector<std::vector<AsyncCopy>> groups; // committed, oldest first
   std::vector<AsyncCopy> open;                // not yet committed
+  WgmmaRegisters *wgmma = nullptr;            // of a kernel whose warps run in any order
+  bool blocked = false;                       // the current step waits and must be run again …
+  bool again = false;                         // … and now is
+  std::function<std::string()> waitsFor;      // says for what it waits
+  uint32_t committed = 0;                     // groups of cp.async
 
   Access access(unsigned lane) const { return {block->index, index * kLanes + lane, epoch, operation}; }
   bool runs(unsigned lane) const { return mask >> lane & 1; }

@@ -1,4 +1,5 @@
 // Shared and device memory that record which threads accessed them since the last barrier.
+#include "codegen/GPU/Interpreter/AccessHistory.h"
 #include "codegen/GPU/Interpreter/Machine.h"
 #include "dialect/IR/TextPlace.h"
 #include "mlir/IR/Location.h"
@@ -22,6 +23,10 @@ const char *skewer::gpu::nameOf(FaultKind kind) {
     return "misaligned";
   case FaultKind::Divergence:
     return "divergence";
+  case FaultKind::Misuse:
+    return "misuse";
+  case FaultKind::Deadlock:
+    return "deadlock";
   case FaultKind::Unsupported:
     break;
   }
@@ -155,8 +160,11 @@ void SharedMemory::noteWrite(Place &place, uint64_t address, const Access &acces
 uint64_t SharedMemory::load(uint64_t address, unsigned size, const Access &access) {
   if (!check(address, size, access))
     return 0;
-  for (uint64_t place = address / 2; place < (address + size + 1) / 2; ++place)
-    noteRead(places[place], place * 2, access);
+  if (history)
+    history->read(address, size, access);
+  else
+    for (uint64_t place = address / 2; place < (address + size + 1) / 2; ++place)
+      noteRead(places[place], place * 2, access);
   uint64_t value = 0;
   for (unsigned k = 0; k < std::min(size, 8u); ++k)
     value |= uint64_t(bytes[address + k]) << 8 * k;
@@ -166,7 +174,9 @@ uint64_t SharedMemory::load(uint64_t address, unsigned size, const Access &acces
 void SharedMemory::store(uint64_t address, unsigned size, uint64_t value, const Access &access) {
   if (!check(address, size, access))
     return;
-  for (uint64_t index = address / 2; index < (address + size + 1) / 2; ++index) {
+  if (history)
+    history->write(address, size, access);
+  for (uint64_t index = address / 2; !history && index < (address + size + 1) / 2; ++index) {
     Place &place = places[index];
     noteWrite(place, index * 2, access);
     place.writer = uint16_t(access.thread + 1);
@@ -181,6 +191,8 @@ void SharedMemory::store(uint64_t address, unsigned size, uint64_t value, const 
 void SharedMemory::beginCopy(uint64_t address, unsigned size, const Access &access) {
   if (!check(address, size, access))
     return;
+  if (history)
+    return history->beginCopy(address, size, access);
   for (uint64_t index = address / 2; index < (address + size + 1) / 2; ++index) {
     noteWrite(places[index], index * 2, access);
     places[index].copier = uint16_t(access.thread + 1);
@@ -190,7 +202,7 @@ void SharedMemory::beginCopy(uint64_t address, unsigned size, const Access &acce
 void SharedMemory::finishCopy(uint64_t address, const std::vector<uint8_t> &data, const Access &access) {
   if (data.size() > bytes.size() || address > bytes.size() - data.size())
     return; // reported at the beginning of the copy
-  for (uint64_t index = address / 2; index < (address + data.size() + 1) / 2; ++index) {
+  for (uint64_t index = address / 2; !history && index < (address + data.size() + 1) / 2; ++index) {
     Place &place = places[index];
     place.copier = 0;
     place.writer = uint16_t(access.thread + 1);

@@ -47,6 +47,18 @@ inline uint16_t toBrain(float x) {
   return uint16_t((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
+/// Returns the value of a float of 8 bits with 4 bits of exponent and 3 of fraction: no infinities, one NaN of each
+/// sign (OCP 8-bit Floating Point Specification).
+inline float fromE4M3(uint8_t bits) {
+  uint32_t sign = uint32_t(bits & 0x80) << 24, exponent = bits >> 3 & 15, fraction = bits & 7;
+  if (exponent == 15 && fraction == 7)
+    return floatOf(sign | 0x7fc00000);
+  if (exponent)
+    return floatOf(sign | (exponent + 120) << 23 | fraction << 20);
+  float magnitude = float(fraction) * 0x1p-9f;
+  return sign ? -magnitude : magnitude;
+}
+
 /// Returns the value that mma reads from an f32 register as tf32: the low 13 bits are ignored.
 inline float fromTf32(uint32_t bits) { return floatOf(bits & 0xffffe000); }
 

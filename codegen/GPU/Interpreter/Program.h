@@ -6,6 +6,7 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallVector.h"
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,10 +18,23 @@ struct Slots {
   unsigned bits = 32; // of each scalar; pointers have 64
 };
 
+/// What a step does with registers, where wgmma works on some of them at the same time.
+struct StepRegisters {
+  bool isWgmma = false;                             // it takes care of them itself (WgmmaRegisters.h)
+  std::vector<std::pair<unsigned, unsigned>> moves; // from, to: of a step that copies registers and does no more
+  std::vector<Slots> reads, writes;
+};
+
 struct Step {
   std::function<void(Warp &)> run;
   mlir::Operation *operation = nullptr;
-  bool barrier = false; // a barrier of the block
+  bool barrier = false;                     // a barrier of the block
+  std::unique_ptr<StepRegisters> registers; // of all steps of a kernel whose warps run in any order
+  StepRegisters &ownRegisters() {
+    if (!registers)
+      registers = std::make_unique<StepRegisters>();
+    return *registers;
+  }
 };
 
 /// An edge between blocks, and the values that it passes, register by register.
@@ -40,13 +54,18 @@ class Decoder;
 bool decodeArithmetic(Decoder &, mlir::Operation &, Step &);
 bool decodeMemory(Decoder &, mlir::Operation &, Step &);
 bool decodeWarp(Decoder &, mlir::Operation &, Step &);
+bool decodeBarriers(Decoder &, mlir::Operation &, Step &);
+bool decodeBulk(Decoder &, mlir::Operation &, Step &);
+bool decodeWgmma(Decoder &, mlir::Operation &, Step &);
 
 struct Program {
   std::vector<CodeBlock> blocks;
   unsigned registers = 0;
   std::vector<Slots> arguments;
   std::vector<std::pair<unsigned, uint64_t>> constants; // register, value in all lanes
+  std::vector<unsigned> poison;                         // registers that nothing writes
   std::string unsupported;                              // first operation that belongs to no family
+  bool concurrent = false; // its warps wait for each other by more than barriers of the block, or for wgmma or copies
 };
 
 /// The bits of an access's element type, and the number of elements.
@@ -69,6 +88,7 @@ public:
   Program program;
 
 private:
+  void noteRegisters();
   llvm::DenseMap<mlir::Value, Slots> known;
   llvm::DenseMap<mlir::Operation *, uint64_t> globals;
 };

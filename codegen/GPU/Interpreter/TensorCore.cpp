@@ -34,7 +34,7 @@ static float cutOff(double x) {
 }
 
 float skewer::gpu::multiplyAdd(const Term *row, const Term *column, unsigned stride, unsigned depth, unsigned atOnce,
-                               float sum) {
+                               float sum, int guardBits) {
   for (unsigned first = 0; first < depth; first += atOnce) {
     Term before = Term::of(sum);
     int largest = before.exponent;
@@ -49,11 +49,11 @@ float skewer::gpu::multiplyAdd(const Term *row, const Term *column, unsigned str
       continue;
     }
     // In units of the last guard bit, a product is below 2^27 and the previous sum below 2^26.
-    double inverse = powerOfTwo(23 + kGuardBits - largest);
+    double inverse = powerOfTwo(23 + guardBits - largest);
     auto units = int32_t(before.number * inverse);
     for (unsigned k = first; k < first + atOnce; ++k)
       units += int32_t(row[k].number * column[k * stride].number * inverse);
-    sum = cutOff(double(units) * powerOfTwo(largest - 23 - kGuardBits));
+    sum = cutOff(double(units) * powerOfTwo(largest - 23 - guardBits));
   }
   return sum;
 }

@@ -8,6 +8,9 @@ namespace skewer::gpu {
 
 /// The bits after the 23 of an f32's fraction that terms keep when they are aligned.
 constexpr int kGuardBits = 2;
+/// The same for products of e4m3: 14 bits are kept of a sum, as DeepSeek-V3's authors observed on an H800
+/// (arXiv 2412.19437, section 3.5.2). So 10 of the 24 bits of an f32 are cut off.
+constexpr int kGuardBitsOfE4M3 = -10;
 /// The number of products of f16 and bf16 that are added to a sum at once (A100; later GPUs add 16); half as many of
 /// tf32. A greater depth is a chain of such sums, each truncated.
 constexpr unsigned kProductsAtOnce = 8;
@@ -24,6 +27,7 @@ struct Term {
 /// Returns sum + Σ row[k] × column[k × stride], k < depth, as a tensor core adds them. Each term is truncated at the
 /// last guard bit of the term with the largest exponent (for a product: the sum of its factors' exponents), and the
 /// result is truncated at its 24th bit. Infinities, NaN and overflow follow IEEE 754.
-float multiplyAdd(const Term *row, const Term *column, unsigned stride, unsigned depth, unsigned atOnce, float sum);
+float multiplyAdd(const Term *row, const Term *column, unsigned stride, unsigned depth, unsigned atOnce, float sum,
+                  int guardBits = kGuardBits);
 
 } // namespace skewer::gpu

@@ -1,0 +1,80 @@
+// Copies between the device's and shared memory that run on their own (cp.async.bulk, TMA), and where a box of a tensor
+// lies in shared memory. PTX ISA, "Data Movement and Conversion Instructions: Bulk copy", "Tensors".
+#pragma once
+#include "codegen/GPU/Interpreter/AccessHistory.h"
+#include "codegen/GPU/Interpreter/Mbarriers.h"
+#include "codegen/GPU/Interpreter/TensorMap.h"
+#include "llvm/ADT/ArrayRef.h"
+#include <deque>
+#include <random>
+
+namespace skewer::gpu {
+
+/// A part of a copy: neighbouring bytes in shared memory, and where each of their elements lies in the device's memory.
+/// An element outside of the tensor has the address 0.
+struct BulkRow {
+  uint64_t shared = 0;
+  std::vector<uint64_t> device; // an address for each element
+  unsigned each = 1;            // bytes of an element
+  unsigned bytes() const { return unsigned(device.size()) * each; }
+};
+
+/// The 16-byte chunks of a box at `coordinates`, in shared memory at `shared`. Chunk c of row r lies at chunk c ^ (r %
+/// 8) with a swizzle of 128 bytes, c ^ (r / 2 % 4) with 64, c ^ (r / 4 % 2) with 32.
+std::vector<BulkRow> rowsOfBox(const TensorMap &, llvm::ArrayRef<int64_t> coordinates, uint64_t shared);
+/// Those of a copy of `bytes`, a multiple of 16, without a tensor.
+std::vector<BulkRow> rowsOfBytes(uint64_t device, uint64_t shared, uint64_t bytes);
+
+class BulkCopies {
+public:
+  BulkCopies(SharedMemory &shared, DeviceMemory &device, BlockClocks &clocks, AccessHistory &history,
+             Mbarriers &mbarriers, Report &report)
+      : shared(shared), device(device), clocks(clocks), history(history), mbarriers(mbarriers), report(report) {}
+
+  /// Device to shared memory. The bytes arrive later, in parts, and each part counts at the mbarrier.
+  void load(const std::vector<BulkRow> &, uint64_t mbarrier, const Access &);
+  /// Shared to device memory. The bytes are read when the thread waits for its group, at the latest permitted time.
+  void store(std::vector<BulkRow>, const Access &);
+  void commit(unsigned thread);
+  /// Waits until at most `pending` groups of the thread have still to read shared memory. What they write is read by
+  /// later kernels only, so that waiting for the writes too adds nothing.
+  void wait(unsigned thread, size_t pending);
+
+  bool canLand() const { return !landing.empty(); }
+  /// Lets one part of some copy arrive.
+  void land(std::mt19937 &random);
+  /// Notes a fault if bytes are still on their way when all threads have ended.
+  void end();
+  /// Notes a fault if the thread ends before shared memory has been read by its stores.
+  void endThread(unsigned thread, mlir::Operation *end);
+
+private:
+  struct Part {
+    std::vector<std::pair<uint64_t, std::vector<uint8_t>>> rows; // address in shared memory, contents
+    uint64_t mbarrier = 0, bytes = 0;
+    Event event;
+    Access access;
+  };
+  struct Store {
+    std::vector<BulkRow> rows;
+    Access access;
+  };
+  struct Thread {
+    Agent agent = 0;
+    uint32_t committed = 0, read = 0; // groups
+    std::deque<std::vector<Store>> groups;
+    std::vector<Store> open;
+  };
+  Thread &of(unsigned thread);
+
+  std::vector<Part> landing;
+  std::map<unsigned, Thread> threads;
+  SharedMemory &shared;
+  DeviceMemory &device;
+  BlockClocks &clocks;
+  AccessHistory &history;
+  Mbarriers &mbarriers;
+  Report &report;
+};
+
+} // namespace skewer::gpu

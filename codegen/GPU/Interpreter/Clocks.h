@@ -1,0 +1,97 @@
+// Vector clocks: which accesses to memory have happened before which others. A thread knows of an access if barriers
+// lead from one to the other. The async proxy (TMA, wgmma) sees less: an access through the generic proxy (loads and
+// stores) only if the thread that made it has executed fence.proxy.async afterwards. PTX ISA, "Memory Consistency
+// Model"; it also accepts a fence of another thread on the way, which this model does not.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace skewer::gpu {
+
+/// One that accesses memory, with a time of its own that goes forward: a thread; the copies that complete on an
+/// mbarrier; the products of a warp; the bulk stores, or the cp.async, of a thread.
+using Agent = unsigned;
+
+struct Event {
+  Agent agent = 0;
+  uint32_t time = 0; // 0: never
+};
+
+/// For each agent, the last time that is known.
+class Clock {
+public:
+  uint32_t at(Agent agent) const { return agent < times.size() ? times[agent] : 0; }
+  bool knows(Event event) const { return at(event.agent) >= event.time; }
+  void raise(Event event) {
+    if (event.agent >= times.size())
+      times.resize(event.agent + 1);
+    times[event.agent] = std::max(times[event.agent], event.time);
+  }
+  void join(const Clock &other) {
+    if (times.size() < other.times.size())
+      times.resize(other.times.size());
+    for (size_t k = 0; k < other.times.size(); ++k)
+      times[k] = std::max(times[k], other.times[k]);
+  }
+  /// Keeps what both know.
+  void meet(const Clock &other) {
+    times.resize(std::min(times.size(), other.times.size()));
+    for (size_t k = 0; k < times.size(); ++k)
+      times[k] = std::min(times[k], other.times[k]);
+  }
+
+private:
+  std::vector<uint32_t> times;
+};
+
+/// What is known of accesses, and what the async proxy may rely on.
+struct Knowledge {
+  Clock generic, async;
+  void join(const Knowledge &other) {
+    generic.join(other.generic);
+    async.join(other.async);
+  }
+  void meet(const Knowledge &other) {
+    generic.meet(other.generic);
+    async.meet(other.async);
+  }
+  /// The async proxy's own work has been waited for: loads and stores may rely on it too.
+  void raise(Event event) {
+    generic.raise(event);
+    async.raise(event);
+  }
+};
+
+/// The clocks of a block's threads. Agents 0 … threads - 1 are its threads.
+class BlockClocks {
+public:
+  explicit BlockClocks(unsigned threads);
+  unsigned threads() const { return unsigned(known.size()); }
+  Knowledge &of(unsigned thread) { return known[thread]; }
+  Event now(unsigned thread) const { return {thread, known[thread].generic.at(thread)}; }
+  /// Adds what `thread` knows to `to`. Its later accesses are not part of it.
+  void release(unsigned thread, Knowledge &to);
+  void acquire(unsigned thread, const Knowledge &from) { known[thread].join(from); }
+  /// bar.warp.sync: each lane knows what all know.
+  void joinWarp(unsigned warp);
+  /// fence.proxy.async: the thread's own accesses so far become visible to the async proxy.
+  void fenceAsync(unsigned thread);
+  /// What all lanes of a warp know.
+  Knowledge commonOf(unsigned warp) const;
+
+  /// Adds an agent; `name` says in messages who it is.
+  Agent add(std::string name);
+  std::string nameOf(Agent) const;
+  /// The agent of a thread's cp.async.
+  Agent copierOf(unsigned thread);
+
+private:
+  void tick(unsigned thread) { known[thread].generic.raise({thread, known[thread].generic.at(thread) + 1}); }
+  std::vector<Knowledge> known;
+  std::vector<std::string> others;
+  std::vector<Agent> copiers; // 0: none yet
+};
+
+} // namespace skewer::gpu

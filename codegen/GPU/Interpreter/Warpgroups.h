@@ -1,0 +1,47 @@
+// What the four warps of a warpgroup must do alike, and how they share out the registers of a block (setmaxnreg).
+#pragma once
+#include "codegen/GPU/Interpreter/Machine.h"
+#include <deque>
+
+namespace skewer::gpu {
+
+constexpr unsigned kWarpsOfGroup = 4;
+
+/// Compares the instructions that a whole warpgroup must execute: each warp of it comes to the same ones, in the same
+/// order, with the same operands.
+class Warpgroups {
+public:
+  Warpgroups(unsigned warps, Report &report) : places(warps), groups((warps + 3) / 4), report(report) {}
+  void note(const Warp &, std::vector<uint64_t> operands);
+  /// Notes a fault where a warp of a group has executed fewer of them than another.
+  void end();
+
+private:
+  struct Entry {
+    mlir::Operation *operation;
+    std::vector<uint64_t> operands;
+  };
+  struct Group {
+    std::deque<Entry> entries; // those that some warp has yet to come to
+    uint64_t first = 0;        // number of the first one
+  };
+  std::vector<uint64_t> places; // of each warp: how many it has executed
+  std::vector<Group> groups;
+  Report &report;
+};
+
+/// The registers of a block's warps. A multiprocessor has 65536 of 32 bits.
+class RegisterFile {
+public:
+  explicit RegisterFile(unsigned threads);
+  /// setmaxnreg. Returns false if the warp must wait until others have given registers back.
+  bool set(const Warp &, unsigned count, bool increase, Report &);
+  unsigned free() const;
+  uint64_t changes() const { return changed; }
+
+private:
+  std::vector<unsigned> counts; // of a thread of each warp
+  uint64_t changed = 0;
+};
+
+} // namespace skewer::gpu

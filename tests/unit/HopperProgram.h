@@ -1,0 +1,76 @@
+// Small kernels with Hopper's own instructions, written as text of the LLVM and NVVM dialects and run by the
+// interpreter. `assembles` gives the same text to LLVM and ptxas.
+#pragma once
+#include "codegen/GPU/Interpreter/Interpreter.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
+#include <gtest/gtest.h>
+
+namespace skewer::testing {
+
+using gpu::FaultKind;
+using gpu::LaunchArgument;
+
+/// What the interpreter says of a launch, as text, so that it may outlive the kernel.
+class Outcome {
+public:
+  Outcome() = default;
+  explicit Outcome(const gpu::Report &);
+  std::vector<FaultKind> faults;
+  const std::string &text() const { return said; }
+
+private:
+  std::string said;
+};
+
+/// A parameter of a kernel: "%name: !llvm.ptr {…}" of a tensor map, which is passed by value.
+std::string mapParameter(const std::string &name);
+
+class HopperKernel {
+public:
+  /// `body` may use %s (shared memory), %tid and the constants %c0 … %c15, %c32, %c128 of i32.
+  HopperKernel(const std::string &body, const std::string &parameters, unsigned threads, size_t sharedBytes);
+  bool parsed() const { return bool(module); }
+  Outcome run(llvm::ArrayRef<LaunchArgument> arguments, unsigned seed = 0);
+  /// Returns what LLVM or ptxas says against the kernel for sm_90a, "" if nothing or if there is no ptxas.
+  std::string assembles();
+
+private:
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  unsigned threads;
+  size_t sharedBytes;
+};
+
+constexpr unsigned kSeeds = 15; // each order of warps with each arrival of copies
+
+/// "%name = constant" of i32, or of i64.
+std::string number(const std::string &name, int64_t value, unsigned bits = 32);
+/// "%name = the shared address `offset` + bytes of the i32 `moving`, where that is given".
+std::string shared(const std::string &name, int64_t offset, const std::string &moving = "");
+
+/// A matrix descriptor's bits; `leading`, `stride` and `address` in bytes, `swizzle` 128, 64, 32 or 0.
+uint64_t descriptor(uint64_t address, uint64_t leading, uint64_t stride, unsigned swizzle);
+
+struct WgmmaText {
+  std::string type = "bf16";
+  unsigned columns = 16; // N
+  bool transposedA = false, transposedB = false;
+  unsigned depth() const { return type == "tf32" ? 8 : type == "e4m3" ? 32 : 16; }
+  /// "%name:k" is "%name" + k of the sums. `a` is the name of a descriptor, or four names of registers.
+  std::string issue(const std::string &sums, const std::string &result, const std::vector<std::string> &a,
+                    const std::string &b, const std::string &scale) const;
+  /// wgmma.wait_group whose results are the sums.
+  std::string wait(unsigned pending, const std::string &sums, const std::string &result) const;
+  /// Sums that nothing wrote.
+  std::string begin(const std::string &sums) const;
+  std::string list(const std::string &sums, const std::string &suffix = "") const;
+};
+
+/// "f32, f32, …".
+std::string floats(unsigned count);
+
+bool has(const Outcome &, FaultKind);
+
+} // namespace skewer::testing
