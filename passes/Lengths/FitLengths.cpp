@@ -2,6 +2,7 @@
 #include "passes/Lengths/FitLengths.h"
 #include "dialect/IR/RangeEnds.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "passes/Lengths/AlignLayers.h"
 #include "passes/Lengths/ExpressionFit.h"
 #include "passes/Lengths/Fitter.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -125,6 +126,7 @@ LogicalResult Fitter::fitSignature() {
 LogicalResult Fitter::run() {
   if (failed(fitSignature()))
     return failure();
+  alignLayers(layers);
   SmallVector<Block *> bodies;
   places.resize(layers.size());
   for (func::FuncOp layer : layers)

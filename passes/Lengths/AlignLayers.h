@@ -1,0 +1,14 @@
+// Undoes what only one of several layers merges or moves because sizes are equal there by chance.
+#pragma once
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace skewer {
+
+/// Gives the layers the same operations in the same order, if they compute the same. At the bound of `size N <= 16`, a
+/// tensor of N columns and one of 16 columns have the same type, so that CSE merges their constants in that layer
+/// alone. Here each layer gets one operation for each combination of operations that compute corresponding values.
+/// They stand in the order of the first layer. Changes nothing if the layers agree already, or compute different
+/// things.
+void alignLayers(llvm::ArrayRef<mlir::func::FuncOp> layers);
+
+} // namespace skewer
