@@ -110,13 +110,15 @@ Value Typer::atRunTime(const Node &node, const RealFunction &f) {
   return {};
 }
 
-/// Returns whether the function consists of operations that tensors have.
+/// Returns whether the function consists of operations that tensors have. The condition of a selection is an index
+/// expression, whatever it is made of.
 static bool isOfTensors(const RealFunction &f) {
   switch (f.kind) {
+  case RealKind::Select:
+    return isOfTensors(*f.operands[1]) && isOfTensors(*f.operands[2]);
   case RealKind::Double: // computed at compile time
   case RealKind::FloorDivide:
   case RealKind::Modulo:
-  case RealKind::Select:
   case RealKind::Less:
   case RealKind::LessEqual:
   case RealKind::Equal:
