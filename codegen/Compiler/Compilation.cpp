@@ -271,7 +271,10 @@ OwningOpRef<ModuleOp> Compilation::runOnLengths(const Kernel &kernel, const char
                                                 llvm::function_ref<void(OpPassManager &)> add) {
   size_t known = remarks.size();
   enum Attempt { AsTheyAre, Whole, Flat, WholeThenFlat }; // positions
-  bool varies = false;
+  SmallVector<func::FuncOp> asWritten = {kernel.einsumFunction()};
+  for (const auto &shorter : kernel.shorter)
+    asWritten.push_back(*(*shorter).getOps<func::FuncOp>().begin());
+  bool varies = decideByLengths(asWritten);
   std::function<OwningOpRef<ModuleOp>(Attempt)> attempt = [&](Attempt positions) -> OwningOpRef<ModuleOp> {
     remarks.resize(known);
     std::vector<OwningOpRef<ModuleOp>> all;

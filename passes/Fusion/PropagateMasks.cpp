@@ -61,11 +61,11 @@ struct PropagateMasks : skewer::impl::AttnPropagateMasksBase<PropagateMasks> {
     return substitute(*mask, dimensions);
   }
 
-  /// Returns whether the einsum reads its operands inside their bounds at all positions.
+  /// Returns whether the einsum reads its operands inside their bounds at all positions at which its guard holds.
   static bool readsInside(EinsumOp einsum, const ResolvedEinsum &resolved, const Domain &domain) {
     for (auto [operand, subscripts] : llvm::zip(einsum.getInputs(), resolved.subscripts))
       for (auto [size, subscript] : llvm::zip(shapeOf(operand), subscripts)) {
-        auto bounds = bound(subscript, domain);
+        auto bounds = bound(subscript, domain, resolved.guard);
         if (size != kRuntime && (!bounds || bounds->range.low < 0 || bounds->range.high >= size))
           return false;
       }
@@ -93,7 +93,8 @@ struct PropagateMasks : skewer::impl::AttnPropagateMasksBase<PropagateMasks> {
     for (auto [k, dimension] : llvm::enumerate(*resolved.spec.result))
       axes["d" + std::to_string(k)] = flatIndex(dimension, resolved.sizes);
     Domain domain = domainOf(resolved.sizes);
-    if (op->getParentOfType<func::FuncOp>()->hasAttr(kVaryingMasks) && readsInside(einsum, resolved, domain))
+    bool varies = op->getParentOfType<func::FuncOp>()->hasAttr(kVaryingMasks);
+    if (varies && readsInside(einsum, resolved, domain))
       return;
     Expr guard = simplify(substitute(mask, axes), domain);
     if (guard.isConstant())
@@ -103,7 +104,7 @@ struct PropagateMasks : skewer::impl::AttnPropagateMasksBase<PropagateMasks> {
     if (resolved.contracted.empty() && einsum.getIndices().empty() && !readsOf(guard).empty())
       return;
     if (resolved.guard)
-      guard = simplify(logicalAnd(guard, *resolved.guard), domain);
+      guard = varies ? logicalAnd(guard, *resolved.guard) : simplify(logicalAnd(guard, *resolved.guard), domain);
     einsum.setGuardAttr(StringAttr::get(einsum.getContext(), print(guard)));
     bindIndices(einsum);
   }
