@@ -12,10 +12,27 @@ void Diagnostics::error(StringRef place, const std::string &message) {
   silenced = exhausted();
   if (silenced || !counts)
     return;
+  auto fileOf = [&](StringRef at) {
+    return at.data() ? sources.FindBufferContainingLoc(SMLoc::getFromPointer(at.data())) : 0;
+  };
+  // Kernels stand in the file of the user, and so does the outermost call.
+  StringRef own = place;
+  size_t outer = calls.size();
+  while (outer > 0 && fileOf(own) != fileOf(calls.front().first))
+    own = calls[--outer].first;
+  bool isInside = outer < calls.size();
+  // Several places of a scheme may have one fault for the same reason.
+  silenced = isInside && !saidOfCalls.insert({own.data(), message}).second;
+  if (silenced)
+    return;
   ++errors;
-  sink(diagnosticAt(sources, place, Severity::Error, message));
-  for (auto &[call, scheme] : reverse(calls))
-    note(call, noteOfCall(scheme));
+  sink(diagnosticAt(sources, own, Severity::Error,
+                    isInside ? "scheme '" + calls[outer].second + "': " + message : message));
+  if (isInside && place.data())
+    note(place, "this is the place in the built-in scheme");
+  for (size_t k = calls.size(); k-- > 0;)
+    if (k != outer)
+      note(calls[k].first, noteOfCall(calls[k].second));
   if (exhausted())
     sink({Severity::Error, "too many errors, stopping here"});
 }

@@ -6,6 +6,7 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/SourceMgr.h"
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,8 @@ public:
     return silent;
   }
 
+  /// Reports an error at its place. An error in the text of a built-in scheme is reported at the call of the scheme in
+  /// the user's file, since users can change nothing else.
   void error(llvm::StringRef place, const std::string &message);
   void warning(llvm::StringRef place, const std::string &message);
   /// Reports a note that belongs to the previous error or warning.
@@ -54,6 +57,7 @@ private:
   bool counts = true;
   bool silenced = false; // the last error was not reported, so its notes are not reported either
   Calls calls;
+  std::set<std::pair<const char *, std::string>> saidOfCalls; // the errors of built-in schemes at each call
 };
 
 /// Returns "in scheme 'rope', called here".

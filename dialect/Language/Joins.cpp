@@ -404,6 +404,17 @@ static Shape withoutNumbers(Shape shape) {
   return shape;
 }
 
+Complaint complaintOfMissing(const std::string &axis, const Dimensions &other) {
+  bool hasNames = llvm::any_of(other, [](const Dimension &d) { return !d.namings.empty(); });
+  std::string message = "the axis '" + axis + "' of one operand is missing in the other, ";
+  if (hasNames)
+    return {message + "whose axes are " + describeAxes(other),
+            {"name the axes alike, read a tensor at its axes, g[b, h, i], or repeat it first: "
+             "broadcast(x, \"… -> …\", …)"}};
+  return {message + "whose dimensions " + describe(other) + " have no names",
+          {"read the tensor at its axes, g[b, h, i], or name its dimensions: einsum(\"b h i d -> b h i d\", x)"}};
+}
+
 static Joined joinNamed(const Shape &a, const Shape &b) {
   bool first = isNamed(a.dimensions), second = isNamed(b.dimensions);
   if (first && second)
@@ -415,14 +426,10 @@ static Joined joinNamed(const Shape &a, const Shape &b) {
       return {*tensor};
     std::set<std::string> known = atomsOf(tensor->dimensions);
     for (const Dimension &d : positions->dimensions)
-      if (!isCovered(d, known))
-        return refused("axis '" + print(d.namings[0]) + "' of one operand is no axis of the other, which has " +
-                           describeAxes(tensor->dimensions),
-                       {known.empty()
-                            ? "its dimensions have no names: read it at its axes, g[b, h, i], or name them: "
-                              "einsum(\"b h i d -> b h i d\", x)"
-                            : "name the axes alike, read a tensor at its axes, g[b, h, i], or repeat it first: "
-                              "broadcast(x, \"… -> …\", …)"});
+      if (!isCovered(d, known)) {
+        Complaint complaint = complaintOfMissing(print(d.namings[0]), tensor->dimensions);
+        return refused(std::move(complaint.message), std::move(complaint.notes));
+      }
   }
   return joinByPlace(a, b);
 }

@@ -28,6 +28,9 @@ struct Joined {
 /// have no order (Order). Joining several shapes, in any sequence, gives one result or an error.
 Joined join(const Shape &, const Shape &);
 
+/// Returns the complaint about an axis of one operand that the other, of these dimensions, lacks.
+Complaint complaintOfMissing(const std::string &axis, const Dimensions &other);
+
 /// Returns the first of two neighbouring dimensions that nothing orders; nothing if all are in order.
 std::optional<size_t> firstOpen(const Shape &);
 

@@ -280,13 +280,10 @@ bool Typer::alignByName(const Node &node, Value &small, const Value &large) {
   }
   for (const std::string &axis : wanted)
     if (!covered.count(axis)) {
-      error(node.text,
-            "axis '" + axis + "' of one operand is no axis of the other, which has " + describeAxes(large.dimensions));
-      bool isNamed = any_of(large.dimensions, [](const Dimension &d) { return !d.namings.empty(); });
-      diagnostics.note(isNamed ? "name the axes alike, read a tensor at its axes, g[b, h, i], or repeat it first: "
-                                 "broadcast(x, \"… -> …\", …)"
-                               : "its dimensions have no names: read it at its axes, g[b, h, i], or name them: "
-                                 "einsum(\"b h i d -> b h i d\", x)");
+      Complaint complaint = complaintOfMissing(axis, large.dimensions);
+      error(node.text, complaint.message);
+      for (const std::string &note : complaint.notes)
+        diagnostics.note(note);
       return false;
     }
   for (const Naming &a : from)

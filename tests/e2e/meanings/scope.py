@@ -22,7 +22,7 @@ CASES = {
     "read": ("", {"q": (2, 3), "u": (3, 2)}, (2, 3), 'einsum("h d -> h d", q[h, d] + u[d, h])', lambda q, u: q + u.T),
     "read_alone": ("", {"u": (2, 3)}, (2, 3), 'einsum("h d -> h d", 2 * u[h, d])', lambda u: 2 * u),
     "read_beside_no_names": ("", {"q": (2, 3), "u": (2, 3)}, (2, 3), 'einsum("h d -> h d", q + u[h, d])',
-                             "axis 'h' of one operand is no axis of the other"),
+                             "the axis 'h' of one operand is missing in the other"),
     "factor": ("", W, (2, 3), GATED.format("v[h, j, e] * (5 if j >= 2 else 1)"), gated(lambda h, j, e: np.where(j >= 2, 5, 1))),
     "factor_first": ("", W, (2, 3), GATED.format("(5 if j >= 2 else 1) * v[h, j, e]"),
                      gated(lambda h, j, e: np.where(j >= 2, 5, 1))),
