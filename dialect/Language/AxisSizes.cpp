@@ -51,34 +51,34 @@ void Scope::returnFrom(const Scope &inner) {
 }
 
 /// Adds the axes of these dimensions to the scope.
-void Typer::rememberAxes(const Dimensions &dimensions) {
+void KnownSizes::rememberAxes(const Dimensions &dimensions) {
   for (const Dimension &dimension : dimensions)
     for (const Naming &naming : dimension.namings)
       for (const Axis &axis : naming)
         rememberAxis(axis, /*isPosition=*/true);
 }
 
-void Typer::rememberAxis(const Axis &axis, bool isPosition) {
+void KnownSizes::rememberAxis(const Axis &axis, bool isPosition) {
   if (!scope->learn(axis, isPosition))
     return;
   if (facts)
-    facts->found[callPath][axis.name].push_back(axis);
+    facts->found[state.callPath][axis.name].push_back(axis);
   auto relied = scope->reliances.find(axis.name);
-  if (relied != scope->reliances.end() && scope->sizes[axis.name].size() == 2 && !isScouting)
+  if (relied != scope->reliances.end() && scope->sizes[axis.name].size() == 2 && !state.isScouting)
     sayTwoSizes(relied->second, axis.name, scope->sizes[axis.name]);
 }
 
-void Typer::sayTwoSizes(StringRef place, const std::string &name, ArrayRef<Axis> sizes) {
+void KnownSizes::sayTwoSizes(StringRef place, const std::string &name, ArrayRef<Axis> sizes) {
   error(place, "axis '" + name + "' has the sizes " + listOf(sizes) + " here, and nothing says which is meant");
   diagnostics.note("give the size, " + name + " = …, where it can be given, or call one of the axes otherwise");
 }
 
 /// Checks that the axis has one size in the text; reports an error and returns false if it has several. From then on, a
 /// second size further down is an error.
-bool Typer::relyOnSize(StringRef place, const std::string &name) {
+bool KnownSizes::relyOnSize(StringRef place, const std::string &name) {
   auto known = scope->sizes.find(name);
   if (known != scope->sizes.end() && known->second.size() > 1) {
-    if (!isScouting)
+    if (!state.isScouting)
       sayTwoSizes(place, name, known->second);
     return false;
   }
@@ -87,7 +87,7 @@ bool Typer::relyOnSize(StringRef place, const std::string &name) {
 }
 
 /// Checks the same for all axes of a function of positions that the tensor beside it lacks.
-bool Typer::relyOnSizes(StringRef place, const Value &function, const Dimensions *beside) {
+bool KnownSizes::relyOnSizes(StringRef place, const Value &function, const Dimensions *beside) {
   std::set<std::string> told;
   if (beside)
     for (const Dimension &d : *beside)
@@ -102,7 +102,7 @@ bool Typer::relyOnSizes(StringRef place, const Value &function, const Dimensions
 
 /// Returns an axis that its own statement does not determine, with its size in the other statements. Nothing if none of
 /// them has it; nothing after an error if they have several sizes.
-std::optional<Axis> Typer::adoptedAxis(StringRef place, const std::string &name, bool *isAmbiguous) {
+std::optional<Axis> KnownSizes::adoptedAxis(StringRef place, const std::string &name, bool *isAmbiguous) {
   if (!scope->sizes.count(name) && !learnLater(name))
     return std::nullopt;
   if (relyOnSize(place, name))
@@ -114,21 +114,21 @@ std::optional<Axis> Typer::adoptedAxis(StringRef place, const std::string &name,
 
 /// Adds the axis to the scope if other statements determine it: statements further down, or the expression that
 /// contains this one. Returns whether they do.
-bool Typer::learnLater(const std::string &name) {
+bool KnownSizes::learnLater(const std::string &name) {
   return learnFrom(factsOfAll(/*readsTell=*/false), name) || learnFrom(factsOfAll(/*readsTell=*/true), name);
 }
 
 /// Returns the axis of the kernel or scheme, wherever it is named; null if nothing has the name or determines its size.
-const Axis *Typer::axisOfBody(const std::string &name) {
+const Axis *KnownSizes::axisOfBody(const std::string &name) {
   const Axis *axis = findAxis(name);
   return axis || !learnLater(name) ? axis : findAxis(name);
 }
 
-bool Typer::learnFrom(const AxisFacts *all, const std::string &name) {
+bool KnownSizes::learnFrom(const AxisFacts *all, const std::string &name) {
   if (!all)
     return false;
   // The calls whose statements may determine the axis: i and j of a scheme are those of its caller.
-  std::vector<const Node *> calls = callPath;
+  std::vector<const Node *> calls = state.callPath;
   for (const Scope *own = scope; own && own->inherited.count(name) && !calls.empty(); own = own->caller)
     calls.pop_back();
   auto path = all->found.find(calls);
@@ -145,9 +145,9 @@ bool Typer::learnFrom(const AxisFacts *all, const std::string &name) {
 /// Returns the sizes of axes that all statements of the kernel determine. It types the kernel again, without what is
 /// not known yet, until it finds nothing new; most kernels never ask. Sizes from reads and from the type of the result
 /// count only for axes of which nothing else is known.
-const AxisFacts *Typer::factsOfAll(bool readsTell) {
+const AxisFacts *KnownSizes::factsOfAll(bool readsTell) {
   constexpr unsigned kMostRounds = 8;
-  if (isScouting || !kernelAtHand || (knownFacts && (!readsTell || this->readsTell)))
+  if (state.isScouting || !state.kernelAtHand || (knownFacts && (!readsTell || this->readsTell)))
     return knownFacts;
   if (!knownFacts)
     knownFacts = &scouted.emplace();
@@ -157,18 +157,29 @@ const AxisFacts *Typer::factsOfAll(bool readsTell) {
   return knownFacts;
 }
 
+void KnownSizes::startKernel(const Kernel &declared) {
+  state.kernelAtHand = &declared;
+  state.callPath.clear();
+  if (!state.isScouting)
+    knownFacts = nullptr, scouted.reset(), readsTell = false;
+}
+
+void KnownSizes::scoutWith(const AxisFacts &known, bool readsTell, AxisFacts &found) {
+  facts = &found, knownFacts = &known;
+  this->readsTell = readsTell;
+}
+
 /// Types the kernel once with these facts and adds the new ones. Returns whether there are new ones.
-bool Typer::scout(AxisFacts &known, bool readsTell) {
+bool KnownSizes::scout(AxisFacts &known, bool readsTell) {
   Options own = options;
   own.decisions = nullptr;
   Diagnostics silent = Diagnostics::none(diagnostics.sources);
-  Typer scout(silent, own, context);
-  for (const Program *builtin : builtins)
+  Typer scout(silent, own, state.context);
+  for (const Program *builtin : state.builtins)
     scout.addBuiltins(*builtin);
   AxisFacts found;
-  scout.isScouting = true, scout.facts = &found, scout.knownFacts = &known, scout.kernelAtHand = kernelAtHand;
-  scout.readsTell = readsTell;
-  scout.type(*program, [](const typed::Kernel &) {});
+  scout.scoutFor(*state.kernelAtHand, known, readsTell, found);
+  scout.type(*state.program, [](const typed::Kernel &) {});
   bool isNew = false;
   for (const auto &[calls, axes] : found.found)
     for (const auto &[name, sizes] : axes)
@@ -182,8 +193,8 @@ bool Typer::scout(AxisFacts &known, bool readsTell) {
 
 /// Evaluates the parts of an expression that has no value yet, in a scouting typer: one part may determine an axis that
 /// another part lacks. Each part is evaluated once.
-void Typer::scoutParts(const Node &node) {
-  if (!isScouting || !scoutedParts.insert({&node, callPath}).second)
+void KnownSizes::scoutParts(const Node &node) {
+  if (!state.isScouting || !scoutedParts.insert({&node, state.callPath}).second)
     return;
   for (const NodePtr &operand : node.operands)
     if (operand && operand->kind != NodeKind::Slice && operand->kind != NodeKind::Ellipsis)
@@ -193,8 +204,8 @@ void Typer::scoutParts(const Node &node) {
 }
 
 /// Learns the axis n from k[n, d]: it is as long as the dimension that it reads, if nothing else determines its size.
-void Typer::learnFromRead(const Node &subscript, const Dimension &dimension) {
-  const Symbol *symbol = isScouting && readsTell ? resolver.symbolOf(subscript) : nullptr;
+void KnownSizes::learnFromRead(const Node &subscript, const Dimension &dimension) {
+  const Symbol *symbol = state.isScouting && readsTell ? resolver.symbolOf(subscript) : nullptr;
   if (!symbol || subscript.kind != NodeKind::Name || symbol->kind != SymbolKind::Axis)
     return;
   std::string name = subscript.name.str();
@@ -204,8 +215,8 @@ void Typer::learnFromRead(const Node &subscript, const Dimension &dimension) {
 
 /// Learns the sizes that the call of an einsum or a rearrangement determines, together with the operands whose value is
 /// known.
-void Typer::learnFromOthers(const Node &node, const subscript::Einsum &spec, ArrayRef<Value> operands,
-                            subscript::AxisSizes sizes) {
+void KnownSizes::learnFromOthers(const Node &node, const subscript::Einsum &spec, ArrayRef<Value> operands,
+                                 subscript::AxisSizes sizes) {
   std::vector<std::vector<int64_t>> shapes;
   std::map<std::string, std::string> runtimes;
   for (const auto &[operand, dimensions] : llvm::zip(operands, spec.operands)) {
@@ -230,7 +241,7 @@ void Typer::learnFromOthers(const Node &node, const subscript::Einsum &spec, Arr
 
 /// Lets a scheme that has no axis `i` or `j` of its own use the axis of its caller, with all sizes that it has there.
 /// If the caller learns a size only further down, it is looked up when the scheme needs it.
-void Typer::inheritAxis(const std::string &name, Scope &own) {
+void KnownSizes::inheritAxis(const std::string &name, Scope &own) {
   if (auto known = scope->sizes.find(name); known != scope->sizes.end())
     for (const Axis &axis : known->second)
       own.learn(axis);
@@ -238,7 +249,7 @@ void Typer::inheritAxis(const std::string &name, Scope &own) {
 }
 
 /// Makes the caller rely on the axis sizes that the scheme relied on.
-void Typer::returnAxes(StringRef call, const Scope &own) {
+void KnownSizes::returnAxes(StringRef call, const Scope &own) {
   for (const std::string &name : own.inherited)
     if (own.reliances.count(name))
       scope->reliances.insert({name, call});

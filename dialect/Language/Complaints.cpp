@@ -7,9 +7,9 @@ using namespace llvm;
 
 namespace skewer::language {
 
-std::vector<std::string> Typer::visibleNames() const {
+std::vector<std::string> NameMeanings::visibleNames() const {
   std::vector<std::string> names;
-  for (const Scope *s : {static_cast<const Scope *>(scope), &globals})
+  for (const Scope *s : {static_cast<const Scope *>(scope), static_cast<const Scope *>(&state.globals)})
     if (s && (s == scope || !scope || !scope->isBuiltin)) {
       for (const auto &[name, value] : s->values)
         names.push_back(name);
@@ -28,13 +28,13 @@ static std::string listOf(const std::vector<Axis> &axes) {
 }
 
 /// Returns whether `name` looks like a row or a column of an axis that has been named: iy and ix of i.
-bool Typer::isPartOfAxis(const std::string &name) const {
+bool NameMeanings::isPartOfAxis(const std::string &name) const {
   const Axis *whole = name.size() == 2 ? findAxis(name.substr(0, 1)) : nullptr;
   return whole && whole->runtime.empty() && StringRef("yrhutxcwv").contains(name[1]);
 }
 
 /// Adds a note on how to write a row or a column of an axis. Returns false if `name` is neither.
-bool Typer::noteOnAxis(const std::string &name) {
+bool NameMeanings::noteOnAxis(const std::string &name) {
   if (!isPartOfAxis(name))
     return false;
   const Axis *whole = findAxis(name.substr(0, 1));
@@ -51,7 +51,7 @@ bool Typer::noteOnAxis(const std::string &name) {
 }
 
 /// Returns whether "//" stands right before a piece of the file; a comment may have been meant.
-bool Typer::isAfterSlashes(StringRef place) const {
+bool NameMeanings::isAfterSlashes(StringRef place) const {
   StringRef file = diagnostics.sources.getMemoryBuffer(diagnostics.sources.getMainFileID())->getBuffer();
   if (place.data() < file.data() || place.data() > file.end())
     return false; // in a built-in scheme
@@ -59,7 +59,7 @@ bool Typer::isAfterSlashes(StringRef place) const {
 }
 
 /// Reports the error about a name that has no value, once for each name of a scope.
-Value Typer::unknownName(const Node &node) {
+Value NameMeanings::unknownName(const Node &node) {
   std::string name = node.name.str();
   if (!scope->unknown.insert(name).second)
     return {};
@@ -90,11 +90,11 @@ Value Typer::unknownName(const Node &node) {
     diagnostics.note(constant.str());
   else if (resolver.schemesFor(scope->isBuiltin).count(name))
     diagnostics.note("it is a scheme, which is called with its operands: " + name + "(…)");
-  else if (isFunction(name))
+  else if (typer.functions.isFunction(name))
     diagnostics.note("it is a function, which is called with its argument: " + name + "(x)");
-  else if (scope == &globals) {
-    auto later = llvm::find_if(program->params, [&](const ParamDeclaration &p) { return p.name == name; });
-    if (later != program->params.end())
+  else if (scope == &state.globals) {
+    auto later = llvm::find_if(state.program->params, [&](const ParamDeclaration &p) { return p.name == name; });
+    if (later != state.program->params.end())
       diagnostics.note(later->name, "it is declared after; a param may use those before it");
     else if (part.empty())
       diagnostics.note("declare it: 'param " + name + " = …' is known at compile time, 'size " + name +
@@ -108,9 +108,9 @@ Value Typer::unknownName(const Node &node) {
 }
 
 /// Reports the error about a call of something that is neither a function nor a scheme.
-Value Typer::unknownCall(const Node &node, const std::vector<std::string> &names) {
+Value NameMeanings::unknownCall(const Node &node, const std::vector<std::string> &names) {
   std::string name = node.name.str();
-  if (is_contained(program->brokenSchemes, node.name))
+  if (is_contained(state.program->brokenSchemes, node.name))
     return {};
   if (const Value *value = lookup(name)) {
     if (!value->good())
@@ -124,13 +124,13 @@ Value Typer::unknownCall(const Node &node, const std::vector<std::string> &names
   error(node.name, "unknown function or scheme '" + name + "'" + (instead.empty() ? suggestion(name, names) : ""));
   if (!instead.empty())
     diagnostics.note(instead.str());
-  else if (llvm::any_of(program->kernels, [&](const Kernel &kernel) { return kernel.name == name; }))
+  else if (llvm::any_of(state.program->kernels, [&](const Kernel &kernel) { return kernel.name == name; }))
     diagnostics.note("it is a kernel, which only programs call; what kernels share is a scheme: scheme NAME(x) = …");
   return {};
 }
 
 /// Reports the error about a value that cannot be an operand of arithmetic.
-Value Typer::notAnOperand(StringRef place, const std::string &who, const Value &value) {
+Value NameMeanings::notAnOperand(StringRef place, const std::string &who, const Value &value) {
   error(place, "'" + who + "' takes numbers, positions and tensors, found " + describe(value));
   if (value.is(ValueKind::Size))
     diagnostics.note("a run-time size is no number here; a size known at compile time is a 'param'");

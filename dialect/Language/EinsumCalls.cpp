@@ -125,7 +125,7 @@ static void namesIn(const Node &node, function_ref<void(const Node &)> visit) {
 
 /// Returns a read at the axes that the call names; it stands for the call until the sizes of the axes are known.
 /// Nothing after an error.
-std::optional<Expr> Typer::standInFor(const std::string &symbol, StringRef call, const std::set<std::string> &axes) {
+std::optional<Expr> Einsums::standInFor(const std::string &symbol, StringRef call, const std::set<std::string> &axes) {
   const Node *node = resolver.callInText(call);
   if (!node)
     return std::nullopt;
@@ -136,10 +136,10 @@ std::optional<Expr> Typer::standInFor(const std::string &symbol, StringRef call,
     const Symbol *resolved = resolver.symbolOf(word);
     SymbolKind kind = resolved ? resolved->kind : SymbolKind::Unknown;
     good &= kind != SymbolKind::Contested; // the resolver has reported it
-    const Value *value = kind == SymbolKind::Axis ? nullptr : lookup(name);
+    const Value *value = kind == SymbolKind::Axis ? nullptr : typer.names.lookup(name);
     bool isAxis = axes.count(name) || findAxis(name);
-    if (good && value && kind == SymbolKind::Either && isFunctionOfPositions(*value) && isAxis) {
-      ambiguous(word.text, name, *value);
+    if (good && value && kind == SymbolKind::Either && RealFunctions::isFunctionOfPositions(*value) && isAxis) {
+      typer.names.ambiguous(word.text, name, *value);
       good = false;
     }
     if (axes.count(name) && !(resolved && resolved->isNumber()))
@@ -158,7 +158,7 @@ std::optional<Expr> Typer::standInFor(const std::string &symbol, StringRef call,
   return Expr::read(symbol, std::move(symbols));
 }
 
-std::optional<Expr> Typer::evaluateCallsIn(const Expr &e, const subscript::AxisSizes &all) {
+std::optional<Expr> Einsums::evaluateCallsIn(const Expr &e, const subscript::AxisSizes &all) {
   auto call = e.kind() == subscript::Kind::Read ? textCalls.find(e.name()) : textCalls.end();
   if (call == textCalls.end()) {
     std::vector<Expr> operands;
@@ -187,10 +187,10 @@ std::optional<Expr> Typer::evaluateCallsIn(const Expr &e, const subscript::AxisS
   for (auto &[name, axis] : value.axes) // a function named earlier takes the sizes that its axes have here
     if (auto size = all.find(name); size != all.end())
       axis.size = size->second;
-  auto index =
-      asIndex(parsed, value,
-              divides(parsed.text) ? "an index expression is a whole number or an expression of positions"
-                                   : "what is called in an index expression gives a whole number or a position");
+  auto index = typer.reals.asIndex(parsed, value,
+                                   divides(parsed.text)
+                                       ? "an index expression is a whole number or an expression of positions"
+                                       : "what is called in an index expression gives a whole number or a position");
   scope = outer;
   textCalls = std::move(calls);
   outer->returnFrom(inner);
@@ -198,7 +198,7 @@ std::optional<Expr> Typer::evaluateCallsIn(const Expr &e, const subscript::AxisS
 }
 
 /// Replaces the reads that stand for calls by the values of the calls, once the sizes are known.
-bool Typer::evaluateCalls(subscript::Einsum &spec, const subscript::AxisSizes &all) {
+bool Einsums::evaluateCalls(subscript::Einsum &spec, const subscript::AxisSizes &all) {
   if (textCalls.empty())
     return true;
   for (auto &operand : spec.operands)

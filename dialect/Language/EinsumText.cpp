@@ -80,11 +80,11 @@ void learnSizes(const subscript::Einsum &spec, ArrayRef<std::vector<int64_t>> sh
   }
 }
 
-bool Typer::keywordSizes(const Node &node, AxisSizes &given, ArrayRef<StringRef> others) {
+bool Einsums::keywordSizes(const Node &node, AxisSizes &given, ArrayRef<StringRef> others) {
   for (const Keyword &k : node.keywords) {
     if (is_contained(others, k.name))
       continue;
-    auto size = evaluateWhole(*k.value, "the size of axis '" + k.name.str() + "'");
+    auto size = typer.expressions.evaluateWhole(*k.value, "the size of axis '" + k.name.str() + "'");
     if (!size)
       return false;
     if (*size < 1)
@@ -97,8 +97,8 @@ bool Typer::keywordSizes(const Node &node, AxisSizes &given, ArrayRef<StringRef>
 }
 
 /// Replaces params and scalars in index expressions by their values, so that only axes and lengths remain.
-bool Typer::substituteNames(subscript::Einsum &spec, StringRef text, ArrayRef<std::string> written,
-                            const AxisSizes &given) {
+bool Einsums::substituteNames(subscript::Einsum &spec, StringRef text, ArrayRef<std::string> written,
+                              const AxisSizes &given) {
   std::set<std::string> axes(written.begin(), written.end());
   for (const auto &operand : spec.operands)
     axes.merge(axesOf(operand));
@@ -137,12 +137,12 @@ bool Typer::substituteNames(subscript::Einsum &spec, StringRef text, ArrayRef<st
             return false;
           continue;
         }
-        const Value *value = lookup(symbol);
-        if (value && isFunctionOfPositions(*value) && (axes.count(symbol) || findAxis(symbol)))
-          return ambiguous(at, symbol, *value), false;
+        const Value *value = typer.names.lookup(symbol);
+        if (value && RealFunctions::isFunctionOfPositions(*value) && (axes.count(symbol) || findAxis(symbol)))
+          return typer.names.ambiguous(at, symbol, *value), false;
         if (axes.count(symbol)) {
-          if (partOf(symbol))
-            substitution.insert({symbol, globalPosition(symbol)});
+          if (typer.positions.partOf(symbol))
+            substitution.insert({symbol, typer.positions.globalPosition(symbol)});
           continue;
         }
         if (value && value->is(ValueKind::Real)) { // a function with a name
@@ -163,7 +163,7 @@ bool Typer::substituteNames(subscript::Einsum &spec, StringRef text, ArrayRef<st
         else if (value)
           return false; // already reported
         else if (!findAxis(symbol)) {
-          std::vector<std::string> names = visibleNames();
+          std::vector<std::string> names = typer.names.visibleNames();
           names.insert(names.end(), axes.begin(), axes.end());
           error(at, "unknown name '" + symbol + "' in an index expression" + suggestion(symbol, names));
           diagnostics.note("an axis that no operand has takes its size as an argument: " + symbol + " = …");
@@ -181,7 +181,7 @@ bool Typer::substituteNames(subscript::Einsum &spec, StringRef text, ArrayRef<st
 
 /// Replaces an element of a list known at compile time, map[1], by its number. Other reads are not allowed in an index
 /// expression, except reads of index operands.
-std::optional<Expr> Typer::replaceReads(const Expr &e, StringRef place) {
+std::optional<Expr> Einsums::replaceReads(const Expr &e, StringRef place) {
   std::vector<Expr> operands;
   for (const Expr &operand : e.operands()) {
     auto replaced = replaceReads(operand, place);
@@ -194,7 +194,7 @@ std::optional<Expr> Typer::replaceReads(const Expr &e, StringRef place) {
   for (const auto &[axis, part] : scope->parts)
     if (e == part.origin)
       return e;
-  const Value *list = lookup(e.name());
+  const Value *list = typer.names.lookup(e.name());
   if (list && list->is(ValueKind::Indices)) {
     if (operands.size() != list->dimensions.size()) {
       error(place, "index operand '" + e.name() + "' has " + std::to_string(list->dimensions.size()) +
@@ -204,13 +204,13 @@ std::optional<Expr> Typer::replaceReads(const Expr &e, StringRef place) {
     }
     kernel.lookups.reads.insert({list->name, place});
     for (size_t d = 0; d < operands.size(); ++d)
-      operands[d] = positionFor(operands[d], list->dimensions[d].size);
+      operands[d] = typer.positions.positionFor(operands[d], list->dimensions[d].size);
     operands.insert(operands.begin(), list->taken.begin(), list->taken.end());
     return Expr::read(list->name, std::move(operands)); // a scheme may give it another name
   }
   if (!list || !list->is(ValueKind::List)) {
     error(place, "'" + e.name() + "[…]' in an index expression is an element of a list or of an index operand, found " +
-                     (list ? describe(*list) : "none of this name" + suggestion(e.name(), visibleNames())));
+                     (list ? describe(*list) : "none of this name" + suggestion(e.name(), typer.names.visibleNames())));
     return std::nullopt;
   }
   int64_t count = list->items.size();
@@ -230,7 +230,7 @@ std::optional<Expr> Typer::replaceReads(const Expr &e, StringRef place) {
 }
 
 /// Returns the axes of the text, in order, even those that later vanish from the index expressions.
-std::vector<std::string> Typer::writtenAxes(const subscript::Einsum &spec, StringRef text, const AxisSizes &given) {
+std::vector<std::string> Einsums::writtenAxes(const subscript::Einsum &spec, StringRef text, const AxisSizes &given) {
   static const StringRef operators[] = {"floordiv", "mod", "and", "or", "not"};
   std::vector<std::string> axes;
   auto add = [&](const std::string &name) {
@@ -248,12 +248,12 @@ std::vector<std::string> Typer::writtenAxes(const subscript::Einsum &spec, Strin
         continue;
       for (StringRef word : namesInExpression(text.slice(dimension.begin, dimension.end))) {
         std::string name = word.str();
-        const Value *value = bare.count(name) || given.count(name) ? nullptr : lookup(name);
+        const Value *value = bare.count(name) || given.count(name) ? nullptr : typer.names.lookup(name);
         if (value)
           for (const auto &[axis, size] : value->axes) // a function of positions with a name
             add(axis);
         else if (!is_contained(operators, word) &&
-                 (bare.count(name) || given.count(name) || findAxis(name) || learnLater(name)))
+                 (bare.count(name) || given.count(name) || findAxis(name) || typer.sizes.learnLater(name)))
           add(name);
       }
     }
@@ -264,8 +264,8 @@ std::vector<std::string> Typer::writtenAxes(const subscript::Einsum &spec, Strin
 }
 
 /// Determines the sizes of all axes: from the operands and the call first, then from the axes of the kernel or scheme.
-bool Typer::einsumSizes(const Node &node, subscript::Einsum &spec, const std::vector<Value> &operands, StringRef text,
-                        ArrayRef<std::string> written, AxisSizes &given, AxisSizes &all) {
+bool Einsums::einsumSizes(const Node &node, subscript::Einsum &spec, const std::vector<Value> &operands, StringRef text,
+                          ArrayRef<std::string> written, AxisSizes &given, AxisSizes &all) {
   std::vector<std::vector<int64_t>> shapes;
   for (const Value &operand : operands) {
     shapes.emplace_back();
@@ -299,7 +299,7 @@ bool Typer::einsumSizes(const Node &node, subscript::Einsum &spec, const std::ve
 }
 
 /// Checks that every axis of the result belongs to an operand or has a given size.
-bool Typer::checkResultAxes(const subscript::Einsum &spec, StringRef text, const AxisSizes &given) {
+bool Einsums::checkResultAxes(const subscript::Einsum &spec, StringRef text, const AxisSizes &given) {
   subscript::Einsum operandsOnly = spec;
   operandsOnly.result.reset();
   std::vector<std::string> ofOperands = operandsOnly.axes();
@@ -322,15 +322,15 @@ bool Typer::checkResultAxes(const subscript::Einsum &spec, StringRef text, const
 
 /// Adds the sizes that neither the operands nor the call determine: sizes of axes along which index operands are read,
 /// and sizes of axes of the kernel or scheme. False after an error.
-bool Typer::adoptSizes(const Node &node, const subscript::Einsum &spec, StringRef text,
-                       ArrayRef<std::vector<int64_t>> shapes, ArrayRef<std::string> written, AxisSizes &given) {
+bool Einsums::adoptSizes(const Node &node, const subscript::Einsum &spec, StringRef text,
+                         ArrayRef<std::vector<int64_t>> shapes, ArrayRef<std::string> written, AxisSizes &given) {
   AxisSizes known = given;
   learnSizes(spec, shapes, known);
   std::set<std::string> inProducts;
   for (const auto &operand : spec.operands)
     inProducts.merge(axesOf(operand));
   std::map<std::string, Axis> read;
-  sizesOfReads(spec, read);
+  typer.positions.sizesOfReads(spec, read);
   auto placeOf = [&](const std::string &axis) {
     for (StringRef word : namesInExpression(text))
       if (word == axis)
@@ -347,10 +347,10 @@ bool Typer::adoptSizes(const Node &node, const subscript::Einsum &spec, StringRe
     bool isOpen = others == scope->sizes.end() || others->second.size() > 1;
     bool isRead = isOpen && along != read.end() && !inProducts.count(axis);
     bool isAmbiguous = false;
-    std::optional<Axis> found = isRead ? along->second : adoptedAxis(placeOf(axis), axis, &isAmbiguous);
+    std::optional<Axis> found = isRead ? along->second : typer.sizes.adoptedAxis(placeOf(axis), axis, &isAmbiguous);
     if (!found && !isAmbiguous)
-      found = expectedAxis(node, spec, axis);
-    if (!found && (isScouting || isAmbiguous))
+      found = typer.sizes.expectedAxis(node, spec, axis);
+    if (!found && (state.isScouting || isAmbiguous))
       return false;
     if (!found && inProducts.count(axis)) // reported where the product is
       continue;
@@ -365,13 +365,13 @@ bool Typer::adoptSizes(const Node &node, const subscript::Einsum &spec, StringRe
 }
 
 /// Replaces the symbols of len(axis) in the index expressions by the length.
-bool Typer::substituteLengths(subscript::Einsum &spec, StringRef text, const AxisSizes &all) {
+bool Einsums::substituteLengths(subscript::Einsum &spec, StringRef text, const AxisSizes &all) {
   std::vector<std::string> axes = withoutLengths(spec).axes();
   auto lengthOfAxis = [&](const std::string &axis, StringRef place) -> std::optional<int64_t> {
     auto size = all.find(axis);
-    const Axis *outer = size == all.end() ? axisOfBody(axis) : nullptr;
+    const Axis *outer = size == all.end() ? typer.sizes.axisOfBody(axis) : nullptr;
     int64_t length = size != all.end() ? size->second : outer ? outer->size : 0;
-    if (const Part *part = partOf(axis); part && length == part->extent)
+    if (const Part *part = typer.positions.partOf(axis); part && length == part->extent)
       length = part->length;
     if (length == 0)
       error(place, "len(" + axis + "): there is no axis '" + axis + "'" + suggestion(axis, axes));

@@ -7,10 +7,10 @@ using namespace llvm;
 namespace skewer::language {
 using subscript::Expr;
 
-Value Typer::ambiguous(StringRef place, const std::string &name, const Value &value) {
+Value NameMeanings::ambiguous(StringRef place, const std::string &name, const Value &value) {
   error(place, "'" + name + "' is an axis, and " + describe(value) + " too; give one of them another name");
-  for (const Scope *s : {static_cast<const Scope *>(scope), static_cast<const Scope *>(&globals)})
-    if (auto where = s ? s->declared.find(name) : globals.declared.end(); s && where != s->declared.end()) {
+  for (const Scope *s : {static_cast<const Scope *>(scope), static_cast<const Scope *>(&state.globals)})
+    if (auto where = s ? s->declared.find(name) : state.globals.declared.end(); s && where != s->declared.end()) {
       diagnostics.note(where->second, "the value is declared here");
       break;
     }
@@ -18,7 +18,7 @@ Value Typer::ambiguous(StringRef place, const std::string &name, const Value &va
 }
 
 /// Reports a name that the parts of a tensor use for different things.
-Value Typer::clashing(StringRef place, const std::string &name, const Clash &clash) {
+Value NameMeanings::clashing(StringRef place, const std::string &name, const Clash &clash) {
   error(place, "'" + name + "' is not clear here: a part of the tensor has a dimension " + clash.naming + ", where '" +
                    clash.name + "' is something else than in another part");
   diagnostics.note("give the axes of one of the parts other names");
@@ -26,7 +26,7 @@ Value Typer::clashing(StringRef place, const std::string &name, const Clash &cla
 }
 
 /// Makes a parenthesized name, "(row)", an index expression if it is a number or a function of positions.
-bool Typer::nameIndices(subscript::Einsum &spec, StringRef text, const subscript::AxisSizes &given) {
+bool NameMeanings::nameIndices(subscript::Einsum &spec, StringRef text, const subscript::AxisSizes &given) {
   auto isParenthesised = [&](const subscript::Dimension &d) { return d.isAxis() && text.substr(d.begin, 1) == "("; };
   std::set<std::string> bare;
   for (const auto &[axis, size] : given)
@@ -44,7 +44,7 @@ bool Typer::nameIndices(subscript::Einsum &spec, StringRef text, const subscript
       const Value *value = isParenthesised(dimension) ? lookup(dimension.axes[0]) : nullptr;
       if (value && !value->good())
         return false; // already reported
-      if (!value || !isFunctionOfPositions(*value))
+      if (!value || !RealFunctions::isFunctionOfPositions(*value))
         continue;
       if (bare.count(dimension.axes[0]) || findAxis(dimension.axes[0]))
         return ambiguous(text.slice(dimension.begin, dimension.end), dimension.axes[0], *value), false;
@@ -57,7 +57,7 @@ bool Typer::nameIndices(subscript::Einsum &spec, StringRef text, const subscript
 /// Checks that no name in the text is both an axis and a value. A bare name is an axis; it may also be the number that
 /// is the axis's size: param d = 64, "i d". If it is another number, or a function of positions, the meaning is
 /// unclear.
-bool Typer::checkAxisNames(const subscript::Einsum &spec, StringRef text, const subscript::AxisSizes &sizes) {
+bool NameMeanings::checkAxisNames(const subscript::Einsum &spec, StringRef text, const subscript::AxisSizes &sizes) {
   std::vector<const subscript::Dimensions *> lists{&*spec.result};
   for (const subscript::Dimensions &operand : spec.operands)
     lists.push_back(&operand);
@@ -65,7 +65,7 @@ bool Typer::checkAxisNames(const subscript::Einsum &spec, StringRef text, const 
     for (const subscript::Dimension &dimension : *list)
       for (const std::string &axis : dimension.axes) {
         const Value *value = lookup(axis);
-        if (!value || !isFunctionOfPositions(*value))
+        if (!value || !RealFunctions::isFunctionOfPositions(*value))
           continue;
         auto size = sizes.find(axis);
         if (size == sizes.end() || (value->isWhole() && value->integer == size->second))
@@ -81,7 +81,7 @@ bool Typer::checkAxisNames(const subscript::Einsum &spec, StringRef text, const 
 
 /// Adds a note if a condition uses an inner axis: "(t j)" has an axis j, which is not the flat position, and j <= i may
 /// be meant for the last two dimensions.
-void Typer::noteInnerAxes(const Node &node, const Value &condition, const Dimensions &dimensions) {
+void NameMeanings::noteInnerAxes(const Node &node, const Value &condition, const Dimensions &dimensions) {
   std::set<std::string> symbols = subscript::symbolsOf(condition.index);
   for (auto [name, fromEnd] : {std::pair("i", 2u), std::pair("j", 1u)}) {
     if (dimensions.size() < fromEnd || !symbols.count(name))
@@ -104,6 +104,51 @@ void Typer::noteInnerAxes(const Node &node, const Value &condition, const Dimens
       break;
     }
   }
+}
+
+const Value *NameMeanings::lookup(const std::string &name) {
+  if (scope) {
+    auto own = scope->values.find(name);
+    if (own != scope->values.end()) {
+      scope->used.insert(name);
+      return &own->second;
+    }
+  }
+  if (scope && scope->isBuiltin)
+    return nullptr;
+  auto global = state.globals.values.find(name);
+  return global == state.globals.values.end() ? nullptr : &global->second;
+}
+
+/// Returns the first character of the file, the place for messages about the whole file.
+StringRef NameMeanings::wholeText() const {
+  return diagnostics.sources.getMemoryBuffer(diagnostics.sources.getMainFileID())->getBuffer().take_front(1);
+}
+
+Value NameMeanings::positionAlong(const Node &node, const std::string &name, const Axis &axis) {
+  Value value;
+  value.kind = ValueKind::Index;
+  value.index = typer.positions.globalPosition(name);
+  value.isAxis = true;
+  value.axes[name] = axis;
+  return value;
+}
+
+/// Returns position(k): the position along the axis k, even if a value has the same name.
+Value NameMeanings::typePosition(const Node &node) {
+  if (!typer.expressions.checkArguments(node, 1, 1, {}, "position(axis)"))
+    return {};
+  const Node &named = *node.operands[0];
+  std::string name = named.name.str();
+  const Axis *axis = named.kind == NodeKind::Name ? typer.sizes.axisOfBody(name) : nullptr;
+  if (!axis && scope->unknown.count(name))
+    return {};
+  if (!axis)
+    return error(named.text, "'position' takes the name of an axis that an operand or an einsum before has named" +
+                                 suggestion(named.name, visibleNames()));
+  if (auto clash = scope->clashes.find(name); clash != scope->clashes.end())
+    return clashing(named.text, name, clash->second);
+  return positionAlong(node, name, *axis);
 }
 
 } // namespace skewer::language

@@ -9,7 +9,7 @@ namespace skewer::language {
 
 /// Checks that the order of the dimensions is written; reports an error and returns false otherwise. `who` is the
 /// operation that needs it: "'pad'".
-bool Typer::requireOrder(StringRef place, const Value &value, const std::string &who) {
+bool Moves::requireOrder(StringRef place, const Value &value, const std::string &who) {
   auto open = value.is(ValueKind::Tensor) ? firstOpen({value.dimensions, value.order}) : std::nullopt;
   if (!open)
     return true;
@@ -25,7 +25,7 @@ bool Typer::requireOrder(StringRef place, const Value &value, const std::string 
 }
 
 /// Returns the tensor with its dimensions in the order of these places; the order is written from then on.
-Value Typer::arranged(const Node &node, Value value, ArrayRef<size_t> places) {
+Value Moves::arranged(const Node &node, Value value, ArrayRef<size_t> places) {
   std::vector<Naming> from = loneNamings(value.dimensions), to;
   Dimensions dimensions;
   bool isMoved = false;
@@ -44,7 +44,7 @@ Value Typer::arranged(const Node &node, Value value, ArrayRef<size_t> places) {
 }
 
 /// Returns the tensor with one dimension moved to another place, in whatever order the dimensions are.
-Value Typer::moved(const Node &node, Value value, size_t from, size_t to) {
+Value Moves::moved(const Node &node, Value value, size_t from, size_t to) {
   if (from == to)
     return value;
   std::vector<size_t> places;
@@ -60,7 +60,7 @@ Value Typer::moved(const Node &node, Value value, size_t from, size_t to) {
 
 /// Returns an operand in the order of an einsum's or a rearrangement's text. If its dimensions have no order, the text
 /// must name all of its axes and nothing else. Nothing after an error.
-std::optional<Value> Typer::arrangedBy(const Node &node, Value value, const subscript::Dimensions &text,
+std::optional<Value> Moves::arrangedBy(const Node &node, Value value, const subscript::Dimensions &text,
                                        const std::string &who) {
   if (!firstOpen({value.dimensions, value.order}))
     return value;

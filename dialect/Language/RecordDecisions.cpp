@@ -8,13 +8,13 @@ namespace skewer::language {
 using subscript::Expr;
 
 /// Records a decision, except those of values that are not taken.
-void Typer::record(Decision decision) {
-  if (options.decisions && !untaken)
+void DecisionLog::record(Decision decision) {
+  if (options.decisions && !state.untaken)
     options.decisions->push_back(std::move(decision));
 }
 
 /// Records a whole number that results from a rounding or a choice; returns the number.
-Value Typer::decided(const Node &node, Value number, RealPtr made) {
+Value DecisionLog::decided(const Node &node, Value number, RealPtr made) {
   Decision decision;
   decision.kind = Decision::Quantity, decision.place = node.text, decision.number = number.integer;
   decision.made = made ? std::move(made) : number.function;
@@ -22,7 +22,7 @@ Value Typer::decided(const Node &node, Value number, RealPtr made) {
   return number;
 }
 
-bool Typer::decided(const Node &node, bool truth, RealPtr made) {
+bool DecisionLog::decided(const Node &node, bool truth, RealPtr made) {
   Decision decision;
   decision.kind = Decision::Choice, decision.place = node.text, decision.number = truth;
   decision.made = std::move(made);
@@ -30,7 +30,7 @@ bool Typer::decided(const Node &node, bool truth, RealPtr made) {
   return truth;
 }
 
-bool Typer::decidedWhole(const Node &node, bool isWhole, RealPtr remainder) {
+bool DecisionLog::decidedWhole(const Node &node, bool isWhole, RealPtr remainder) {
   Decision decision;
   decision.kind = Decision::Whole, decision.place = node.text, decision.number = isWhole;
   decision.made = std::move(remainder);
@@ -39,7 +39,7 @@ bool Typer::decidedWhole(const Node &node, bool isWhole, RealPtr remainder) {
 }
 
 /// Records the values of a function of positions, evaluated at each of them.
-void Typer::decidedTable(const Node &node, std::vector<double> values, const RealForms &forms, bool isTensor) {
+void DecisionLog::decidedTable(const Node &node, std::vector<double> values, const RealForms &forms, bool isTensor) {
   Decision decision;
   decision.kind = Decision::Table, decision.place = node.text, decision.number = isTensor;
   decision.values = std::move(values), decision.ranges = forms.ranges, decision.forms = forms.forms;
@@ -49,11 +49,11 @@ void Typer::decidedTable(const Node &node, std::vector<double> values, const Rea
 }
 
 /// Returns the expression simplified by the ranges, and records the change.
-Expr Typer::simplified(const Expr &written, const subscript::Domain &domain) const {
+Expr DecisionLog::simplified(const Expr &written, const subscript::Domain &domain) const {
   Expr kept = subscript::simplify(written, domain);
-  if (options.decisions && !untaken) {
+  if (options.decisions && !state.untaken) {
     Decision decision;
-    decision.kind = Decision::Rewritten, decision.place = placeAtHand;
+    decision.kind = Decision::Rewritten, decision.place = state.placeAtHand;
     decision.written = written, decision.kept = kept, decision.domain = domain;
     options.decisions->push_back(std::move(decision));
   }

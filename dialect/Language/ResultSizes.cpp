@@ -8,7 +8,7 @@ namespace skewer::language {
 /// Records that the expression has these sizes, and so do the expressions that its elements are computed from one by
 /// one: operands of arithmetic, the value of a name, the argument of a softmax. An operand of fewer dimensions
 /// determines nothing.
-void Typer::expect(const Node &node, const std::vector<Statement> &body, const Dimensions &sizes) {
+void KnownSizes::expect(const Node &node, const std::vector<Statement> &body, const Dimensions &sizes) {
   if (!expected.insert({&node, sizes}).second)
     return;
   auto follow = [&](const NodePtr &operand) {
@@ -33,7 +33,7 @@ void Typer::expect(const Node &node, const std::vector<Statement> &body, const D
     follow(node.operands[0]), follow(node.operands[2]);
     break;
   case NodeKind::Call:
-    if (node.name == "softmax" || isFunction(node.name))
+    if (node.name == "softmax" || typer.functions.isFunction(node.name))
       for (const NodePtr &operand : node.operands)
         follow(operand);
     break;
@@ -42,7 +42,7 @@ void Typer::expect(const Node &node, const std::vector<Statement> &body, const D
   }
 }
 
-void Typer::expectResults(const Kernel &declared) {
+void KnownSizes::expectResults(const Kernel &declared) {
   const std::vector<typed::Result> &results = kernel.results;
   expected.clear();
   for (const Statement &statement : declared.body) {
@@ -57,7 +57,7 @@ void Typer::expectResults(const Kernel &declared) {
 }
 
 /// Records that the result of a scheme has the sizes expected of the call.
-void Typer::expectOfScheme(const Node &call, const Scheme &scheme) {
+void KnownSizes::expectOfScheme(const Node &call, const Scheme &scheme) {
   auto sizes = expected.find(&call);
   if (sizes == expected.end())
     return;
@@ -70,8 +70,8 @@ void Typer::expectOfScheme(const Node &call, const Scheme &scheme) {
 }
 
 /// Returns the axis of an einsum's result if the result's shape determines its length.
-std::optional<Axis> Typer::expectedAxis(const Node &einsum, const subscript::Einsum &spec,
-                                        const std::string &name) const {
+std::optional<Axis> KnownSizes::expectedAxis(const Node &einsum, const subscript::Einsum &spec,
+                                             const std::string &name) const {
   auto sizes = expected.find(&einsum);
   if (sizes == expected.end() || !spec.result || spec.result->size() != sizes->second.size())
     return std::nullopt;

@@ -18,7 +18,7 @@ static bool haveSameName(ArrayRef<Naming> some, ArrayRef<Naming> others) {
 }
 
 /// Binds an operand such as `x : [b, h, n, d]`: the argument's dimensions are these axes.
-bool Typer::bindAxes(SchemeCall &call, const SchemeOperand &operand, const Value &value, const Node &argument) {
+bool Schemes::bindAxes(SchemeCall &call, const SchemeOperand &operand, const Value &value, const Node &argument) {
   std::string axes;
   for (StringRef axis : operand.axes)
     axes += (axes.empty() ? "" : ", ") + axis.str();
@@ -28,7 +28,7 @@ bool Typer::bindAxes(SchemeCall &call, const SchemeOperand &operand, const Value
     diagnostics.note(operand.name, "declared here");
     return false;
   }
-  if (!requireOrder(argument.text, value, "argument '" + operand.name.str() + "'"))
+  if (!typer.moves.requireOrder(argument.text, value, "argument '" + operand.name.str() + "'"))
     return false;
   for (size_t d = 0; d < operand.axes.size(); ++d) {
     const Dimension &dimension = value.dimensions[d];
@@ -62,7 +62,7 @@ bool Typer::bindAxes(SchemeCall &call, const SchemeOperand &operand, const Value
 
 /// Drops a name of the caller that stands for two axes of the scheme, for example for queries and for keys: neither of
 /// them gets it back.
-void Typer::settleNames(SchemeCall &call) {
+void Schemes::settleNames(SchemeCall &call) {
   for (auto &[axis, namings] : call.back)
     erase_if(namings, [&](const Naming &naming) {
       return naming.size() == 1 && call.inside[naming[0].name].size() > 1;
@@ -70,7 +70,7 @@ void Typer::settleNames(SchemeCall &call) {
 }
 
 /// Makes the scheme's axis the same as this axis of the caller.
-bool Typer::takeCallersAxis(SchemeCall &call, const std::string &axis, const Axis &callers, StringRef place) {
+bool Schemes::takeCallersAxis(SchemeCall &call, const std::string &axis, const Axis &callers, StringRef place) {
   const Axis *known = call.own.axis(axis);
   if (known && (known->size != callers.size || known->runtime != callers.runtime))
     return error(place, "axis '" + axis + "' has size " + sizeOf(known->size, known->runtime) +
@@ -90,18 +90,18 @@ bool Typer::takeCallersAxis(SchemeCall &call, const std::string &axis, const Axi
 
 /// Names an axis of the score. Its source is, in this order: the call, by its size or by an axis of the caller; an
 /// operand; the caller's axis of that name, with all sizes that it has there.
-bool Typer::nameScoreAxis(SchemeCall &call, const std::string &name) {
+bool Schemes::nameScoreAxis(SchemeCall &call, const std::string &name) {
   if (!Resolver::takesFromCaller(call.scheme, name))
     return true;
   const Axis *known = call.own.axis(name);
-  if (const Node *given = keyword(call.node, name)) {
-    const Value *value = given->kind == NodeKind::Name ? lookup(given->name.str()) : nullptr;
-    const Axis *axis = given->kind == NodeKind::Name && !value ? axisOfBody(given->name.str())
+  if (const Node *given = typer.expressions.keyword(call.node, name)) {
+    const Value *value = given->kind == NodeKind::Name ? typer.names.lookup(given->name.str()) : nullptr;
+    const Axis *axis = given->kind == NodeKind::Name && !value ? typer.sizes.axisOfBody(given->name.str())
                        : given->kind == NodeKind::Name         ? findAxis(given->name.str())
                                                                : nullptr;
     if (axis && !(value && value->is(ValueKind::Number)))
       return takeCallersAxis(call, name, *axis, given->text);
-    auto size = evaluateWhole(*given, "the size of axis '" + name + "'");
+    auto size = typer.expressions.evaluateWhole(*given, "the size of axis '" + name + "'");
     if (!size)
       return false;
     if (*size < 1)
@@ -112,24 +112,25 @@ bool Typer::nameScoreAxis(SchemeCall &call, const std::string &name) {
              false;
     if (!known)
       call.own.learn({name, *size, ""});
-  } else if (const Axis *callers = findAxis(name); callers && !call.inside.count(name) && call.back[name].empty() &&
+  } else if (const Axis *callers = findAxis(name);
+             callers && !call.inside.count(name) && call.back[name].empty() &&
              (!known || (known->size == callers->size && known->runtime == callers->runtime))) {
     if (!takeCallersAxis(call, name, *callers, call.node.text))
       return false;
     if (!known)
-      inheritAxis(name, call.own);
+      typer.sizes.inheritAxis(name, call.own);
   } else if (known && !callers && call.back[name].empty() && resolver.isScoreAxisAt(call.node, name)) {
     // The operand's dimension has no name, and the caller names the axis further down.
     call.back[name] = {{*known}};
   } else if (!known && !callers) {
-    inheritAxis(name, call.own);
+    typer.sizes.inheritAxis(name, call.own);
   }
   return true;
 }
 
 /// Names the axes that the other arguments depend on: the axis of the scheme if it is one, otherwise a name that the
 /// scheme cannot use.
-void Typer::hideAxes(SchemeCall &call) {
+void Schemes::hideAxes(SchemeCall &call) {
   std::map<std::string, Axis> axes;
   for (size_t k = 0; k < call.arguments.size(); ++k)
     if (call.places[k] && !call.scheme.operands[k].isTensor)
@@ -152,10 +153,10 @@ void Typer::hideAxes(SchemeCall &call) {
 }
 
 /// Gives the scheme the parts of those caller's axes that its own axes stand for, not of others of the same length.
-void Typer::inheritParts(SchemeCall &call) {
+void Schemes::inheritParts(SchemeCall &call) {
   auto inherit = [&](const std::string &axis, const std::string &callers) {
     const Axis *own = call.own.axis(axis);
-    if (const Part *part = partOf(callers); part && own && own->size == part->extent)
+    if (const Part *part = typer.positions.partOf(callers); part && own && own->size == part->extent)
       call.own.parts.insert({axis, *part});
   };
   for (const auto &[axis, namings] : call.back)
@@ -168,12 +169,12 @@ void Typer::inheritParts(SchemeCall &call) {
 
 /// Returns the result as the signature describes it: `-> [b, h, i, j]` names dimensions that have no name or are
 /// products of axes, and orders the dimensions of a tensor that is joined by name.
-Value Typer::withSignature(SchemeCall &call, Value result) {
+Value Schemes::withSignature(SchemeCall &call, Value result) {
   const Scheme &scheme = call.scheme;
   if (scheme.resultText.empty() || !result.good())
     return result;
   Node place{NodeKind::Name, scheme.resultText, scheme.resultText, 0, 0, false, {}, {}};
-  result = toTensor(place, result);
+  result = typer.arithmetic.toTensor(place, result);
   if (!result.good())
     return {};
   auto refuse = [&](const std::string &found) {
@@ -185,8 +186,8 @@ Value Typer::withSignature(SchemeCall &call, Value result) {
   for (StringRef name : scheme.resultAxes)
     names.push_back(name.str());
   if (auto places = result.order.isWritten ? std::nullopt : placesOf(result.dimensions, names))
-    result = arranged(place, std::move(result), *places);
-  if (!result.good() || !requireOrder(scheme.resultText, result, "the result"))
+    result = typer.moves.arranged(place, std::move(result), *places);
+  if (!result.good() || !typer.moves.requireOrder(scheme.resultText, result, "the result"))
     return {};
   for (size_t d = 0; d < scheme.resultAxes.size(); ++d) {
     Dimension &dimension = result.dimensions[d];
@@ -204,7 +205,7 @@ Value Typer::withSignature(SchemeCall &call, Value result) {
 
 /// Returns the result under the caller's names. Dimensions that the scheme creates keep the names of its signature, or
 /// have none.
-Value Typer::broughtOut(SchemeCall &call, Value result) {
+Value Schemes::broughtOut(SchemeCall &call, Value result) {
   if (!result.good())
     return result;
   const Scheme &scheme = call.scheme;

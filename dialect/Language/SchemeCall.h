@@ -7,7 +7,7 @@ namespace skewer::language {
 
 /// A call of a scheme. The scheme and its caller have different names for the same axes; for each axis of the scheme,
 /// this says what the caller calls it.
-struct Typer::SchemeCall {
+struct Schemes::SchemeCall {
   const Node &node;
   const Scheme &scheme;
   Scope own = {};

@@ -7,37 +7,38 @@ using namespace llvm;
 
 namespace skewer::language {
 
-Value Typer::typeApplied(const Node &node, const attn::ElementFunction &function) {
+Value Functions::typeApplied(const Node &node, const attn::ElementFunction &function) {
   size_t wanted = function.arguments().size();
-  if (!checkArguments(node, wanted, wanted, {}, attn::signatureOf(function)))
+  if (!typer.expressions.checkArguments(node, wanted, wanted, {}, attn::signatureOf(function)))
     return {};
   std::vector<Value> arguments;
   for (const NodePtr &operand : node.operands) {
     Value value = evaluate(*operand);
     if (!value.good())
       return {};
-    if (!isFunctionOfPositions(value) && !value.is(ValueKind::Tensor))
-      return notAnOperand(operand->text, node.name.str(), value);
+    if (!RealFunctions::isFunctionOfPositions(value) && !value.is(ValueKind::Tensor))
+      return typer.names.notAnOperand(operand->text, node.name.str(), value);
     arguments.push_back(std::move(value));
   }
   return applied(node, function, std::move(arguments));
 }
 
-Value Typer::applied(const Node &node, const attn::ElementFunction &function, std::vector<Value> arguments) {
+Value Functions::applied(const Node &node, const attn::ElementFunction &function, std::vector<Value> arguments) {
   Value joined; // has the final shape of all arguments
   bool tensors = false;
   Dimensions others; // of the tensors among the arguments: functions of positions take the sizes of their axes
   for (const Value &value : arguments)
     others.insert(others.end(), value.dimensions.begin(), value.dimensions.end());
   for (Value &value : arguments) {
-    value = written(node, widen(node, toTensor(node, value, &others)));
+    value = typer.absent.written(node, typer.arithmetic.widen(node, typer.arithmetic.toTensor(node, value, &others)));
     if (!value.good())
       return {};
     if (value.is(ValueKind::Tensor)) {
       if (tensors && joined.present.empty() != value.present.empty())
-        return refuseMixture(node, function.name(), joined.present.empty() ? value : joined), Value();
+        return typer.absent.refuseMixture(node, function.name(), joined.present.empty() ? value : joined), Value();
       Value copy = value;
-      if (tensors && (!align(node, joined, copy) || !joinConditions(node, function.name(), joined, copy)))
+      if (tensors && (!typer.arithmetic.align(node, joined, copy) ||
+                      !typer.absent.joinConditions(node, function.name(), joined, copy)))
         return {};
       joined = tensors ? joined : value;
       tensors = true;
@@ -53,11 +54,11 @@ Value Typer::applied(const Node &node, const attn::ElementFunction &function, st
   std::vector<typed::Tensor *> inputs;
   for (Value &argument : arguments) {
     if (argument.is(ValueKind::Number)) {
-      inputs.push_back(splat(node, argument.number, joined.dimensions));
+      inputs.push_back(typer.arithmetic.splat(node, argument.number, joined.dimensions));
       continue;
     }
     Value shape = joined; // it already has the final shape, so only the argument changes
-    if (!align(node, argument, shape))
+    if (!typer.arithmetic.align(node, argument, shape))
       return {};
     inputs.push_back(argument.tensor);
   }

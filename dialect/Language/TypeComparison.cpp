@@ -49,24 +49,25 @@ Truth truthOf(const typed::Tensor &tensor) {
 }
 } // namespace
 
-bool Typer::isConditionOnValues(const Value &value) {
+bool Predicates::isConditionOnValues(const Value &value) {
   return value.is(ValueKind::Tensor) && truthOf(*value.tensor) == Truth::OfValues;
 }
 
 /// Returns a < b for two values, at least one of them a tensor.
-Value Typer::compare(const Node &node, StringRef op, Value left, Value right) {
+Value Predicates::compare(const Node &node, StringRef op, Value left, Value right) {
   bool swaps = op == ">" || op == ">=";
   StringRef name = op == ">" ? "<" : op == ">=" ? "<=" : op;
   for (auto [value, operand] : {std::pair(&left, &node.operands[0]), std::pair(&right, &node.operands[1])})
-    if (!refuseAbsent((*operand)->text, *value, "'" + op.str() + "' compares"))
+    if (!typer.absent.refuseAbsent((*operand)->text, *value, "'" + op.str() + "' compares"))
       return {};
   if (swaps)
     std::swap(left, right);
-  return applied(node, *attn::findElementFunction(context, name), {std::move(left), std::move(right)});
+  return typer.functions.applied(node, *attn::findElementFunction(state.context, name),
+                                 {std::move(left), std::move(right)});
 }
 
 /// Returns P and Q, or P or Q, at least one of them a tensor.
-Value Typer::joinTruths(const Node &node, StringRef op, Value left, Value right) {
+Value Predicates::joinTruths(const Node &node, StringRef op, Value left, Value right) {
   for (auto [value, operand] : {std::pair(&left, &node.operands[0]), std::pair(&right, &node.operands[1])})
     if (!isConditionOnValues(*value) && !(value->is(ValueKind::Index) && subscript::isPredicate(value->index)) &&
         !(value->isWhole() && (value->integer == 0 || value->integer == 1))) {
@@ -75,18 +76,19 @@ Value Typer::joinTruths(const Node &node, StringRef op, Value left, Value right)
         diagnostics.note("a tensor is compared first: x != 0");
       return {};
     }
-  return arithmetic(node, op == "and" ? "min" : "max", std::move(left), std::move(right));
+  return typer.arithmetic.arithmetic(node, op == "and" ? "min" : "max", std::move(left), std::move(right));
 }
 
 /// Returns `yes` at the elements at which a condition on values holds, else `no`.
-Value Typer::chooseByValues(const Node &node, const Node &place, const Value &condition, Value yes, Value no) {
+Value Predicates::chooseByValues(const Node &node, const Node &place, const Value &condition, Value yes, Value no) {
   if (!isConditionOnValues(condition)) {
     error(place.text, std::string(node.kind == NodeKind::Call ? "'select'" : "'if'") + " takes a condition, found " +
                           describe(condition));
     diagnostics.note("a tensor is compared first: x != 0");
     return {};
   }
-  return applied(node, *attn::findElementFunction(context, attn::kChoice), {condition, std::move(yes), std::move(no)});
+  return typer.functions.applied(node, *attn::findElementFunction(state.context, attn::kChoice),
+                                 {condition, std::move(yes), std::move(no)});
 }
 
 } // namespace skewer::language

@@ -8,14 +8,14 @@ namespace skewer::language {
 using subscript::Expr;
 
 /// Adds the conditions of a part that begins at `start` to those of the whole. They apply only inside the part.
-void Typer::joinPart(Value &whole, const Value &part, size_t along, int64_t start) const {
+void Moves::joinPart(Value &whole, const Value &part, size_t along, int64_t start) const {
   if (part.present.empty() && part.finite.empty())
     return;
   std::string name = placeName(along);
   Expr index = Expr::symbol(name);
   Value moved;
   moved.dimensions = whole.dimensions;
-  moveConditions(moved, part, {{name, index - Expr(start)}});
+  typer.absent.moveConditions(moved, part, {{name, index - Expr(start)}});
   Expr before = less(index, Expr(start)), behind = lessEqual(Expr(start + part.dimensions[along].size), index);
   auto add = [&](Conditions &all, Conditions own) {
     for (Condition &condition : own) {
@@ -29,15 +29,15 @@ void Typer::joinPart(Value &whole, const Value &part, size_t along, int64_t star
 
 /// Evaluates concat(a, b, …, dim = k). In the other dimensions, a part of size 1 is repeated, and missing dimensions
 /// are put in front.
-Value Typer::typeConcat(const Node &node) {
+Value Moves::typeConcat(const Node &node) {
   StringRef usage = "concat(a, b, dim = 1)";
-  if (!checkArguments(node, 1, SIZE_MAX, {"dim"}, usage))
+  if (!typer.expressions.checkArguments(node, 1, SIZE_MAX, {"dim"}, usage))
     return {};
   std::vector<Value> parts;
   size_t rank = 0;
   bool sameType = true;
   for (size_t k = 0; k < node.operands.size(); ++k) {
-    auto part = tensorArgument(node, k, /*movesElements=*/true);
+    auto part = typer.expressions.tensorArgument(node, k, /*movesElements=*/true);
     if (!part)
       return {};
     rank = std::max(rank, part->dimensions.size());
@@ -45,9 +45,9 @@ Value Typer::typeConcat(const Node &node) {
     sameType &= parts[k].tensor->element == parts[0].tensor->element;
   }
   int64_t along = 0;
-  const Node *place = keyword(node, "dim");
+  const Node *place = typer.expressions.keyword(node, "dim");
   if (place) {
-    auto given = evaluateWhole(*place, "'dim'");
+    auto given = typer.expressions.evaluateWhole(*place, "'dim'");
     if (!given)
       return {};
     along = *given < 0 ? *given + static_cast<int64_t>(rank) : *given;
@@ -61,7 +61,7 @@ Value Typer::typeConcat(const Node &node) {
   int64_t total = 0;
   for (size_t k = 0; k < parts.size(); ++k) {
     if (!sameType)
-      parts[k] = widen(*node.operands[k], parts[k]);
+      parts[k] = typer.arithmetic.widen(*node.operands[k], parts[k]);
     const Dimensions &own = parts[k].dimensions;
     for (size_t d = 0; d < own.size(); ++d) {
       size_t at = d + rank - own.size();
@@ -95,7 +95,7 @@ Value Typer::typeConcat(const Node &node) {
     const Dimensions &own = parts[k].dimensions;
     int64_t missing = static_cast<int64_t>(rank - own.size());
     target.dimensions[along].size = along < missing ? 1 : own[along - missing].size;
-    if (!alignByPosition(*node.operands[k], parts[k], target))
+    if (!typer.arithmetic.alignByPosition(*node.operands[k], parts[k], target))
       return {};
     inputs.push_back(parts[k].tensor);
   }

@@ -12,13 +12,13 @@ using subscript::Expr;
 static StringRef takerOf(const Node &node) { return node.kind == NodeKind::Call ? "'select'" : "'if'"; }
 
 /// Returns whether the expression is made of numbers alone, as far as its words show.
-bool Typer::isOfNumbers(const Node &node) {
+bool Choices::isOfNumbers(const Node &node) {
   auto all = [&] { return llvm::all_of(node.operands, [&](const NodePtr &operand) { return isOfNumbers(*operand); }); };
   switch (node.kind) {
   case NodeKind::Number:
     return true;
   case NodeKind::Name: {
-    const Value *value = lookup(node.name.str());
+    const Value *value = typer.names.lookup(node.name.str());
     return value && value->is(ValueKind::Number) && !findAxis(node.name.str());
   }
   case NodeKind::Unary:
@@ -26,13 +26,13 @@ bool Typer::isOfNumbers(const Node &node) {
   case NodeKind::Conditional:
     return all();
   case NodeKind::Call:
-    return node.keywords.empty() && isFunction(node.name) && (node.name == "len" || all());
+    return node.keywords.empty() && typer.functions.isFunction(node.name) && (node.name == "len" || all());
   default:
     return false;
   }
 }
 
-Value Typer::typeConditional(const Node &node, const Node &condition, const Node &yesNode, const Node &noNode) {
+Value Choices::typeConditional(const Node &node, const Node &condition, const Node &yesNode, const Node &noNode) {
   // If all values are numbers, only the chosen one must exist.
   std::optional<bool> isYes;
   if (isOfNumbers(condition) && isOfNumbers(yesNode) && isOfNumbers(noNode)) {
@@ -42,9 +42,9 @@ Value Typer::typeConditional(const Node &node, const Node &condition, const Node
     isYes = evaluated.number != 0;
   }
   auto valueOf = [&](const Node &operand, bool isTaken) {
-    untaken += !isTaken;
+    state.untaken += !isTaken;
     Value value = evaluate(operand);
-    untaken -= !isTaken;
+    state.untaken -= !isTaken;
     return value;
   };
   Value yes = valueOf(yesNode, isYes.value_or(true)), no = valueOf(noNode, !isYes.value_or(false));
@@ -52,33 +52,33 @@ Value Typer::typeConditional(const Node &node, const Node &condition, const Node
     return {};
   std::string taker = takerOf(node).str();
   for (auto [value, place] : {std::pair(&yes, &yesNode), std::pair(&no, &noNode)})
-    if (!isFunctionOfPositions(*value) && !value->is(ValueKind::Tensor))
-      return notAnOperand(place->text, taker.substr(1, taker.size() - 2), *value);
+    if (!RealFunctions::isFunctionOfPositions(*value) && !value->is(ValueKind::Tensor))
+      return typer.names.notAnOperand(place->text, taker.substr(1, taker.size() - 2), *value);
   if (!yes.is(ValueKind::Tensor) && !no.is(ValueKind::Tensor)) {
     Value evaluated = evaluate(condition);
     if (!evaluated.good())
       return {};
     if (evaluated.is(ValueKind::Tensor))
-      return chooseByValues(node, condition, evaluated, yes, no);
-    if (!isFunctionOfPositions(evaluated))
+      return typer.predicates.chooseByValues(node, condition, evaluated, yes, no);
+    if (!RealFunctions::isFunctionOfPositions(evaluated))
       return error(condition.text,
                    taker + " takes a condition on positions, such as j <= i, found " + describe(evaluated));
     return selectPositions(node, evaluated, yes, no);
   }
   for (auto [value, other, place] : {std::tuple(&yes, &no, &yesNode), std::tuple(&no, &yes, &noNode)}) {
-    *value = widen(*place, toTensor(*place, *value, &other->dimensions));
-    if (!value->good() || !refuseAbsent(place->text, *value, taker + " reads"))
+    *value = typer.arithmetic.widen(*place, typer.arithmetic.toTensor(*place, *value, &other->dimensions));
+    if (!value->good() || !typer.absent.refuseAbsent(place->text, *value, taker + " reads"))
       return {};
   }
   if (yes.is(ValueKind::Tensor) && no.is(ValueKind::Tensor)) {
-    if (!align(node, yes, no))
+    if (!typer.arithmetic.align(node, yes, no))
       return {};
   }
   const Value &frame = yes.is(ValueKind::Tensor) ? yes : no;
-  Value value = evaluateAmong(condition, frame);
+  Value value = typer.predicates.evaluateAmong(condition, frame);
   if (value.is(ValueKind::Tensor))
-    return chooseByValues(node, condition, value, std::move(yes), std::move(no));
-  auto evaluated = asPredicate(condition, std::move(value), frame, taker);
+    return typer.predicates.chooseByValues(node, condition, value, std::move(yes), std::move(no));
+  auto evaluated = typer.predicates.asPredicate(condition, std::move(value), frame, taker);
   if (!evaluated)
     return {};
   // An axis that is summed over is not in the result. A condition on it belongs to the sum; here it would add an axis
@@ -116,25 +116,25 @@ static Value overAxesOf(Value value, ArrayRef<const Value *> all) {
 }
 
 /// Returns a selection among functions of positions, which is itself such a function.
-Value Typer::selectPositions(const Node &node, const Value &condition, const Value &yes, const Value &no) {
+Value Choices::selectPositions(const Node &node, const Value &condition, const Value &yes, const Value &no) {
   if (condition.is(ValueKind::Number))
-    return overAxesOf(decided(node, condition.number != 0, condition.function) ? yes : no, {&yes, &no});
+    return overAxesOf(typer.decisions.decided(node, condition.number != 0, condition.function) ? yes : no, {&yes, &no});
   auto isIndex = [](const Value &value) { return value.is(ValueKind::Index) || value.isPosition(); };
   if (!isIndex(condition) || !isIndex(yes) || !isIndex(no))
-    return realValue(node, RealKind::Select, {condition, yes, no});
+    return typer.reals.realValue(node, RealKind::Select, {condition, yes, no});
   auto expression = [](const Value &value) { return value.is(ValueKind::Index) ? value.index : Expr(value.integer); };
   Value value;
   value.kind = ValueKind::Index;
   value.index = subscript::select(condition.index, expression(yes), expression(no));
   for (const Value *part : {&condition, &yes, &no})
     value.axes.insert(part->axes.begin(), part->axes.end());
-  return whereItFits(node, std::move(value));
+  return typer.positions.whereItFits(node, std::move(value));
 }
 
 /// Returns a selection between values that `typeReal` computed from the parts of a function; `axes` has the axes of the
 /// whole function.
-Value Typer::selectTensors(const Node &node, const Expr &condition, const Value &axes, Value yes, Value no) {
-  yes = toTensor(node, yes), no = toTensor(node, no);
+Value Choices::selectTensors(const Node &node, const Expr &condition, const Value &axes, Value yes, Value no) {
+  yes = typer.arithmetic.toTensor(node, yes), no = typer.arithmetic.toTensor(node, no);
   if (!yes.good() || !no.good())
     return {};
   Value predicate;
@@ -145,16 +145,16 @@ Value Typer::selectTensors(const Node &node, const Expr &condition, const Value 
       predicate.axes.insert(*axis);
   if (yes.is(ValueKind::Number) && no.is(ValueKind::Number)) { // over the axes of the condition
     Dimensions dimensions = inOrder(predicate.axes);
-    yes = tensorValue(splat(node, yes.number, dimensions), dimensions);
+    yes = tensorValue(typer.arithmetic.splat(node, yes.number, dimensions), dimensions);
     yes.order.isWritten = false;
-  } else if (yes.is(ValueKind::Tensor) && no.is(ValueKind::Tensor) && !align(node, yes, no)) {
+  } else if (yes.is(ValueKind::Tensor) && no.is(ValueKind::Tensor) && !typer.arithmetic.align(node, yes, no)) {
     return {};
   }
   return choose(node, node, predicate, std::move(yes), std::move(no));
 }
 
 /// Returns the axes as dimensions, in the order of the scope.
-Dimensions Typer::inOrder(std::map<std::string, Axis> axes) const {
+Dimensions Choices::inOrder(std::map<std::string, Axis> axes) const {
   Dimensions dimensions;
   for (const Axis &axis : scope->axes)
     if (auto found = axes.find(axis.name); found != axes.end()) {
@@ -168,7 +168,7 @@ Dimensions Typer::inOrder(std::map<std::string, Axis> axes) const {
 
 /// Repeats the tensor along the given axes that it lacks. The result has the shape of the sum of the tensor and a
 /// function of the axes.
-bool Typer::extend(const Node &node, const Node &condition, Value &value, const std::map<std::string, Axis> &axes) {
+bool Choices::extend(const Node &node, const Node &condition, Value &value, const std::map<std::string, Axis> &axes) {
   std::map<std::string, Axis> missing;
   subscript::Substitution known = renaming(value.dimensions, placeNamings(value.dimensions));
   for (const auto &entry : axes)
@@ -188,7 +188,7 @@ bool Typer::extend(const Node &node, const Node &condition, Value &value, const 
     return error(condition.text, joined.complaint->message), false;
   Value target;
   target.dimensions = std::move(joined.shape.dimensions);
-  if (!alignByName(node, value, target))
+  if (!typer.arithmetic.alignByName(node, value, target))
     return false;
   value.order = std::move(joined.shape.order);
   return true;
@@ -196,18 +196,19 @@ bool Typer::extend(const Node &node, const Node &condition, Value &value, const 
 
 /// Returns `yes` where the condition holds, else `no`: tensors of one shape, or a tensor and a number. An einsum's
 /// guard produces zeros. The value that is not chosen may be anything, NaN included.
-Value Typer::choose(const Node &node, const Node &condition, const Value &predicate, Value yes, Value no) {
+Value Choices::choose(const Node &node, const Node &condition, const Value &predicate, Value yes, Value no) {
   for (Value *value : {&yes, &no})
-    if (value->is(ValueKind::Tensor) && (!relyOnSizes(condition.text, predicate, &value->dimensions) ||
+    if (value->is(ValueKind::Tensor) && (!typer.sizes.relyOnSizes(condition.text, predicate, &value->dimensions) ||
                                          !extend(node, condition, *value, predicate.axes)))
       return {};
   Value frame = yes.is(ValueKind::Tensor) ? yes : no, other = predicate;
   other.index = logicalNot(predicate.index);
   Condition holds{1, condition.text, node.text}, fails = holds;
-  if (!placed(condition, predicate, frame, placeNamings(frame.dimensions), holds.holds, takerOf(node)))
+  if (!typer.predicates.placed(condition, predicate, frame, placeNamings(frame.dimensions), holds.holds, takerOf(node)))
     return {};
   fails.holds = logicalNot(holds.holds);
-  if (neverHolds(canonical(holds.holds, placeNamings(frame.dimensions)), placeNamings(frame.dimensions)))
+  if (typer.predicates.neverHolds(typer.predicates.canonical(holds.holds, placeNamings(frame.dimensions)),
+                                  placeNamings(frame.dimensions)))
     diagnostics.warning(condition.text, node.kind == NodeKind::Call
                                             ? "the condition holds nowhere: the first value is never taken"
                                             : "the condition holds nowhere: what stands before 'if' is never taken");
@@ -239,25 +240,27 @@ Value Typer::choose(const Node &node, const Node &condition, const Value &predic
     return {};
   frame.tensor = !first.good()    ? second.tensor
                  : !second.good() ? first.tensor
-                                  : elementwise(node, typed::Function::Add, {first.tensor, second.tensor},
-                                                frame.dimensions);
+                                  : typer.arithmetic.elementwise(node, typed::Function::Add,
+                                                                 {first.tensor, second.tensor}, frame.dimensions);
   frame.finite = std::move(finite);
   return frame;
 }
 
 /// Returns the tensor where the condition holds, else 0.
-Value Typer::guarded(const Node &node, const Node &condition, const Value &tensor, const Value &predicate) {
+Value Choices::guarded(const Node &node, const Node &condition, const Value &tensor, const Value &predicate) {
   Expr guard;
   if (auto own = ownNamings(tensor))
-    return expressIn(condition, predicate, tensor, *own, guard, takerOf(node)) ? guardEinsum(tensor, guard) : Value();
+    return typer.predicates.expressIn(condition, predicate, tensor, *own, guard, takerOf(node))
+               ? guardEinsum(tensor, guard)
+               : Value();
   if (tensor.tensor->as<typed::Einsum>()) {
-    if (!placed(condition, predicate, tensor, placeNamings(tensor.dimensions), guard, takerOf(node)))
+    if (!typer.predicates.placed(condition, predicate, tensor, placeNamings(tensor.dimensions), guard, takerOf(node)))
       return {};
     if (auto over = overOwnAxes(guard, tensor))
       return guardEinsum(tensor, *over);
   }
   std::vector<Naming> names = loneNamings(tensor.dimensions);
-  if (!expressIn(condition, predicate, tensor, names, guard, takerOf(node)))
+  if (!typer.predicates.expressIn(condition, predicate, tensor, names, guard, takerOf(node)))
     return {};
   std::string axes = print(names);
   Value value = tensor;
@@ -267,10 +270,10 @@ Value Typer::guarded(const Node &node, const Node &condition, const Value &tenso
 
 /// Multiplies a tensor by a condition on its axes: the result is the tensor where the condition holds, and 0 elsewhere,
 /// whatever value stands there, because masked elements are not multiplied. Nothing for other operands.
-std::optional<Value> Typer::timesCondition(const Node &node, const Value &left, const Value &right) {
+std::optional<Value> Choices::timesCondition(const Node &node, const Value &left, const Value &right) {
   for (auto [condition, other, place] : {std::tuple(&left, &right, 0), std::tuple(&right, &left, 1)})
-    if (other->is(ValueKind::Tensor) && isConditionOnValues(*condition))
-      return chooseByValues(node, *node.operands[place], *condition, *other, Value::whole(0));
+    if (other->is(ValueKind::Tensor) && Predicates::isConditionOnValues(*condition))
+      return typer.predicates.chooseByValues(node, *node.operands[place], *condition, *other, Value::whole(0));
   bool isLeft = left.is(ValueKind::Tensor);
   Value tensor = isLeft ? left : right;
   const Value &condition = isLeft ? right : left;
@@ -280,19 +283,19 @@ std::optional<Value> Typer::timesCondition(const Node &node, const Value &left, 
   subscript::Substitution known = renaming(tensor.dimensions, placeNamings(tensor.dimensions));
   if (!llvm::all_of(condition.axes, [&](const auto &axis) { return known.count(axis.first); }))
     return std::nullopt;
-  tensor = widen(node, tensor);
+  tensor = typer.arithmetic.widen(node, tensor);
   if (!tensor.good())
     return Value();
   return guarded(node, *node.operands[isLeft ? 1 : 0], tensor, condition);
 }
 
 /// Returns a number where the condition holds, else 0.
-Value Typer::constantWhere(const Node &node, const Node &condition, double number, const Value &predicate,
-                           const Dimensions &dimensions) {
+Value Choices::constantWhere(const Node &node, const Node &condition, double number, const Value &predicate,
+                             const Dimensions &dimensions) {
   Value all = tensorValue({}, dimensions);
   std::vector<Naming> names = loneNamings(dimensions), used;
   Expr holds;
-  if (!expressIn(condition, predicate, all, names, holds, takerOf(node)))
+  if (!typer.predicates.expressIn(condition, predicate, all, names, holds, takerOf(node)))
     return {};
   // Two cases need a guard: infinity times a position of 0 is not a number, and positions along a run-time size are not
   // numbers.
@@ -301,7 +304,7 @@ Value Typer::constantWhere(const Node &node, const Node &condition, double numbe
   for (size_t d = 0; d < names.size(); ++d)
     isNumber &= !dimensions[d].isRuntime() || !counted.count(names[d][0].name);
   if (!isNumber) {
-    all.tensor = splat(node, number, dimensions);
+    all.tensor = typer.arithmetic.splat(node, number, dimensions);
     return guarded(node, condition, all, predicate);
   }
   Dimensions own;
@@ -311,19 +314,19 @@ Value Typer::constantWhere(const Node &node, const Node &condition, double numbe
       used.push_back(names[d]);
       own.push_back({dimensions[d].size, dimensions[d].runtime, {names[d]}});
     }
-  Value value = positionTensor(node, holds, own);
+  Value value = typer.arithmetic.positionTensor(node, holds, own);
   if (value.good() && used.size() != names.size())
-    value = rearrange(node, value, used, names, dimensions);
+    value = typer.moves.rearrange(node, value, used, names, dimensions);
   if (!value.good() || number == 1)
     return value;
-  value.tensor =
-      elementwise(node, typed::Function::Multiply, {value.tensor, splat(node, number, dimensions)}, dimensions);
+  value.tensor = typer.arithmetic.elementwise(
+      node, typed::Function::Multiply, {value.tensor, typer.arithmetic.splat(node, number, dimensions)}, dimensions);
   return value;
 }
 
 /// Returns the names that an einsum's own text gives its result; nothing if the value is no einsum, or has lost these
 /// names.
-std::optional<std::vector<Naming>> Typer::ownNamings(const Value &value) const {
+std::optional<std::vector<Naming>> Choices::ownNamings(const Value &value) const {
   auto *einsum = value.tensor->as<typed::Einsum>();
   if (!einsum || einsum->spec.result->size() != value.dimensions.size())
     return std::nullopt;
@@ -338,7 +341,7 @@ std::optional<std::vector<Naming>> Typer::ownNamings(const Value &value) const {
 /// Returns a condition on the places d0, d1, … of an einsum's result, over the axes of the einsum's text. An einsum
 /// that comes out of a scheme needs it, because the names of its axes are not the caller's. Nothing if the axes do not
 /// determine each place.
-std::optional<Expr> Typer::overOwnAxes(const Expr &holds, const Value &value) const {
+std::optional<Expr> Choices::overOwnAxes(const Expr &holds, const Value &value) const {
   const subscript::Dimensions &result = *value.tensor->as<typed::Einsum>()->spec.result;
   auto sizes = kernel.sizesOf(*value.tensor);
   if (!sizes || result.size() != value.dimensions.size())
@@ -353,11 +356,11 @@ std::optional<Expr> Typer::overOwnAxes(const Expr &holds, const Value &value) co
       naming.push_back({axis, sizes->at(axis), value.dimensions[d].runtime});
     places[placeName(d)] = subscript::flatIndex(result[d], *sizes);
   }
-  return canonical(subscript::substitute(holds, places), own);
+  return typer.predicates.canonical(subscript::substitute(holds, places), own);
 }
 
 /// Returns a copy of the einsum with an additional guard, because the value without it may be used elsewhere.
-Value Typer::guardEinsum(Value value, const Expr &guard) {
+Value Choices::guardEinsum(Value value, const Expr &guard) {
   typed::Tensor copy = *value.tensor;
   auto &einsum = std::get<typed::Einsum>(copy.operation);
   einsum.guard = einsum.guard ? logicalAnd(*einsum.guard, guard) : guard;
@@ -368,8 +371,8 @@ Value Typer::guardEinsum(Value value, const Expr &guard) {
 
 /// Returns einsum("…", …, where = P): the sum over the elements at which the condition holds. The condition may name
 /// axes that are summed over.
-Value Typer::onlyWhere(const Node &condition, const Value &value, const std::map<std::string, Axis> &axes,
-                       ArrayRef<std::string> summed) {
+Value Choices::onlyWhere(const Node &condition, const Value &value, const std::map<std::string, Axis> &axes,
+                         ArrayRef<std::string> summed) {
   auto own = ownNamings(value);
   if (!own)
     return error(condition.text, "'where' cannot name the axes of this einsum's result");
@@ -379,11 +382,11 @@ Value Typer::onlyWhere(const Node &condition, const Value &value, const std::map
       own->push_back({found->second});
       named.dimensions.push_back({found->second.size, found->second.runtime, {own->back()}});
     }
-  auto evaluated = predicate(condition, named);
+  auto evaluated = typer.predicates.predicate(condition, named);
   Expr guard;
-  if (!evaluated || !expressIn(condition, *evaluated, named, *own, guard))
+  if (!evaluated || !typer.predicates.expressIn(condition, *evaluated, named, *own, guard))
     return {};
-  if (neverHolds(guard, *own))
+  if (typer.predicates.neverHolds(guard, *own))
     diagnostics.warning(condition.text, "the condition holds nowhere: the einsum is always 0");
   return guardEinsum(value, guard);
 }

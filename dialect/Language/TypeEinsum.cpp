@@ -16,8 +16,8 @@ static std::string plural(size_t count, const std::string &what) {
 }
 
 /// Checks that the text has as many operands and dimensions as there are, and that its result names no axis twice.
-bool Typer::checkRanks(const Node &node, const subscript::Einsum &spec, const std::vector<Value> &operands,
-                       StringRef text) {
+bool Einsums::checkRanks(const Node &node, const subscript::Einsum &spec, const std::vector<Value> &operands,
+                         StringRef text) {
   if (operands.size() != spec.operands.size())
     return error(text, "the text is about " + plural(spec.operands.size(), "operand") + ", but " +
                            std::to_string(operands.size()) + (operands.size() == 1 ? " is given" : " are given")),
@@ -44,7 +44,7 @@ bool Typer::checkRanks(const Node &node, const subscript::Einsum &spec, const st
 }
 
 /// Checks that `1` and `()` stand for dimensions of size 1; false after an error.
-bool Typer::checkOnes(const subscript::Einsum &spec, ArrayRef<Value> operands, StringRef text) {
+bool Einsums::checkOnes(const subscript::Einsum &spec, ArrayRef<Value> operands, StringRef text) {
   for (size_t k = 0; k < operands.size() && k < spec.operands.size(); ++k)
     for (size_t d = 0; d < spec.operands[k].size() && d < operands[k].dimensions.size(); ++d) {
       const subscript::Dimension &dimension = spec.operands[k][d];
@@ -63,8 +63,8 @@ bool Typer::checkOnes(const subscript::Einsum &spec, ArrayRef<Value> operands, S
 }
 
 /// Names the axes that the text writes as numbers; the numbers are their sizes.
-bool Typer::nameNumbers(subscript::Einsum &spec, StringRef text, const std::vector<Value> &operands,
-                        const std::map<std::string, int64_t> &numbers, AxisSizes &given) {
+bool Einsums::nameNumbers(subscript::Einsum &spec, StringRef text, const std::vector<Value> &operands,
+                          const std::map<std::string, int64_t> &numbers, AxisSizes &given) {
   for (size_t k = 0; k < operands.size() && k < spec.operands.size(); ++k)
     for (size_t d = 0; d < spec.operands[k].size() && d < operands[k].dimensions.size(); ++d) {
       const subscript::Dimension &dimension = spec.operands[k][d];
@@ -81,7 +81,7 @@ bool Typer::nameNumbers(subscript::Einsum &spec, StringRef text, const std::vect
 }
 
 /// Adds a note on a word such as "bhid" that was meant as four axes.
-void Typer::noteOnWord(StringRef word) {
+void Einsums::noteOnWord(StringRef word) {
   std::string spaced;
   for (char c : word)
     spaced += (spaced.empty() ? "" : " ") + std::string(1, c);
@@ -105,7 +105,7 @@ static std::set<std::string> namesIn(StringRef text) {
   return names;
 }
 
-Value Typer::typeEinsum(const Node &node) {
+Value Einsums::typeEinsum(const Node &node) {
   if (node.operands.empty() || node.operands[0]->kind != NodeKind::String) {
     error(node.operands.empty() ? node.text : node.operands[0]->text, "the first argument of 'einsum' is its text");
     diagnostics.note("usage: einsum(\"b h i d, b h j d -> b h i j\", q, k)");
@@ -127,11 +127,11 @@ Value Typer::typeEinsum(const Node &node) {
   std::vector<Value> operands;
   bool isComplete = true;
   for (size_t k = 1; k < node.operands.size(); ++k) {
-    auto operand = tensorArgument(node, k, /*movesElements=*/false, /*readsPlaces=*/false);
+    auto operand = typer.expressions.tensorArgument(node, k, /*movesElements=*/false, /*readsPlaces=*/false);
     if (operand && k <= spec->operands.size())
-      operand = arrangedBy(*node.operands[k], std::move(*operand), spec->operands[k - 1], "'einsum'");
+      operand = typer.moves.arrangedBy(*node.operands[k], std::move(*operand), spec->operands[k - 1], "'einsum'");
     isComplete &= operand.has_value();
-    if (!isComplete && !isScouting)
+    if (!isComplete && !state.isScouting)
       return {};
     operands.push_back(operand.value_or(Value()));
   }
@@ -141,22 +141,22 @@ Value Typer::typeEinsum(const Node &node) {
     others.push_back("sum");
   if (!isComplete) {
     if (keywordSizes(node, given, others) && nameNumbers(*spec, text, operands, numbers, given))
-      learnFromOthers(node, *spec, operands, given);
+      typer.sizes.learnFromOthers(node, *spec, operands, given);
     return {};
   }
   if (!checkRanks(node, *spec, operands, text) || !checkOnes(*spec, operands, text))
     return {};
   auto meant = meantSums(node, *spec, text);
-  if (!meant || !keywordSizes(node, given, others) || !nameIndices(*spec, text, given) ||
+  if (!meant || !keywordSizes(node, given, others) || !typer.names.nameIndices(*spec, text, given) ||
       !nameNumbers(*spec, text, operands, numbers, given))
     return {};
   for (size_t k = 0; k < operands.size(); ++k)
     for (size_t d = 0; d < operands[k].dimensions.size(); ++d) {
       subscript::Dimension &dimension = spec->operands[k][d];
-      if (dimension.isAxis() && readsWhole(dimension.axes[0], operands[k].dimensions[d].size)) {
+      if (dimension.isAxis() && typer.positions.readsWhole(dimension.axes[0], operands[k].dimensions[d].size)) {
         dimension.index = Expr::symbol(dimension.axes[0]); // the substitution adds its origin
         dimension.axes.clear();
-      } else if (const Part *part = dimension.isAxis() ? partOf(dimension.axes[0]) : nullptr;
+      } else if (const Part *part = dimension.isAxis() ? typer.positions.partOf(dimension.axes[0]) : nullptr;
                  part && operands[k].dimensions[d].size != part->extent) {
         const Dimension &own = operands[k].dimensions[d];
         return error(text.slice(dimension.begin, dimension.end),
@@ -168,15 +168,14 @@ Value Typer::typeEinsum(const Node &node) {
     }
   textCalls = std::move(calls);
   const std::vector<std::string> written = writtenAxes(*spec, text, given);
-  if (!substituteNames(*spec, text, written, given) ||
-      !einsumSizes(node, *spec, operands, text, written, given, all) ||
-      !checkAxisNames(*spec, text, all) || !evaluateCalls(*spec, all))
+  if (!substituteNames(*spec, text, written, given) || !einsumSizes(node, *spec, operands, text, written, given, all) ||
+      !typer.names.checkAxisNames(*spec, text, all) || !evaluateCalls(*spec, all))
     return {};
   subscript::Domain domain = subscript::domainOf(all);
   kernel.addRanges(domain);
   for (const auto &operand : spec->operands)
     for (const subscript::Dimension &dimension : operand)
-      if (!isDefined(text.slice(dimension.begin, dimension.end), dimension.index, domain))
+      if (!typer.positions.isDefined(text.slice(dimension.begin, dimension.end), dimension.index, domain))
         return {};
   warnOfLoneSums(*spec, text, all, *meant);
   Value value = buildEinsum(node, *spec, operands, given, all, written);
@@ -193,23 +192,23 @@ Value Typer::typeEinsum(const Node &node) {
     axes.insert({name, {name, size, ""}});
   for (const auto &[name, axis] : axes)
     if (is_contained(written, name) && (axis.size == kRuntime) == !axis.runtime.empty())
-      rememberAxis(axis, /*isPosition=*/false);
-  const Node *condition = keyword(node, "where");
+      typer.sizes.rememberAxis(axis, /*isPosition=*/false);
+  const Node *condition = typer.expressions.keyword(node, "where");
   if (!condition)
     return value;
   std::vector<std::string> summed;
   llvm::copy_if(written, std::back_inserter(summed),
                 [&](const std::string &axis) { return !axesOf(*spec->result).count(axis); });
-  return onlyWhere(*condition, value, axes, summed);
+  return typer.choices.onlyWhere(*condition, value, axes, summed);
 }
 
 /// Returns an index expression as the operation has it: simplified, and bounded by the size of its dimension.
-Expr Typer::builtIndex(const subscript::Dimension &dimension, const Dimension &own, const AxisSizes &all,
-                       const subscript::Domain &domain, const std::map<std::string, Axis> &readAxes) const {
+Expr Einsums::builtIndex(const subscript::Dimension &dimension, const Dimension &own, const AxisSizes &all,
+                         const subscript::Domain &domain, const std::map<std::string, Axis> &readAxes) const {
   if (dimension.isProduct())
     return dimension.index;
   const Expr &written = dimension.index;
-  Expr index = simplified(written, domain);
+  Expr index = typer.decisions.simplified(written, domain);
   // If simplification removes a read (seg[b, i] != seg[b, j] of one token), the written text still gives the lengths of
   // its axes of run-time size.
   std::set<std::string> left = subscript::symbolsOf(index);
@@ -227,8 +226,8 @@ Expr Typer::builtIndex(const subscript::Dimension &dimension, const Dimension &o
 
 /// Checks that a dimension of run-time size is one axis, which has that size everywhere. False after an error at
 /// `place`.
-bool Typer::nameRuntime(const subscript::Dimension &dimension, const Dimension &own, const AxisSizes &all,
-                        StringRef place, std::map<std::string, std::string> &runtimes) {
+bool Einsums::nameRuntime(const subscript::Dimension &dimension, const Dimension &own, const AxisSizes &all,
+                          StringRef place, std::map<std::string, std::string> &runtimes) {
   if (!own.isRuntime())
     return true;
   if (!dimension.isAxis())
@@ -249,8 +248,8 @@ bool Typer::nameRuntime(const subscript::Dimension &dimension, const Dimension &
 }
 
 /// Returns the dimensions of an einsum's result. Nothing after an error.
-std::optional<Dimensions> Typer::einsumResult(const subscript::Einsum &spec, StringRef text, const AxisSizes &all,
-                                              const std::map<std::string, std::string> &runtimes) {
+std::optional<Dimensions> Einsums::einsumResult(const subscript::Einsum &spec, StringRef text, const AxisSizes &all,
+                                                const std::map<std::string, std::string> &runtimes) {
   Dimensions result;
   for (const subscript::Dimension &dimension : *spec.result) {
     Dimension own;
@@ -289,15 +288,15 @@ std::optional<Dimensions> Typer::einsumResult(const subscript::Einsum &spec, Str
 /// Adds an operand of ones for axes of the text that no index expression depends on any more, such as (h // 4) of one
 /// group. A sum over such an axis adds the same element once for each of its positions; the operand of ones keeps the
 /// axis.
-void Typer::addOnes(const Node &node, subscript::Einsum &spec, std::vector<Value> &operands, const AxisSizes &all,
-                    ArrayRef<std::string> written) {
+void Einsums::addOnes(const Node &node, subscript::Einsum &spec, std::vector<Value> &operands, const AxisSizes &all,
+                      ArrayRef<std::string> written) {
   std::vector<std::string> left = spec.axes();
   for (const std::string &axis : written) {
     if (is_contained(left, axis) || all.at(axis) == 1)
       continue;
     const Axis *outer = all.at(axis) == kRuntime ? findAxis(axis) : nullptr;
     Dimensions line = {{all.at(axis), outer ? outer->runtime : "", {}}};
-    operands.push_back(tensorValue(splat(node, 1, line), line));
+    operands.push_back(tensorValue(typer.arithmetic.splat(node, 1, line), line));
     spec.operands.push_back({});
     spec.operands.back().emplace_back().axes = {axis};
   }
@@ -305,11 +304,11 @@ void Typer::addOnes(const Node &node, subscript::Einsum &spec, std::vector<Value
 
 /// Builds an einsum. `written` are the axes of its text, including axes that simplification may remove from the index
 /// expressions.
-Value Typer::buildEinsum(const Node &node, subscript::Einsum &spec, std::vector<Value> operands,
-                         const AxisSizes &given, const AxisSizes &all, ArrayRef<std::string> written) {
+Value Einsums::buildEinsum(const Node &node, subscript::Einsum &spec, std::vector<Value> operands,
+                           const AxisSizes &given, const AxisSizes &all, ArrayRef<std::string> written) {
   subscript::Domain domain = subscript::domainOf(all);
   std::map<std::string, Axis> readAxes;
-  sizesOfReads(spec, readAxes);
+  typer.positions.sizesOfReads(spec, readAxes);
   std::map<std::string, std::string> runtimes;
   std::vector<std::vector<int64_t>> shapes;
   typed::Places places;
@@ -363,7 +362,7 @@ Value Typer::buildEinsum(const Node &node, subscript::Einsum &spec, std::vector<
   places.calls = diagnostics.openCalls();
   einsum.places = std::make_shared<const typed::Places>(std::move(places));
   typed::Tensor *tensor = append(node, std::move(einsum), inputs, *result);
-  rememberAxes(*result);
+  typer.sizes.rememberAxes(*result);
   return tensorValue(tensor, std::move(*result));
 }
 
@@ -390,7 +389,7 @@ static std::vector<Axis> runtimeAxesWithoutOperand(const subscript::Einsum &spec
 
 /// Checks a dimension that is read at a bare axis, and so read whole; false, after an error, if all known sizes of the
 /// axis are different.
-bool Typer::checkRead(StringRef place, StringRef tensor, const Axis &axis) {
+bool Einsums::checkRead(StringRef place, StringRef tensor, const Axis &axis) {
   auto known = scope->sizes.find(axis.name);
   if (known == scope->sizes.end() || is_contained(known->second, axis))
     return true;
@@ -408,13 +407,13 @@ bool Typer::checkRead(StringRef place, StringRef tensor, const Axis &axis) {
 /// Reads slope[h] or table[j - i + N - 1, h]: a tensor over the axes that the indices name, in the order in which they
 /// first name them. Axes that one index names together have no order. An axis that is an index by itself is as long as
 /// the dimension.
-Value Typer::typeRead(const Node &node, const Value &base) {
+Value Einsums::typeRead(const Node &node, const Value &base) {
   if (node.operands.size() - 1 != base.dimensions.size())
     return error(node.text, "'" + node.operands[0]->text.take_front(40).str() + "' has " +
                                 std::to_string(base.dimensions.size()) + " dimensions, found " +
                                 std::to_string(node.operands.size() - 1) +
                                 (node.operands.size() - 1 == 1 ? " index" : " indices"));
-  if (!requireOrder(node.operands[0]->text, base, "a subscript"))
+  if (!typer.moves.requireOrder(node.operands[0]->text, base, "a subscript"))
     return {};
   subscript::Einsum spec;
   spec.operands.emplace_back();
@@ -432,7 +431,7 @@ Value Typer::typeRead(const Node &node, const Value &base) {
   for (size_t k = 1; k < node.operands.size(); ++k) {
     const Node &written = *node.operands[k];
     const Dimension &own = base.dimensions[k - 1];
-    learnFromRead(written, own);
+    typer.sizes.learnFromRead(written, own);
     Value index = evaluate(written);
     if (!index.good())
       return {};
@@ -442,12 +441,12 @@ Value Typer::typeRead(const Node &node, const Value &base) {
         return error(written.text,
                      "an index that is a tensor has a name for each dimension, and reads a dimension of known "
                                    "size of a tensor without absent elements");
-      if (!refuseAbsent(written.text, index, "a subscript reads"))
+      if (!typer.absent.refuseAbsent(written.text, index, "a subscript reads"))
         return {};
       picked.push_back({&written, std::move(index), {"row" + std::to_string(k) + "'", own.size, ""}});
-      index = positionAlong(written, picked.back().rows.name, picked.back().rows);
+      index = typer.names.positionAlong(written, picked.back().rows.name, picked.back().rows);
     }
-    auto expression = asIndex(written, index, "an index is a whole number or an expression of positions");
+    auto expression = typer.reals.asIndex(written, index, "an index is a whole number or an expression of positions");
     if (!expression)
       return {};
     size_t before = order.size();
@@ -462,13 +461,13 @@ Value Typer::typeRead(const Node &node, const Value &base) {
     for (size_t earlier = 0; earlier < before; ++earlier)
       for (size_t own = before; own < order.size(); ++own)
         byPlaces.hints.push_back({order[earlier], order[own]});
-    *expression = positionFor(*expression, own.size);
+    *expression = typer.positions.positionFor(*expression, own.size);
     subscript::Dimension dimension;
     // A function that is the position itself, floor(sqrt(i)) of two positions, does not tell the size of the axis.
-    bool isBare = expression->isSymbol() && (picks || index.isAxis) && !partOf(expression->name());
+    bool isBare = expression->isSymbol() && (picks || index.isAxis) && !typer.positions.partOf(expression->name());
     bool isWhole = isBare || own.isRuntime() ||
                    (expression->isSymbol() && index.axes[expression->name()].size == own.size);
-    if (expression->isSymbol() && (isWhole || partOf(expression->name())))
+    if (expression->isSymbol() && (isWhole || typer.positions.partOf(expression->name())))
       dimension.axes = {expression->name()};
     else
       dimension.index = expression->isSymbol() ? subscript::min(*expression, Expr(own.size - 1)) : *expression;
@@ -486,10 +485,10 @@ Value Typer::typeRead(const Node &node, const Value &base) {
     spec.operands[0].push_back(std::move(dimension));
   }
   for (const auto &[name, axis] : axes)
-    if (!told.count(name) && !relyOnSize(node.text, name))
+    if (!told.count(name) && !typer.sizes.relyOnSize(node.text, name))
       return {};
   if (!isOrdered) // any order will do, because nothing depends on it
-    for (auto [d, dimension] : enumerate(inOrder(axes)))
+    for (auto [d, dimension] : enumerate(typer.choices.inOrder(axes)))
       order[d] = dimension.namings[0][0].name;
   AxisSizes given;
   spec.result.emplace();
@@ -530,12 +529,13 @@ Value Typer::typeRead(const Node &node, const Value &base) {
           if (hint[0] == name || hint[1] == name)
             value.order.hints.push_back({hint[0] == name ? print(own.namings[0]) : hint[0],
                                          hint[1] == name ? print(own.namings[0]) : hint[1]});
-      Value hit = applied(*place, *attn::findElementFunction(context, "=="),
-                          {std::move(index), positionAlong(*place, name, rows)});
-      value = hit.good() ? chooseByValues(*place, *place, hit, std::move(value), Value::whole(0)) : Value();
+      Value hit = typer.functions.applied(*place, *attn::findElementFunction(state.context, "=="),
+                                          {std::move(index), typer.names.positionAlong(*place, name, rows)});
+      value = hit.good() ? typer.predicates.chooseByValues(*place, *place, hit, std::move(value), Value::whole(0))
+                         : Value();
       if (!value.good())
         continue;
-      AlongAxes along{std::move(value), {}, {}, {name}};
+      Reductions::AlongAxes along{std::move(value), {}, {}, {name}};
       for (const Dimension &own : along.operand.dimensions) {
         auto named = find_if(own.namings, [&](const Naming &naming) {
           return naming.size() == 1 && isRows(naming[0]);
@@ -546,7 +546,7 @@ Value Typer::typeRead(const Node &node, const Value &base) {
       }
       Node sum{NodeKind::Call, node.text, node.text, 0, 0, false, {}, {}};
       sum.operands.push_back(std::make_unique<Node>(Node{NodeKind::Name, node.text, node.text, 0, 0, false, {}, {}}));
-      value = sumAlong(sum, along, withoutAxes(along), along.operand);
+      value = typer.reductions.sumAlong(sum, along, typer.reductions.withoutAxes(along), along.operand);
     }
     if (!picked.empty() && value.good()) {
       diagnostics.remark(node.text,
@@ -563,13 +563,13 @@ Value Typer::typeRead(const Node &node, const Value &base) {
     for (size_t d = 0; d < named.dimensions.size(); ++d)
       named.dimensions[d].namings = {{axes.at(spec.operands[0][d].axes[0])}};
     named.order = byPlaces;
-    rememberAxes(named.dimensions);
+    typer.sizes.rememberAxes(named.dimensions);
     return amongRows(std::move(named));
   }
   std::vector<Value> operands = {base};
   for (const Axis &axis : runtimeAxesWithoutOperand(spec, axes)) {
     Dimensions line = {{kRuntime, axis.runtime, {{axis}}}};
-    operands.push_back(tensorValue(splat(node, 1, line), line));
+    operands.push_back(tensorValue(typer.arithmetic.splat(node, 1, line), line));
     spec.operands.push_back({});
     spec.operands.back().emplace_back().axes = {axis.name};
   }
@@ -583,7 +583,7 @@ Value Typer::typeRead(const Node &node, const Value &base) {
   for (size_t d = 0; d < base.dimensions.size(); ++d)
     places[placeName(d)] =
         subscript::substitute(subscript::flatIndex(spec.operands[0][d], given), axisPlaces);
-  moveConditions(value, base, places);
+  typer.absent.moveConditions(value, base, places);
   return value;
 }
 

@@ -8,18 +8,18 @@ using namespace llvm;
 namespace skewer::language {
 using subscript::kRuntime;
 
-typed::Tensor *Typer::splat(const Node &node, double number, const Dimensions &dimensions) {
+typed::Tensor *Arithmetic::splat(const Node &node, double number, const Dimensions &dimensions) {
   return append(node, typed::Splat{static_cast<float>(number)}, {}, dimensions);
 }
 
-typed::Tensor *Typer::elementwise(const Node &node, typed::Function function, ArrayRef<typed::Tensor *> operands,
-                                  const Dimensions &dimensions) {
+typed::Tensor *Arithmetic::elementwise(const Node &node, typed::Function function, ArrayRef<typed::Tensor *> operands,
+                                       const Dimensions &dimensions) {
   return append(node, typed::Elementwise{function}, operands, dimensions);
 }
 
 /// Converts the tensor to f32, because arithmetic is in f32. f16 and bf16 are only storage types of operands and
 /// results.
-Value Typer::widen(const Node &node, Value value) {
+Value Arithmetic::widen(const Node &node, Value value) {
   if (value.is(ValueKind::Tensor) && value.tensor->element != typed::Element::F32)
     value.tensor = append(node, typed::Cast{}, value.tensor, value.dimensions);
   return value;
@@ -28,11 +28,11 @@ Value Typer::widen(const Node &node, Value value) {
 /// Returns a function of positions as a tensor over the axes that were written, even if simplification removed some of
 /// them from the function. The tensor is repeated along the removed axes, unless the tensor that it meets, `beside`,
 /// has them.
-Value Typer::toTensor(const Node &node, const Value &value, const Dimensions *beside) {
+Value Arithmetic::toTensor(const Node &node, const Value &value, const Dimensions *beside) {
   if (!value.is(ValueKind::Index) && !value.is(ValueKind::Real))
     return value;
   Value function = beside ? sizedBy(value, *beside) : value;
-  if (!relyOnSizes(node.text, function, beside))
+  if (!typer.sizes.relyOnSizes(node.text, function, beside))
     return {};
   Value result;
   if (function.is(ValueKind::Real)) {
@@ -42,7 +42,7 @@ Value Typer::toTensor(const Node &node, const Value &value, const Dimensions *be
       return {};
     }
     auto split = splitLowest(function.function);
-    result = split ? lowestTensor(node, function, *split) : realTensor(node, function);
+    result = split ? typer.absent.lowestTensor(node, function, *split) : typer.reals.realTensor(node, function);
   } else if (function.index.isConstant()) {
     result = Value::whole(function.index.value());
   } else {
@@ -50,14 +50,14 @@ Value Typer::toTensor(const Node &node, const Value &value, const Dimensions *be
     for (const std::string &symbol : subscript::symbolsOf(function.index))
       if (auto axis = function.axes.find(symbol); axis != function.axes.end())
         left.insert(*axis);
-    result = positionTensor(node, function.index, inOrder(left));
+    result = positionTensor(node, function.index, typer.choices.inOrder(left));
   }
   return result.good() ? repeatedAlong(node, std::move(result), function.axes, beside) : result;
 }
 
 /// Repeats the number or tensor along these axes, except those that `beside` has.
-Value Typer::repeatedAlong(const Node &node, Value value, const std::map<std::string, Axis> &axes,
-                           const Dimensions *beside) {
+Value Arithmetic::repeatedAlong(const Node &node, Value value, const std::map<std::string, Axis> &axes,
+                                const Dimensions *beside) {
   std::map<std::string, Axis> missing = axes;
   if (beside)
     for (const Dimension &d : *beside)
@@ -65,15 +65,15 @@ Value Typer::repeatedAlong(const Node &node, Value value, const std::map<std::st
         for (const Axis &axis : naming)
           missing.erase(axis.name);
   if (value.is(ValueKind::Number) && !missing.empty()) {
-    Dimensions dimensions = inOrder(missing);
+    Dimensions dimensions = typer.choices.inOrder(missing);
     value = tensorValue(splat(node, value.number, dimensions), dimensions);
     value.order.isWritten = false;
   }
-  return value.is(ValueKind::Number) || extend(node, node, value, missing) ? value : Value();
+  return value.is(ValueKind::Number) || typer.choices.extend(node, node, value, missing) ? value : Value();
 }
 
 /// Returns the function of positions with the axis sizes of a tensor that it meets.
-Value Typer::sizedBy(Value function, const Dimensions &dimensions) {
+Value Arithmetic::sizedBy(Value function, const Dimensions &dimensions) {
   for (const Dimension &d : dimensions)
     for (const Naming &naming : d.namings)
       for (const Axis &axis : naming)
@@ -83,7 +83,7 @@ Value Typer::sizedBy(Value function, const Dimensions &dimensions) {
 }
 
 /// Returns an index expression as a tensor of numbers. Each dimension is named by one axis.
-Value Typer::positionTensor(const Node &node, const subscript::Expr &index, Dimensions dimensions) {
+Value Arithmetic::positionTensor(const Node &node, const subscript::Expr &index, Dimensions dimensions) {
   std::string axes;
   std::set<std::string> numbers = subscript::symbolsOutsideReads(index);
   for (const Dimension &d : dimensions) {
@@ -122,13 +122,13 @@ static bool addsInfinity(const Value &value) {
   return value.is(ValueKind::Real) && splitLowest(makeReal(RealKind::Negate, {value.function}, nullptr));
 }
 
-Value Typer::arithmetic(const Node &node, StringRef op, Value left, Value right) {
+Value Arithmetic::arithmetic(const Node &node, StringRef op, Value left, Value right) {
   std::optional<typed::Function> function = typed::functionNamed(op);
   if (!function)
     return error(node.text, "'" + op.str() + "' is of numbers and positions, found a tensor");
   if (node.kind == NodeKind::Binary && (op == "+" || op == "-")) {
-    noteFiniteMask(node, op, right, *node.operands[1]);
-    noteFiniteMask(node, "+", left, *node.operands[0]);
+    typer.reals.noteFiniteMask(node, op, right, *node.operands[1]);
+    typer.reals.noteFiniteMask(node, "+", left, *node.operands[0]);
   }
   if (op == "-" && right.is(ValueKind::Number) && std::isinf(right.number))
     op = "+", right = Value::real(-right.number);
@@ -153,8 +153,8 @@ Value Typer::arithmetic(const Node &node, StringRef op, Value left, Value right)
         return *tensor;
       }
   bool keeps = keepsLowest(op, left, right, true), keepsRight = keepsLowest(op, right, left, false);
-  left = keeps ? left : written(node, std::move(left));
-  right = keepsRight ? right : written(node, std::move(right));
+  left = keeps ? left : typer.absent.written(node, std::move(left));
+  right = keepsRight ? right : typer.absent.written(node, std::move(right));
   if (!left.good() || !right.good())
     return {};
   if (op == "neg") {
@@ -163,14 +163,15 @@ Value Typer::arithmetic(const Node &node, StringRef op, Value left, Value right)
   }
   bool square = op == "^" && right.is(ValueKind::Number) && right.number == 2;
   if (left.is(ValueKind::Number))
-    left.tensor = beside(node, left, right.dimensions), left.dimensions = right.dimensions, left.order = right.order;
+    left.tensor = typer.reals.beside(node, left, right.dimensions), left.dimensions = right.dimensions,
+    left.order = right.order;
   else if (square)
     right.tensor = left.tensor, right.dimensions = left.dimensions;
   else if (right.is(ValueKind::Number))
-    right.tensor = beside(node, right, left.dimensions), right.dimensions = left.dimensions;
+    right.tensor = typer.reals.beside(node, right, left.dimensions), right.dimensions = left.dimensions;
   else if (left.present.empty() != right.present.empty())
-    return refuseMixture(node, op, left.present.empty() ? right : left), Value();
-  else if (!align(node, left, right) || !joinConditions(node, op, left, right))
+    return typer.absent.refuseMixture(node, op, left.present.empty() ? right : left), Value();
+  else if (!align(node, left, right) || !typer.absent.joinConditions(node, op, left, right))
     return {};
   if (left.is(ValueKind::Number))
     left.present = right.present, left.finite = right.finite;
@@ -192,10 +193,10 @@ static bool haveSameShape(const Dimensions &a, const Dimensions &b) {
 }
 
 /// Brings both to one shape, the one that `join` computes. False after an error.
-bool Typer::align(const Node &node, Value &left, Value &right) {
+bool Arithmetic::align(const Node &node, Value &left, Value &right) {
   if (!scope->parts.empty()) {
-    left = localised(node, left);
-    right = localised(node, right);
+    left = typer.positions.localised(node, left);
+    right = typer.positions.localised(node, right);
   }
   if (!fillOnes(node, left, right) || !fillOnes(node, right, left))
     return false;
@@ -221,7 +222,7 @@ bool Typer::align(const Node &node, Value &left, Value &right) {
 
 /// Repeats dimensions of size 1 at the end of a tensor along the axes that it lacks, if there are as many dimensions as
 /// axes: g[..., None] * (i - j). False after an error.
-bool Typer::fillOnes(const Node &node, const Value &named, Value &tensor) {
+bool Arithmetic::fillOnes(const Node &node, const Value &named, Value &tensor) {
   const Shape own{named.dimensions, named.order}, ones{tensor.dimensions, tensor.order};
   if (auto complaint = complaintOfOnes(own, ones)) {
     error(node.text, complaint->message);
@@ -243,7 +244,7 @@ bool Typer::fillOnes(const Node &node, const Value &named, Value &tensor) {
 }
 
 /// Repeats `small` along the axes that it lacks, until it has the dimensions of `large`.
-bool Typer::alignByName(const Node &node, Value &small, const Value &large) {
+bool Arithmetic::alignByName(const Node &node, Value &small, const Value &large) {
   std::vector<Naming> from;
   std::set<std::string> wanted;
   for (const Dimension &d : small.dimensions) {
@@ -260,7 +261,7 @@ bool Typer::alignByName(const Node &node, Value &small, const Value &large) {
   for (const Dimension &d : large.dimensions)
     for (const auto &[name, clash] : d.clashes)
       if (wanted.count(name))
-        return clashing(node.text, name, clash), false;
+        return typer.names.clashing(node.text, name, clash), false;
   std::vector<Naming> to;
   std::set<std::string> covered;
   size_t fresh = 0;
@@ -302,17 +303,17 @@ bool Typer::alignByName(const Node &node, Value &small, const Value &large) {
     small.dimensions = large.dimensions;
     return true;
   }
-  small = rearrange(node, small, from, to, large.dimensions);
+  small = typer.moves.rearrange(node, small, from, to, large.dimensions);
   return small.good();
 }
 
 /// Adds a note on how to align an operand without names with an operand that has names: slope[h].
-void Typer::noteOnShapes(const Node &node, const Value &small, const Value &large) {
+void Arithmetic::noteOnShapes(const Node &node, const Value &small, const Value &large) {
   bool isSmaller = small.dimensions.size() < large.dimensions.size();
   const Value &one = isSmaller ? small : large, &other = isSmaller ? large : small;
   const Node *name = nullptr;
   for (const NodePtr &operand : node.operands)
-    if (const Value *value = operand->kind == NodeKind::Name ? lookup(operand->name.str()) : nullptr;
+    if (const Value *value = operand->kind == NodeKind::Name ? typer.names.lookup(operand->name.str()) : nullptr;
         value && value->is(ValueKind::Tensor) && value->tensor == one.tensor)
       name = operand.get();
   std::string axes;
@@ -333,7 +334,7 @@ void Typer::noteOnShapes(const Node &node, const Value &small, const Value &larg
 
 /// Applies NumPy's rule: from the last dimension on, sizes are equal or 1; dimensions that `small` lacks are put in
 /// front.
-bool Typer::alignByPosition(const Node &node, Value &small, const Value &large) {
+bool Arithmetic::alignByPosition(const Node &node, Value &small, const Value &large) {
   size_t rank = std::max(small.dimensions.size(), large.dimensions.size());
   size_t ours = rank - small.dimensions.size(), theirs = rank - large.dimensions.size();
   std::vector<Naming> from, to;
@@ -365,9 +366,9 @@ bool Typer::alignByPosition(const Node &node, Value &small, const Value &large) 
   if (from.size() == rank)
     return true;
   if (ones)
-    small = reshapeTo(node, small, kept);
+    small = typer.moves.reshapeTo(node, small, kept);
   if (small.good())
-    small = rearrange(node, small, from, to, target);
+    small = typer.moves.rearrange(node, small, from, to, target);
   return small.good();
 }
 

@@ -40,52 +40,52 @@ std::vector<StringRef> functionsOfOneArgument() {
   return names;
 }
 
-StringRef Typer::elementwiseName(RealKind kind) {
+StringRef Functions::elementwiseName(RealKind kind) {
   for (const auto &entry : functionsOfOne())
     if (realFunction(entry.first) == kind)
       return entry.first;
   return {};
 }
 
-bool Typer::isFunction(StringRef name) const {
+bool Functions::isFunction(StringRef name) const {
   return functionsOfOne().count(name) || name == "min" || name == "max" || name == "clamp" || name == "select" ||
          name == "len" || name == "f32" || name == "f64";
 }
 
 /// Evaluates len(axis).
-Value Typer::typeLength(const Node &node) {
+Value Functions::typeLength(const Node &node) {
   const Node &axis = *node.operands[0];
-  const Axis *found = axis.kind == NodeKind::Name ? axisOfBody(axis.name.str()) : nullptr;
+  const Axis *found = axis.kind == NodeKind::Name ? typer.sizes.axisOfBody(axis.name.str()) : nullptr;
   if (!found && axis.kind == NodeKind::Name && scope->unknown.count(axis.name.str()))
     return {};
   if (!found)
     return error(axis.text, "'len' takes the name of an axis that an operand or an einsum before has named" +
-                                suggestion(axis.name, visibleNames()));
+                                suggestion(axis.name, typer.names.visibleNames()));
   if (!found->runtime.empty())
     return error(axis.text, "the length of axis '" + found->name + "' is the run-time size '" + found->runtime + "'");
-  if (!relyOnSize(axis.text, found->name))
+  if (!typer.sizes.relyOnSize(axis.text, found->name))
     return {};
-  const Part *part = partOf(found->name);
+  const Part *part = typer.positions.partOf(found->name);
   Value length = Value::whole(part && found->size == part->extent ? part->length : found->size);
-  if (!lengths.empty())
+  if (!state.lengths.empty())
     length.function = makeReal(length.number, true, &node);
   return length;
 }
 
 /// Returns the k-th of several numbers, which min, max or clamp has chosen. For whole numbers, the decision is the
 /// value, not which of two equal numbers it is. For other numbers, the same one must be chosen at every length.
-Value Typer::chosen(const Node &node, ArrayRef<Value> arguments, size_t k) {
+Value Functions::chosen(const Node &node, ArrayRef<Value> arguments, size_t k) {
   bool isMinimum = node.name == "min", isClamp = node.name == "clamp";
   Value inner = arguments[0].number < arguments[1].number == isMinimum ? arguments[0] : arguments[1];
-  inner.function = madeBy(node, isMinimum ? RealKind::Minimum : RealKind::Maximum, arguments.take_front(2));
+  inner.function = typer.reals.madeBy(node, isMinimum ? RealKind::Minimum : RealKind::Maximum, arguments.take_front(2));
   if (llvm::all_of(arguments, [](const Value &argument) { return argument.isWhole(); })) {
     Value value = arguments[k];
-    value.function = isClamp ? madeBy(node, RealKind::Minimum, {inner, arguments[2]}) : inner.function;
-    return decided(node, value);
+    value.function = isClamp ? typer.reals.madeBy(node, RealKind::Minimum, {inner, arguments[2]}) : inner.function;
+    return typer.decisions.decided(node, value);
   }
-  decided(node, Value::whole(static_cast<int64_t>(k)));
+  typer.decisions.decided(node, Value::whole(static_cast<int64_t>(k)));
   auto isNotAbove = [&](const Value &a, const Value &b) {
-    decided(node, true, madeBy(node, RealKind::LessEqual, {a, b}));
+    typer.decisions.decided(node, true, typer.reals.madeBy(node, RealKind::LessEqual, {a, b}));
   };
   if (isClamp && k == 2) {
     isNotAbove(arguments[2], inner);
@@ -98,23 +98,25 @@ Value Typer::chosen(const Node &node, ArrayRef<Value> arguments, size_t k) {
 }
 
 /// Evaluates a function of numbers.
-Value Typer::functionOfNumbers(const Node &node, ArrayRef<Value> arguments) {
+Value Functions::functionOfNumbers(const Node &node, ArrayRef<Value> arguments) {
   StringRef name = node.name;
   const Value &first = arguments[0];
   if (name == "f64")
     return first;
   if (name == "f32") {
     float rounded = static_cast<float>(first.number);
-    return first.isWhole() && rounded == first.number ? first
-                                                      : made(node, RealKind::Single, first, Value::real(rounded));
+    return first.isWhole() && rounded == first.number
+               ? first
+               : typer.reals.made(node, RealKind::Single, first, Value::real(rounded));
   }
   if (name == "abs" && first.isWhole() && first.integer != INT64_MIN)
-    return decided(node, made(node, RealKind::Abs, first, Value::whole(std::abs(first.integer))));
+    return typer.decisions.decided(node,
+                                   typer.reals.made(node, RealKind::Abs, first, Value::whole(std::abs(first.integer))));
   if (name == "floor" || name == "ceil" || name == "round") {
     double rounded = functionsOfOne().at(name)(first.number);
     if (std::fabs(rounded) < 9e18)
-      return decided(node,
-                     made(node, *realFunction(name.str()), first, Value::whole(static_cast<int64_t>(rounded))));
+      return typer.decisions.decided(
+          node, typer.reals.made(node, *realFunction(name.str()), first, Value::whole(static_cast<int64_t>(rounded))));
   }
   auto less = [&](size_t a, size_t b) {
     const Value &x = arguments[a], &y = arguments[b];
@@ -127,13 +129,13 @@ Value Typer::functionOfNumbers(const Node &node, ArrayRef<Value> arguments) {
   double result = functionsOfOne().at(name)(first.number);
   if (std::isfinite(result))
     if (auto kind = realFunction(name.str()))
-      return made(node, *kind, first, Value::real(result));
-  return std::isfinite(result) || untaken ? Value::real(result)
-                                          : error(node.text, "the result is not a finite number");
+      return typer.reals.made(node, *kind, first, Value::real(result));
+  return std::isfinite(result) || state.untaken ? Value::real(result)
+                                                : error(node.text, "the result is not a finite number");
 }
 
 /// Evaluates abs, min, max or clamp of index expressions.
-Value Typer::functionOfIndices(const Node &node, ArrayRef<Value> arguments) {
+Value Functions::functionOfIndices(const Node &node, ArrayRef<Value> arguments) {
   Value value;
   value.kind = ValueKind::Index;
   std::vector<Expr> e;
@@ -145,47 +147,49 @@ Value Typer::functionOfIndices(const Node &node, ArrayRef<Value> arguments) {
                 : node.name == "min" ? min(e[0], e[1])
                 : node.name == "max" ? max(e[0], e[1])
                                      : clamp(e[0], e[1], e[2]);
-  return whereItFits(node, std::move(value));
+  return typer.positions.whereItFits(node, std::move(value));
 }
 
 /// Evaluates a function of positions that is not an index expression; it is computed at compile time.
-Value Typer::functionOfPositions(const Node &node, ArrayRef<Value> arguments) {
+Value Functions::functionOfPositions(const Node &node, ArrayRef<Value> arguments) {
   StringRef name = node.name;
   if ((name == "floor" || name == "ceil" || name == "round") && arguments[0].is(ValueKind::Index))
     return arguments[0];
   if (name == "clamp")
-    return realValue(node, RealKind::Minimum,
-                     {realValue(node, RealKind::Maximum, {arguments[0], arguments[1]}), arguments[2]});
-  return realValue(node, *realFunction(name), arguments);
+    return typer.reals.realValue(
+        node, RealKind::Minimum,
+        {typer.reals.realValue(node, RealKind::Maximum, {arguments[0], arguments[1]}), arguments[2]});
+  return typer.reals.realValue(node, *realFunction(name), arguments);
 }
 
 /// Evaluates a function of tensors; some arguments may be numbers.
-Value Typer::functionOfTensors(const Node &node, ArrayRef<Value> arguments) {
+Value Functions::functionOfTensors(const Node &node, ArrayRef<Value> arguments) {
   StringRef name = node.name;
   if (name != "clamp" && name != "min" && name != "max")
-    return elementwiseFunction(node, name, toTensor(node, arguments[0]));
+    return elementwiseFunction(node, name, typer.arithmetic.toTensor(node, arguments[0]));
   if (name != "clamp")
-    warnOfExtremum(node, arguments[0], arguments[1]);
-  Value low = name == "min" ? arguments[0] : arithmetic(node, "max", arguments[0], arguments[1]);
+    typer.reductions.warnOfExtremum(node, arguments[0], arguments[1]);
+  Value low = name == "min" ? arguments[0] : typer.arithmetic.arithmetic(node, "max", arguments[0], arguments[1]);
   if (!low.good() || name == "max")
     return low;
-  return arithmetic(node, "min", low, arguments[name == "clamp" ? 2 : 1]);
+  return typer.arithmetic.arithmetic(node, "min", low, arguments[name == "clamp" ? 2 : 1]);
 }
 
-Value Typer::typeFunction(const Node &node) {
+Value Functions::typeFunction(const Node &node) {
   StringRef name = node.name;
-  if ((name == "min" || name == "max") && (keyword(node, "axis") || keyword(node, "dim") || node.operands.size() == 1))
-    return typeExtremum(node);
+  if ((name == "min" || name == "max") &&
+      (typer.expressions.keyword(node, "axis") || typer.expressions.keyword(node, "dim") || node.operands.size() == 1))
+    return typer.reductions.typeExtremum(node);
   size_t wanted = name == "clamp" || name == "select" ? 3 : name == "min" || name == "max" ? 2 : 1;
   std::string usage = name == "clamp"    ? "clamp(value, low, high)"
                       : name == "select" ? "select(condition, if_true, if_false)"
                       : name == "len"    ? "len(axis)"
                       : wanted == 2      ? name.str() + "(a, b), or " + name.str() + "(x, axis = j) along an axis"
                                          : name.str() + "(x)";
-  if (!checkArguments(node, wanted, wanted, {}, usage))
+  if (!typer.expressions.checkArguments(node, wanted, wanted, {}, usage))
     return {};
   if (name == "select")
-    return typeConditional(node, *node.operands[0], *node.operands[1], *node.operands[2]);
+    return typer.choices.typeConditional(node, *node.operands[0], *node.operands[1], *node.operands[2]);
   if (name == "len")
     return typeLength(node);
   std::vector<Value> arguments;
@@ -195,14 +199,14 @@ Value Typer::typeFunction(const Node &node) {
     const Value &value = arguments.back();
     if (!value.good())
       return {};
-    if (!isFunctionOfPositions(value) && !value.is(ValueKind::Tensor))
-      return notAnOperand(operand->text, name.str(), value);
+    if (!RealFunctions::isFunctionOfPositions(value) && !value.is(ValueKind::Tensor))
+      return typer.names.notAnOperand(operand->text, name.str(), value);
     numbers &= value.is(ValueKind::Number);
-    positions &= isFunctionOfPositions(value);
+    positions &= RealFunctions::isFunctionOfPositions(value);
     indices &= value.is(ValueKind::Index) || value.isPosition();
   }
   if (name == "f32" && !positions) // arithmetic on tensors is in f32, whatever their storage type
-    return widen(node, std::move(arguments[0]));
+    return typer.arithmetic.widen(node, std::move(arguments[0]));
   if (name == "f64" && !positions) {
     error(node.operands[0]->text, "'f64' takes a function of positions, which is computed at compile time, found " +
                                       describe(arguments[0]));
@@ -216,23 +220,23 @@ Value Typer::typeFunction(const Node &node) {
   return positions ? functionOfPositions(node, arguments) : functionOfTensors(node, arguments);
 }
 
-Value Typer::elementwiseFunction(const Node &node, StringRef name, Value tensor) {
-  Value value = widen(node, std::move(tensor));
+Value Functions::elementwiseFunction(const Node &node, StringRef name, Value tensor) {
+  Value value = typer.arithmetic.widen(node, std::move(tensor));
   using typed::Function;
   auto compute = [&](Function function, ArrayRef<typed::Tensor *> operands) {
-    return elementwise(node, function, operands, value.dimensions);
+    return typer.arithmetic.elementwise(node, function, operands, value.dimensions);
   };
   if (name == "exp" && !value.finite.empty()) { // exp(-inf) is 0, as for hidden elements
     value.tensor = compute(Function::Exp, value.tensor);
-    return shown(node, value);
+    return typer.absent.shown(node, value);
   }
-  value = written(node, std::move(value));
+  value = typer.absent.written(node, std::move(value));
   if (!value.good())
     return {};
   if (name == "relu") {
-    value.tensor = compute(Function::Maximum, {value.tensor, splat(node, 0, value.dimensions)});
+    value.tensor = compute(Function::Maximum, {value.tensor, typer.arithmetic.splat(node, 0, value.dimensions)});
   } else if (name == "sigmoid") { // 1 / (1 + exp(-x))
-    typed::Tensor *one = splat(node, 1, value.dimensions);
+    typed::Tensor *one = typer.arithmetic.splat(node, 1, value.dimensions);
     typed::Tensor *power = compute(Function::Exp, compute(Function::Negate, value.tensor));
     value.tensor = compute(Function::Divide, {one, compute(Function::Add, {power, one})});
   } else if (auto function = typed::functionNamed(name)) {

@@ -9,15 +9,15 @@ namespace skewer::language {
 using subscript::kRuntime;
 
 /// Adds an operation that moves the elements of the tensor to other places.
-Value Typer::move(const Node &node, typed::Operation operation, const Value &value, Dimensions dimensions) {
+Value Moves::move(const Node &node, typed::Operation operation, const Value &value, Dimensions dimensions) {
   typed::Tensor *moved = append(node, std::move(operation), value.tensor, dimensions, value.tensor->element);
   return tensorValue(moved, std::move(dimensions));
 }
 
-Value Typer::typeSkew(const Node &node) {
-  if (!checkArguments(node, 1, 1, {}, "skew(x): the last two dimensions [l, 2*l - 1] become [l, l]"))
+Value Moves::typeSkew(const Node &node) {
+  if (!typer.expressions.checkArguments(node, 1, 1, {}, "skew(x): the last two dimensions [l, 2*l - 1] become [l, l]"))
     return {};
-  auto operand = tensorArgument(node, 0, true);
+  auto operand = typer.expressions.tensorArgument(node, 0, true);
   if (!operand)
     return {};
   Dimensions dimensions = operand->dimensions;
@@ -27,22 +27,22 @@ Value Typer::typeSkew(const Node &node) {
     return error(node.operands[0]->text,
                  "'skew' takes a tensor whose last two dimensions are [l, 2*l - 1], found " + describe(dimensions));
   dimensions.back() = {dimensions[rank - 2].size, "", {}};
-  return carried(move(node, typed::Skew{}, *operand, std::move(dimensions)), *operand);
+  return typer.absent.carried(move(node, typed::Skew{}, *operand, std::move(dimensions)), *operand);
 }
 
-Value Typer::typePad(const Node &node) {
+Value Moves::typePad(const Node &node) {
   StringRef usage = "pad(x, low = [0, 1], high = [0, 0], value = 0), or pad(x, (low, high)) of the last dimension";
-  if (!checkArguments(node, 1, 9, {"low", "high", "value"}, usage))
+  if (!typer.expressions.checkArguments(node, 1, 9, {"low", "high", "value"}, usage))
     return {};
-  auto operand = tensorArgument(node, 0, true);
+  auto operand = typer.expressions.tensorArgument(node, 0, true);
   if (!operand)
     return {};
   Dimensions dimensions = operand->dimensions;
   size_t rank = dimensions.size();
   std::vector<int64_t> low(rank, 0), high(rank, 0);
   for (auto [name, list] : {std::pair(StringRef("low"), &low), std::pair(StringRef("high"), &high)})
-    if (const Node *given = keyword(node, name)) {
-      auto wholes = evaluateWholes(*given, "'" + name.str() + "'");
+    if (const Node *given = typer.expressions.keyword(node, name)) {
+      auto wholes = typer.expressions.evaluateWholes(*given, "'" + name.str() + "'");
       if (!wholes)
         return {};
       if (wholes->size() > rank)
@@ -52,7 +52,7 @@ Value Typer::typePad(const Node &node) {
     }
   size_t pairs = node.operands.size() - 1;
   for (StringRef name : {"low", "high"})
-    if (const Node *given = keyword(node, name); given && pairs > 0) {
+    if (const Node *given = typer.expressions.keyword(node, name); given && pairs > 0) {
       error(given->text, "the borders are given twice: by pairs, and by '" + name.str() + "'");
       diagnostics.note("usage: " + usage.str());
       return {};
@@ -69,7 +69,7 @@ Value Typer::typePad(const Node &node) {
       diagnostics.note("each pair is an argument of its own, the last for the last dimension: pad(x, (1, 1), (0, 0))");
       return {};
     }
-    auto pair = evaluateWholes(given, "a pair (low, high)");
+    auto pair = typer.expressions.evaluateWholes(given, "a pair (low, high)");
     if (!pair)
       return {};
     if (pair->size() != 2)
@@ -78,7 +78,7 @@ Value Typer::typePad(const Node &node) {
     high[rank - pairs + k] = (*pair)[1];
   }
   double value = 0;
-  if (const Node *given = keyword(node, "value")) {
+  if (const Node *given = typer.expressions.keyword(node, "value")) {
     Value number = evaluate(*given);
     if (!number.good())
       return {};
@@ -99,15 +99,15 @@ Value Typer::typePad(const Node &node) {
       return error(node.text, "the border has more than 2^46 elements");
     dimensions[d] = {dimensions[d].size + low[d] + high[d], "", {}};
   }
-  return carried(move(node, typed::Pad{low, high, value}, *operand, std::move(dimensions)), *operand);
+  return typer.absent.carried(move(node, typed::Pad{low, high, value}, *operand, std::move(dimensions)), *operand);
 }
 
-Value Typer::reshapeTo(const Node &node, Value value, Dimensions dimensions) {
-  return carried(move(node, typed::Reshape{}, value, std::move(dimensions)), value);
+Value Moves::reshapeTo(const Node &node, Value value, Dimensions dimensions) {
+  return typer.absent.carried(move(node, typed::Reshape{}, value, std::move(dimensions)), value);
 }
 
 /// Returns the sizes of reshape(x, [a, b]), reshape(x, a, b), or of a list with a name, each with the text for errors.
-std::optional<std::vector<std::pair<StringRef, Value>>> Typer::reshapedSizes(const Node &node) {
+std::optional<std::vector<std::pair<StringRef, Value>>> Moves::reshapedSizes(const Node &node) {
   std::vector<std::pair<StringRef, Value>> sizes;
   for (const NodePtr &given : llvm::drop_begin(node.operands)) {
     Value value = evaluate(*given);
@@ -123,10 +123,10 @@ std::optional<std::vector<std::pair<StringRef, Value>>> Typer::reshapedSizes(con
   return sizes;
 }
 
-Value Typer::typeReshape(const Node &node) {
-  if (!checkArguments(node, 2, 12, {}, "reshape(x, [batch, heads, N + 1, N]); one size may be -1"))
+Value Moves::typeReshape(const Node &node) {
+  if (!typer.expressions.checkArguments(node, 2, 12, {}, "reshape(x, [batch, heads, N + 1, N]); one size may be -1"))
     return {};
-  auto operand = tensorArgument(node, 0, true);
+  auto operand = typer.expressions.tensorArgument(node, 0, true);
   if (!operand)
     return {};
   auto sizes = reshapedSizes(node);
@@ -180,8 +180,8 @@ Value Typer::typeReshape(const Node &node) {
 }
 
 /// Returns the place in a dimension that a subscript names; a negative one counts from the end.
-std::optional<int64_t> Typer::placeIn(const Node &subscript, int64_t size, StringRef what) {
-  auto at = evaluateWhole(subscript, what);
+std::optional<int64_t> Moves::placeIn(const Node &subscript, int64_t size, StringRef what) {
+  auto at = typer.expressions.evaluateWhole(subscript, what);
   if (!at)
     return std::nullopt;
   if (*at < -size || *at >= size) {
@@ -192,11 +192,11 @@ std::optional<int64_t> Typer::placeIn(const Node &subscript, int64_t size, Strin
 }
 
 /// Returns the range of low:high:step in a dimension of that size.
-std::optional<Typer::SliceRun> Typer::sliceRun(const Node &slice, int64_t size) {
+std::optional<Moves::SliceRun> Moves::sliceRun(const Node &slice, int64_t size) {
   auto end = [&](const NodePtr &part, int64_t otherwise) -> std::optional<int64_t> {
     if (!part)
       return otherwise;
-    auto value = evaluateWhole(*part, "the end of a slice");
+    auto value = typer.expressions.evaluateWhole(*part, "the end of a slice");
     if (!value)
       return std::nullopt;
     if (*value < -size || *value > size) {
@@ -210,7 +210,7 @@ std::optional<Typer::SliceRun> Typer::sliceRun(const Node &slice, int64_t size) 
     return std::nullopt;
   int64_t step = 1;
   if (const NodePtr &given = slice.operands[2]) {
-    auto value = evaluateWhole(*given, "the step of a slice");
+    auto value = typer.expressions.evaluateWhole(*given, "the step of a slice");
     if (!value)
       return std::nullopt;
     if ((step = *value) < 1) {
@@ -228,7 +228,7 @@ std::optional<Typer::SliceRun> Typer::sliceRun(const Node &slice, int64_t size) 
 }
 
 /// The state of slicing a tensor, dimension by dimension.
-struct Typer::Slicing {
+struct Moves::Slicing {
   Dimensions sliced;                     // the dimensions of the tensor, after cutting
   Dimensions shown = {};                 // the remaining ones of these, and new ones
   std::vector<int64_t> offsets, strides; // for each dimension of the tensor
@@ -243,7 +243,7 @@ struct Typer::Slicing {
 };
 
 /// Applies a subscript to the next dimension: it takes a range, or a single place, which removes the dimension.
-bool Typer::sliceNext(const Node &item, Slicing &slicing) {
+bool Moves::sliceNext(const Node &item, Slicing &slicing) {
   bool isRun = item.kind == NodeKind::Slice;
   if (isRun && !item.operands[0] && !item.operands[1] && !item.operands[2]) {
     slicing.takeWhole(1);
@@ -276,7 +276,7 @@ bool Typer::sliceNext(const Node &item, Slicing &slicing) {
   if (length != size || !isRun)
     dimension = {length, "", {}};
   // At the bound of a length, x[:N] may be all of x; the layer must be made of the same operations at all lengths.
-  slicing.isCut |= length != size || !isRun || !lengths.empty();
+  slicing.isCut |= length != size || !isRun || !state.lengths.empty();
   if (isRun)
     slicing.shown.push_back(dimension);
   slicing.isReshaped |= !isRun;
@@ -287,7 +287,7 @@ bool Typer::sliceNext(const Node &item, Slicing &slicing) {
 /// Returns whether a subscript is None, which makes a new dimension.
 static bool isNewDimension(const Node &item) { return item.kind == NodeKind::Name && item.name == "None"; }
 
-Value Typer::typeSlice(const Node &node, Value base) {
+Value Moves::typeSlice(const Node &node, Value base) {
   if (!requireOrder(node.operands[0]->text, base, "a subscript"))
     return {};
   size_t rank = base.dimensions.size(), given = 0;
@@ -322,7 +322,7 @@ Value Typer::typeSlice(const Node &node, Value base) {
   slicing.takeWhole(rank - slicing.position);
   const Dimensions &sliced = slicing.sliced, &shown = slicing.shown;
   if (slicing.isCut) {
-    base = carried(move(node, typed::Slice{slicing.offsets, slicing.strides}, base, sliced), base);
+    base = typer.absent.carried(move(node, typed::Slice{slicing.offsets, slicing.strides}, base, sliced), base);
   }
   if (!slicing.isReshaped)
     return base;
@@ -335,10 +335,10 @@ Value Typer::typeSlice(const Node &node, Value base) {
 }
 
 /// Returns the axes of a gather's index expression with their sizes, and the dimension along which rows are gathered.
-bool Typer::gatherAxes(const Node &node, int64_t rank, std::vector<Axis> &axes, int64_t &dimension) {
+bool Moves::gatherAxes(const Node &node, int64_t rank, std::vector<Axis> &axes, int64_t &dimension) {
   int64_t elements = 1;
   for (const Keyword &k : node.keywords) {
-    auto value = evaluateWhole(*k.value, "'" + k.name.str() + "'");
+    auto value = typer.expressions.evaluateWhole(*k.value, "'" + k.name.str() + "'");
     if (!value)
       return false;
     if (k.name == "dim") {
@@ -361,7 +361,7 @@ bool Typer::gatherAxes(const Node &node, int64_t rank, std::vector<Axis> &axes, 
 }
 
 /// Returns the index expression of a gather; it sees only the gather's axes.
-std::optional<subscript::Expr> Typer::gatherIndex(const Node &node, const std::vector<Axis> &axes) {
+std::optional<subscript::Expr> Moves::gatherIndex(const Node &node, const std::vector<Axis> &axes) {
   Scope inner = scope->withAxes(axes);
   for (const Axis &axis : axes)
     inner.parts.erase(axis.name);
@@ -369,14 +369,15 @@ std::optional<subscript::Expr> Typer::gatherIndex(const Node &node, const std::v
   Scope *outer = scope;
   scope = &inner;
   Value index = evaluate(*node.operands[1]);
-  auto evaluated = asIndex(*node.operands[1], index, "the second argument of 'gather' is an index expression");
+  auto evaluated =
+      typer.reals.asIndex(*node.operands[1], index, "the second argument of 'gather' is an index expression");
   scope = outer;
   outer->returnFrom(inner);
   return evaluated;
 }
 
 /// Returns the rows that the index expression reads, for every point of its axes in row-major order.
-std::optional<std::vector<int64_t>> Typer::gatheredRows(const Node &node, const subscript::Expr &index,
+std::optional<std::vector<int64_t>> Moves::gatheredRows(const Node &node, const subscript::Expr &index,
                                                         const std::vector<Axis> &axes, int64_t rows) {
   int64_t elements = 1;
   for (const Axis &axis : axes)
@@ -402,7 +403,7 @@ std::optional<std::vector<int64_t>> Typer::gatheredRows(const Node &node, const 
   return matrix;
 }
 
-Value Typer::typeGather(const Node &node) {
+Value Moves::typeGather(const Node &node) {
   StringRef usage = "gather(table, y - k + H - 1, y = H, k = H, dim = 0)";
   auto refuse = [&](const std::string &message) -> Value {
     error(node.text, message);
@@ -411,7 +412,7 @@ Value Typer::typeGather(const Node &node) {
   };
   if (node.operands.size() != 2)
     return refuse("'gather' takes a tensor and an index expression");
-  auto operand = tensorArgument(node, 0);
+  auto operand = typer.expressions.tensorArgument(node, 0);
   if (!operand)
     return {};
   int64_t dimension = 0;

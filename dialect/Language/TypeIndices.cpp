@@ -10,7 +10,7 @@ namespace skewer::language {
 using subscript::Expr;
 using subscript::kRuntime;
 
-Value Typer::indexOperand(StringRef name, Dimensions dimensions) {
+Value Positions::indexOperand(StringRef name, Dimensions dimensions) {
   Value value;
   value.kind = ValueKind::Indices;
   value.dimensions = std::move(dimensions);
@@ -18,88 +18,9 @@ Value Typer::indexOperand(StringRef name, Dimensions dimensions) {
   return value;
 }
 
-/// Sets the declared range of a kernel's operand; false after an error.
-bool Typer::declaredRange(const KernelOperand &operand, typed::Operand &stated) {
-  const TypeExpression &type = *operand.type;
-  if (!type.low)
-    return true;
-  if (type.element != "i32")
-    return error(type.low->text, "only an index operand, of i32, has a range; '" + operand.name.str() + "' is of " +
-                                     type.element.str()),
-           false;
-  auto low = evaluateWhole(*type.low, "the end of a range"), high = evaluateWhole(*type.high, "the end of a range");
-  if (!low || !high)
-    return false;
-  if (*low > *high)
-    return error(type.low->text, "the range of '" + operand.name.str() + "', " + std::to_string(*low) + ".." +
-                                     std::to_string(*high) + ", is empty"),
-           false;
-  if (*low < INT32_MIN || *high > INT32_MAX)
-    return error(type.low->text, "the range of '" + operand.name.str() + "', " + std::to_string(*low) + ".." +
-                                     std::to_string(*high) + ", has values that do not fit i32"),
-           false;
-  stated.range = subscript::Range{*low, *high};
-  stated.low = type.low->text, stated.high = type.high->text;
-  return true;
-}
-
-/// Returns a number, known at compile time, of the distribution of seeded values; nothing after an error.
-std::optional<double> Typer::numberOfSpread(const Node &node, const std::string &what) {
-  Value value = evaluate(node);
-  if (!value.good())
-    return std::nullopt;
-  if (!value.is(ValueKind::Number))
-    return error(node.text, what + " is a number known at compile time, found " + describe(value)), std::nullopt;
-  if (!std::isfinite(value.number))
-    return error(node.text, what + " is a finite number, found " + describe(value)), std::nullopt;
-  return value.number;
-}
-
-/// Sets the distribution of seeded values of a kernel's operand; false after an error.
-bool Typer::declaredSpread(const KernelOperand &operand, typed::Spread &spread) {
-  const TypeExpression &type = *operand.type;
-  if (!type.deviation && !type.from)
-    return true;
-  std::string name = "'" + operand.name.str() + "'";
-  StringRef place = type.from ? type.from->text : type.mean ? type.mean->text : type.deviation->text;
-  const char *what = type.from ? "range of real numbers" : type.mean ? "mean" : "standard deviation";
-  if (type.element == "i8")
-    return error(place, std::string("an operand of i8 has no ") + what + "; " + name +
-                            " is filled with whole numbers from -127 to 127"),
-           false;
-  if (type.element == "i32")
-    return error(place, std::string("an index operand has no ") + what + "; " + name +
-                            " is of i32, whose values may have a range: i32[…] in 0..31"),
-           false;
-  if (type.from) {
-    spread.from = numberOfSpread(*type.from, "the least value");
-    spread.to = numberOfSpread(*type.to, "the largest value");
-    if (!spread.from || !spread.to)
-      return false;
-    if (*spread.from > *spread.to)
-      return error(place, "the range of " + name + " is empty: its least value is above its largest"), false;
-    return true;
-  }
-  if (type.mean && !(spread.mean = numberOfSpread(*type.mean, "a mean")))
-    return false;
-  Value value = evaluate(*type.deviation);
-  if (!value.good())
-    return false;
-  if (!value.is(ValueKind::Number))
-    return error(type.deviation->text,
-                 "a standard deviation is a number known at compile time, found " + describe(value)),
-           false;
-  if (!(value.number > 0) || std::isinf(value.number))
-    return error(type.deviation->text,
-                 "the standard deviation of " + name + " is a positive number, found " + describe(value)),
-           false;
-  spread.deviation = value.number;
-  return true;
-}
-
 /// Returns the value of seg[b, i] as a function of positions.
-Value Typer::readIndex(StringRef place, const Value &operand, ArrayRef<Expr> subscripts,
-                       const std::map<std::string, Axis> &axes) {
+Value Positions::readIndex(StringRef place, const Value &operand, ArrayRef<Expr> subscripts,
+                           const std::map<std::string, Axis> &axes) {
   if (subscripts.size() != operand.dimensions.size())
     return error(place, "index operand '" + operand.name + "' has " + std::to_string(operand.dimensions.size()) +
                             " dimensions, found " + std::to_string(subscripts.size()) +
@@ -133,12 +54,12 @@ Value Typer::readIndex(StringRef place, const Value &operand, ArrayRef<Expr> sub
       domain.erase(name);
   std::vector<Expr> places = operand.taken;
   places.insert(places.end(), subscripts.begin(), subscripts.end());
-  value.index = simplified(Expr::read(operand.name, std::move(places)), domain);
+  value.index = typer.decisions.simplified(Expr::read(operand.name, std::move(places)), domain);
   value.axes = axes;
   return value;
 }
 
-Value Typer::typeIndexRead(const Node &node, const Value &operand) {
+Value Positions::typeIndexRead(const Node &node, const Value &operand) {
   std::vector<Expr> subscripts;
   std::map<std::string, Axis> axes;
   for (size_t k = 1; k < node.operands.size(); ++k) {
@@ -146,9 +67,10 @@ Value Typer::typeIndexRead(const Node &node, const Value &operand) {
       return error(node.operands[k]->text, "index operand '" + operand.name + "' is read element by element: " +
                                                operand.name + "[i]; it has no slices");
     if (k - 1 < operand.dimensions.size())
-      learnFromRead(*node.operands[k], operand.dimensions[k - 1]);
+      typer.sizes.learnFromRead(*node.operands[k], operand.dimensions[k - 1]);
     Value index = evaluate(*node.operands[k]);
-    auto expression = asIndex(*node.operands[k], index, "an index is a whole number or an expression of positions");
+    auto expression =
+        typer.reals.asIndex(*node.operands[k], index, "an index is a whole number or an expression of positions");
     if (!index.good() || !expression)
       return {};
     size_t d = subscripts.size();
@@ -160,7 +82,7 @@ Value Typer::typeIndexRead(const Node &node, const Value &operand) {
 }
 
 /// Adds the axes along which index expressions of the text read operands, with their sizes.
-void Typer::sizesOfReads(const subscript::Einsum &spec, std::map<std::string, Axis> &axes) {
+void Positions::sizesOfReads(const subscript::Einsum &spec, std::map<std::string, Axis> &axes) {
   for (const auto &operand : spec.operands)
     for (const subscript::Dimension &dimension : operand)
       for (const Expr &read : subscript::readNodes(dimension.index)) {

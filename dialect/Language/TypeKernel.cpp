@@ -6,7 +6,7 @@ using namespace llvm;
 namespace skewer::language {
 
 /// Declares the shapes of the results. Nothing else may have their names. False after an error.
-bool Typer::declareResults(const Kernel &kernel, Scope &own, typed::Kernel &declared) {
+bool KernelTyper::declareResults(const Kernel &kernel, Scope &own, typed::Kernel &declared) {
   bool good = true;
   std::map<std::string, StringRef> names;
   for (const KernelResult &result : kernel.results) {
@@ -32,7 +32,7 @@ bool Typer::declareResults(const Kernel &kernel, Scope &own, typed::Kernel &decl
 }
 
 /// Declares the types of the operands. Nothing else may have their names. False after an error.
-bool Typer::declareOperands(const Kernel &kernel, Scope &own, typed::Kernel &declared) {
+bool KernelTyper::declareOperands(const Kernel &kernel, Scope &own, typed::Kernel &declared) {
   bool good = true;
   std::map<const TypeExpression *, std::pair<bool, Dimensions>> groups; // the operands of a group share their type
   for (const KernelOperand &operand : kernel.operands) {
@@ -52,7 +52,7 @@ bool Typer::declareOperands(const Kernel &kernel, Scope &own, typed::Kernel &dec
       error(operand.name, "operand '" + operand.name.str() + "' is declared twice");
       good = false;
     }
-    if (auto global = globals.declared.find(operand.name.str()); global != globals.declared.end()) {
+    if (auto global = state.globals.declared.find(operand.name.str()); global != state.globals.declared.end()) {
       error(operand.name, "'" + operand.name.str() + "' is already a param or a size");
       diagnostics.note(global->second, "declared here");
       good = false;
@@ -62,11 +62,11 @@ bool Typer::declareOperands(const Kernel &kernel, Scope &own, typed::Kernel &dec
 }
 
 /// Binds the operands' names to their values.
-void Typer::bindOperands(Scope &own) {
+void KernelTyper::bindOperands(Scope &own) {
   for (const auto &[number, operand] : enumerate(kernel.operands)) {
     Value &value = own.values[operand.name.str()];
     if (operand.element == typed::Element::I32) {
-      value = indexOperand(operand.name, operand.dimensions);
+      value = typer.positions.indexOperand(operand.name, operand.dimensions);
       continue;
     }
     Node place{NodeKind::Name, operand.name, operand.name, 0, 0, false, {}, {}};
@@ -78,9 +78,9 @@ void Typer::bindOperands(Scope &own) {
 }
 
 /// Types the kernel; false after an error.
-bool Typer::typeKernel(const Kernel &declared) {
+bool KernelTyper::typeKernel(const Kernel &declared) {
   Scope own;
-  scope = &globals;
+  scope = &state.globals;
   kernel = {};
   typed::Kernel signature;
   bool good = declareOperands(declared, own, signature);
@@ -89,13 +89,10 @@ bool Typer::typeKernel(const Kernel &declared) {
   if (!good)
     return false;
   kernel = std::move(signature);
-  kernel.name = declared.name, kernel.lengths = lengths;
-  llvm::copy_if(runtimeSizes, std::back_inserter(kernel.runtimeSizes),
+  kernel.name = declared.name, kernel.lengths = state.lengths;
+  llvm::copy_if(state.runtimeSizes, std::back_inserter(kernel.runtimeSizes),
                 [&](const std::string &size) { return kernel.hasRuntimeSize(size); });
-  kernelAtHand = &declared;
-  callPath.clear();
-  if (!isScouting)
-    knownFacts = nullptr, scouted.reset(), readsTell = false;
+  typer.sizes.startKernel(declared);
   bindOperands(own);
   for (auto [result, stated] : llvm::zip(declared.results, kernel.results))
     for (const Dimension &d : stated.dimensions)
@@ -107,22 +104,22 @@ bool Typer::typeKernel(const Kernel &declared) {
   scope = &own;
   Value value;
   StringRef place;
-  expectResults(declared);
+  typer.sizes.expectResults(declared);
   if (good && typeBody(declared.body, value, place, declared.end))
     finishKernel(declared, value, place);
   scope = nullptr;
   for (const auto &[name, where] : own.declared)
     if (!own.used.count(name) && !diagnostics.hasErrors())
       diagnostics.warning(where, "'" + name + "' is never used");
-  if (diagnostics.hasErrors() || isScouting)
+  if (diagnostics.hasErrors() || state.isScouting)
     return false;
   kernel.eraseUnused(); // tensors that a condition replaced, or that only unused variables hold
   return true;
 }
 
 /// Returns one result as its declared type. Null after an error.
-typed::Tensor *Typer::finishResult(const Kernel &declaredKernel, size_t number, const Value &result,
-                                   StringRef place) {
+typed::Tensor *KernelTyper::finishResult(const Kernel &declaredKernel, size_t number, const Value &result,
+                                         StringRef place) {
   const KernelResult &stated = declaredKernel.results[number];
   const Dimensions &declared = kernel.results[number].dimensions;
   std::string title = stated.name.empty() || kernel.results.size() == 1
@@ -142,11 +139,11 @@ typed::Tensor *Typer::finishResult(const Kernel &declaredKernel, size_t number, 
     diagnostics.note(stated.type.text, "declared here");
     return {};
   }
-  if (!refuseAbsent(place, result, "kernel '" + kernel.name.str() + "' returns") ||
-      !requireOrder(place, result, "a kernel's result"))
+  if (!typer.absent.refuseAbsent(place, result, "kernel '" + kernel.name.str() + "' returns") ||
+      !typer.moves.requireOrder(place, result, "a kernel's result"))
     return {};
   Node node{NodeKind::Name, place, place, 0, 0, false, {}, {}};
-  typed::Tensor *tensor = written(node, result).tensor;
+  typed::Tensor *tensor = typer.absent.written(node, result).tensor;
   typed::Element element = kernel.results[number].element;
   if (!tensor || tensor->element == element)
     return tensor;
@@ -158,7 +155,7 @@ typed::Tensor *Typer::finishResult(const Kernel &declaredKernel, size_t number, 
   return append(node, typed::Cast{}, tensor, declared, element);
 }
 
-void Typer::finishKernel(const Kernel &declared, Value result, StringRef place) {
+void KernelTyper::finishKernel(const Kernel &declared, Value result, StringRef place) {
   std::vector<Value> values = {result};
   if (kernel.results.size() > 1) {
     if (!result.is(ValueKind::List) || result.items.size() != kernel.results.size()) {
@@ -177,6 +174,86 @@ void Typer::finishKernel(const Kernel &declared, Value result, StringRef place) 
   for (typed::Tensor *tensor : kernel.returned)
     ++tensor->uses;
   kernel.returnPlace = place;
+}
+
+/// Sets the declared range of a kernel's operand; false after an error.
+bool KernelTyper::declaredRange(const KernelOperand &operand, typed::Operand &stated) {
+  const TypeExpression &type = *operand.type;
+  if (!type.low)
+    return true;
+  if (type.element != "i32")
+    return error(type.low->text, "only an index operand, of i32, has a range; '" + operand.name.str() + "' is of " +
+                                     type.element.str()),
+           false;
+  auto low = typer.expressions.evaluateWhole(*type.low, "the end of a range"),
+       high = typer.expressions.evaluateWhole(*type.high, "the end of a range");
+  if (!low || !high)
+    return false;
+  if (*low > *high)
+    return error(type.low->text, "the range of '" + operand.name.str() + "', " + std::to_string(*low) + ".." +
+                                     std::to_string(*high) + ", is empty"),
+           false;
+  if (*low < INT32_MIN || *high > INT32_MAX)
+    return error(type.low->text, "the range of '" + operand.name.str() + "', " + std::to_string(*low) + ".." +
+                                     std::to_string(*high) + ", has values that do not fit i32"),
+           false;
+  stated.range = subscript::Range{*low, *high};
+  stated.low = type.low->text, stated.high = type.high->text;
+  return true;
+}
+
+/// Returns a number, known at compile time, of the distribution of seeded values; nothing after an error.
+std::optional<double> KernelTyper::numberOfSpread(const Node &node, const std::string &what) {
+  Value value = evaluate(node);
+  if (!value.good())
+    return std::nullopt;
+  if (!value.is(ValueKind::Number))
+    return error(node.text, what + " is a number known at compile time, found " + describe(value)), std::nullopt;
+  if (!std::isfinite(value.number))
+    return error(node.text, what + " is a finite number, found " + describe(value)), std::nullopt;
+  return value.number;
+}
+
+/// Sets the distribution of seeded values of a kernel's operand; false after an error.
+bool KernelTyper::declaredSpread(const KernelOperand &operand, typed::Spread &spread) {
+  const TypeExpression &type = *operand.type;
+  if (!type.deviation && !type.from)
+    return true;
+  std::string name = "'" + operand.name.str() + "'";
+  StringRef place = type.from ? type.from->text : type.mean ? type.mean->text : type.deviation->text;
+  const char *what = type.from ? "range of real numbers" : type.mean ? "mean" : "standard deviation";
+  if (type.element == "i8")
+    return error(place, std::string("an operand of i8 has no ") + what + "; " + name +
+                            " is filled with whole numbers from -127 to 127"),
+           false;
+  if (type.element == "i32")
+    return error(place, std::string("an index operand has no ") + what + "; " + name +
+                            " is of i32, whose values may have a range: i32[…] in 0..31"),
+           false;
+  if (type.from) {
+    spread.from = numberOfSpread(*type.from, "the least value");
+    spread.to = numberOfSpread(*type.to, "the largest value");
+    if (!spread.from || !spread.to)
+      return false;
+    if (*spread.from > *spread.to)
+      return error(place, "the range of " + name + " is empty: its least value is above its largest"), false;
+    return true;
+  }
+  if (type.mean && !(spread.mean = numberOfSpread(*type.mean, "a mean")))
+    return false;
+  Value value = evaluate(*type.deviation);
+  if (!value.good())
+    return false;
+  if (!value.is(ValueKind::Number))
+    return error(type.deviation->text,
+                 "a standard deviation is a number known at compile time, found " + describe(value)),
+           false;
+  if (!(value.number > 0) || std::isinf(value.number))
+    return error(type.deviation->text,
+                 "the standard deviation of " + name + " is a positive number, found " + describe(value)),
+           false;
+  spread.deviation = value.number;
+  return true;
 }
 
 } // namespace skewer::language

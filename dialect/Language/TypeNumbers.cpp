@@ -6,8 +6,8 @@ using namespace llvm;
 
 namespace skewer::language {
 
-/// Returns how a number is computed from whole numbers, since lengths are whole numbers. A whole number is a leaf, and
-/// remembers what it is computed from.
+/// Returns how a number is computed from whole numbers, since lengths are whole numbers. A whole number is a
+/// leaf, and remembers what it is computed from.
 RealPtr numberLeaf(const Value &number, const Node &node) {
   RealPtr leaf = makeReal(number.number, number.isPosition(), &node);
   if (!number.function)
@@ -21,9 +21,9 @@ static RealPtr madeOf(const Value &number, const Node &node) {
 }
 
 /// Returns how a whole number, or a decision, is computed from lengths; null if no operand depends on one.
-RealPtr Typer::madeBy(const Node &node, RealKind kind, ArrayRef<Value> operands) const {
+RealPtr RealFunctions::madeBy(const Node &node, RealKind kind, ArrayRef<Value> operands) const {
   constexpr size_t kMostDepth = 400;
-  if (lengths.empty() || none_of(operands, [](const Value &operand) { return operand.function != nullptr; }))
+  if (state.lengths.empty() || none_of(operands, [](const Value &operand) { return operand.function != nullptr; }))
     return nullptr;
   std::vector<RealPtr> functions;
   for (const Value &operand : operands)
@@ -34,8 +34,8 @@ RealPtr Typer::madeBy(const Node &node, RealKind kind, ArrayRef<Value> operands)
 }
 
 /// Makes the number remember what it is computed from, if the text has lengths.
-Value Typer::made(const Node &node, RealKind kind, ArrayRef<Value> operands, Value number) {
-  if (lengths.empty() || !number.is(ValueKind::Number))
+Value RealFunctions::made(const Node &node, RealKind kind, ArrayRef<Value> operands, Value number) {
+  if (state.lengths.empty() || !number.is(ValueKind::Number))
     return number;
   if (number.isInteger) {
     number.function = madeBy(node, kind, operands);
@@ -48,9 +48,10 @@ Value Typer::made(const Node &node, RealKind kind, ArrayRef<Value> operands, Val
   return number;
 }
 
-/// Returns a tensor for a number that meets a tensor of these dimensions. The driver reads the text at several lengths
-/// to find the numbers that depend on a length (Decision::Factor), and lists them in `Options::atRunTime`.
-typed::Tensor *Typer::beside(const Node &node, const Value &number, const Dimensions &dimensions) {
+/// Returns a tensor for a number that meets a tensor of these dimensions. The driver reads the text at several
+/// lengths to find the numbers that depend on a length (Decision::Factor), and lists them in
+/// `Options::atRunTime`.
+typed::Tensor *RealFunctions::beside(const Node &node, const Value &number, const Dimensions &dimensions) {
   constexpr size_t kMostOperations = 64;
   size_t place = computing ? 0 : factors++;
   RealPtr how = madeOf(number, node);
@@ -62,35 +63,36 @@ typed::Tensor *Typer::beside(const Node &node, const Value &number, const Dimens
     options.decisions->push_back(std::move(decision)); // every number, so that all runs count them alike
   }
   if (!(computing || options.atRunTime.count(place)) || !std::isfinite(number.number))
-    return splat(node, number.number, dimensions);
+    return typer.arithmetic.splat(node, number.number, dimensions);
   bool outer = std::exchange(spelling, computing ? spelling : options.spelledOut.count(place) != 0);
   Value one = how->size <= kMostOperations ? atRunTime(node, *how) : Value(), large;
   spelling = outer;
   large.dimensions = dimensions;
-  if (one.good() && alignByPosition(node, one, large))
+  if (one.good() && typer.arithmetic.alignByPosition(node, one, large))
     return one.tensor;
   if (!diagnostics.hasErrors()) {
     error(node.text, "a layer of run-time length: this number depends on the length, and no kernel computes it");
     diagnostics.note("kernels compute + - * / ^ and functions of one argument of a length; what is chosen, rounded or divided "
                      "without a rest is the same at every length, or the length is given at compile time (-D)");
   }
-  return splat(node, number.number, dimensions);
+  return typer.arithmetic.splat(node, number.number, dimensions);
 }
 
 /// Returns the number as a tensor of one element. Its whole numbers become positions, so that they are compared between
 /// lengths; operations compute the number from them.
-Value Typer::atRunTime(const Node &node, const RealFunction &f) {
+Value RealFunctions::atRunTime(const Node &node, const RealFunction &f) {
   if (f.kind == RealKind::Number && f.whole && f.made && spelling && f.made->kind != RealKind::Number)
     return atRunTime(node, *f.made);
   if (f.kind == RealKind::Number && f.whole) {
     Axis axis{"u", 1, ""};
-    Value whole = positionTensor(node, subscript::Expr(static_cast<int64_t>(f.number)), {{1, "", {{axis}}}});
+    Value whole =
+        typer.arithmetic.positionTensor(node, subscript::Expr(static_cast<int64_t>(f.number)), {{1, "", {{axis}}}});
     whole.dimensions = {{1}};
     whole.order = {};
     return whole;
   }
   if (f.kind == RealKind::Number)
-    return tensorValue(splat(node, f.number, {{1}}), {{1}});
+    return tensorValue(typer.arithmetic.splat(node, f.number, {{1}}), {{1}});
   std::vector<Value> operands;
   for (const RealPtr &operand : f.operands) {
     operands.push_back(atRunTime(node, *operand));
@@ -100,13 +102,13 @@ Value Typer::atRunTime(const Node &node, const RealFunction &f) {
   typed::Tensor *a = operands[0].tensor, *b = operands.back().tensor;
   for (StringRef op : {"+", "-", "*", "/", "^"})
     if (realOperator(op) == f.kind)
-      return tensorValue(elementwise(node, *typed::functionNamed(op), {a, b}, {{1}}), {{1}});
+      return tensorValue(typer.arithmetic.elementwise(node, *typed::functionNamed(op), {a, b}, {{1}}), {{1}});
   if (f.kind == RealKind::Negate)
-    return tensorValue(elementwise(node, typed::Function::Negate, a, {{1}}), {{1}});
+    return tensorValue(typer.arithmetic.elementwise(node, typed::Function::Negate, a, {{1}}), {{1}});
   if (f.kind == RealKind::Single)
     return operands[0];
-  if (StringRef name = elementwiseName(f.kind); !name.empty())
-    return elementwiseFunction(node, name, operands[0]);
+  if (StringRef name = Functions::elementwiseName(f.kind); !name.empty())
+    return typer.functions.elementwiseFunction(node, name, operands[0]);
   return {};
 }
 
@@ -134,7 +136,7 @@ static bool isOfTensors(const RealFunction &f) {
 
 /// Returns the values of a function of one offset over its range, computed at run time; null for other functions.
 /// Positions along the table are whole numbers, like lengths, and are compared between lengths.
-typed::Tensor *Typer::tableAtRunTime(const Node &node, const RealForms &forms) {
+typed::Tensor *RealFunctions::tableAtRunTime(const Node &node, const RealForms &forms) {
   if (forms.forms.size() != 1 || !isOfTensors(*forms.function))
     return {};
   Axis axis{forms.symbols[0], forms.ranges[0].high - forms.ranges[0].low + 1, ""};
@@ -146,9 +148,41 @@ typed::Tensor *Typer::tableAtRunTime(const Node &node, const RealForms &forms) {
   over.function =
       withIndices(forms.function, [&](const subscript::Expr &e) { return std::optional(substitute(e, fromZero)); });
   computing = true;
-  Value table = toTensor(node, typeReal(node, *over.function, over));
+  Value table = typer.arithmetic.toTensor(node, typeReal(node, *over.function, over));
   computing = false;
   return table.good() ? table.tensor : nullptr;
+}
+
+/// Adds a note if a large finite number is added at some positions only: other languages hide keys like this.
+void RealFunctions::noteFiniteMask(const Node &node, StringRef op, const Value &operand, const Node &place) {
+  constexpr double kLarge = 1e4;
+  double sign = op == "-" ? -1 : 1;
+  auto large = [&](double number) { return std::isfinite(number) && sign * number <= -kLarge; };
+  bool found = false;
+  if (operand.is(ValueKind::Real)) {
+    const RealFunction &f = *operand.function;
+    auto number = [&](size_t k) {
+      return f.operands[k]->kind == RealKind::Number ? std::optional(f.operands[k]->number) : std::nullopt;
+    };
+    if (f.kind == RealKind::Select && number(1) && number(2))
+      found = (large(*number(1)) && *number(2) == 0) || (large(*number(2)) && *number(1) == 0);
+    if (f.kind == RealKind::Multiply)
+      found = (number(0) && large(*number(0)) && f.operands[1]->whole) ||
+              (number(1) && large(*number(1)) && f.operands[0]->whole);
+  } else if (operand.is(ValueKind::Index)) {
+    const subscript::Expr &e = operand.index;
+    auto number = [&](size_t k) {
+      return e.operands()[k].isConstant() ? std::optional(static_cast<double>(e.operands()[k].value())) : std::nullopt;
+    };
+    if (e.kind() == subscript::Kind::Select && number(1) && number(2))
+      found = (large(*number(1)) && *number(2) == 0) || (large(*number(2)) && *number(1) == 0);
+    if (e.kind() == subscript::Kind::Mul)
+      found = (number(0) && large(*number(0))) || (number(1) && large(*number(1)));
+  }
+  if (found)
+    diagnostics.note(place.text,
+                     "this is added as it is written; to hide keys, 'where' around the whole, or -inf, leaves them "
+                     "out and costs no time");
 }
 
 } // namespace skewer::language

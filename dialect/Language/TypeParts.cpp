@@ -7,22 +7,22 @@ namespace skewer::language {
 using subscript::Expr;
 using subscript::kRuntime;
 
-bool Typer::declarePart(const Statement &statement) {
+bool Positions::declarePart(const Statement &statement) {
   StringRef axis = statement.targets[0], origin = statement.message;
   std::string name = axis.str();
-  if (schemeDepth > 0)
+  if (state.schemeDepth > 0)
     return error(axis, "a 'part' stands in a kernel; schemes see those of the axes that they are given"), false;
   if (origin != "q0" && origin != "k0" && origin != "head0")
     return error(origin, "expected an origin of the argument struct: q0, k0 or head0, found '" + origin.str() + "'"),
            false;
   if (scope->parts.count(name))
     return error(axis, "axis '" + name + "' is a part already"), false;
-  if (lookup(name))
+  if (typer.names.lookup(name))
     return error(axis, "'" + name + "' has a value; a part is of an axis"), false;
   std::string argument = origin.str();
   if (scope->declared.count(argument))
     return error(origin, "'" + argument + "' is the name of something else, or of another part's origin"), false;
-  auto whole = evaluateWhole(*statement.value, "the length of the whole");
+  auto whole = typer.expressions.evaluateWhole(*statement.value, "the length of the whole");
   if (!whole)
     return false;
   if (const Axis *known = findAxis(name); known && known->runtime.empty()) {
@@ -35,7 +35,7 @@ bool Typer::declarePart(const Statement &statement) {
   auto told = [&]() -> std::optional<int64_t> {
     std::set<int64_t> sizes;
     for (bool readsTell : {false, true})
-      if (const AxisFacts *all = sizes.empty() ? factsOfAll(readsTell) : nullptr)
+      if (const AxisFacts *all = sizes.empty() ? typer.sizes.factsOfAll(readsTell) : nullptr)
         if (auto body = all->found.find({}); body != all->found.end())
           if (auto axes = body->second.find(name); axes != body->second.end())
             for (const Axis &own : axes->second)
@@ -46,10 +46,10 @@ bool Typer::declarePart(const Statement &statement) {
   };
   std::optional<int64_t> extent;
   if (statement.extent) {
-    if (!(extent = evaluateWhole(*statement.extent, "the length of the part")))
+    if (!(extent = typer.expressions.evaluateWhole(*statement.extent, "the length of the part")))
       return false;
   } else if (!(extent = told())) {
-    if (isScouting) // a statement further down will determine it
+    if (state.isScouting) // a statement further down will determine it
       return true;
     return error(axis, "the length of the part is not known here; say it: part " + name + " = n of …"), false;
   }
@@ -67,7 +67,7 @@ bool Typer::declarePart(const Statement &statement) {
   return true;
 }
 
-const Part *Typer::partOf(const std::string &axis) const {
+const Part *Positions::partOf(const std::string &axis) const {
   if (!scope)
     return nullptr;
   auto part = scope->parts.find(axis);
@@ -75,21 +75,21 @@ const Part *Typer::partOf(const std::string &axis) const {
 }
 
 /// Returns the position along an axis; for a part, its position in the whole.
-Expr Typer::globalPosition(const std::string &axis) const {
+Expr Positions::globalPosition(const std::string &axis) const {
   const Part *part = partOf(axis);
   Expr position = Expr::symbol(axis);
   return part ? position + part->origin : position;
 }
 
 /// Returns whether a dimension of this extent, read by the axis alone, holds the whole that the axis is a part of.
-bool Typer::readsWhole(const std::string &axis, int64_t extent) const {
+bool Positions::readsWhole(const std::string &axis, int64_t extent) const {
   const Part *part = partOf(axis);
   return part && extent == part->length && extent != part->extent;
 }
 
 /// Returns the index at which a dimension of this extent is read. The bare position along a part is relative to the
 /// part, unless the dimension holds the whole.
-Expr Typer::positionFor(const Expr &index, int64_t extent) const {
+Expr Positions::positionFor(const Expr &index, int64_t extent) const {
   for (const std::string &axis : subscript::symbolsOf(index))
     if (partOf(axis) && index == globalPosition(axis) && !readsWhole(axis, extent))
       return Expr::symbol(axis);
@@ -97,7 +97,7 @@ Expr Typer::positionFor(const Expr &index, int64_t extent) const {
 }
 
 /// Returns the wanted part of a tensor that has dimensions over the whole.
-Value Typer::localised(const Node &node, const Value &value) {
+Value Positions::localised(const Node &node, const Value &value) {
   std::vector<Naming> names = loneNamings(value.dimensions);
   subscript::Einsum spec;
   spec.operands.emplace_back();
@@ -123,15 +123,15 @@ Value Typer::localised(const Node &node, const Value &value) {
   }
   if (sizes.empty())
     return value;
-  Value part = move(node, typed::Einsum(subscript::print(spec), sizes), value, std::move(dimensions));
+  Value part = typer.moves.move(node, typed::Einsum(subscript::print(spec), sizes), value, std::move(dimensions));
   part.order = value.order;
   return part;
 }
 
 /// Returns the function with symbols in place of origins. The ranges of the symbols are added to the domain; `back`
 /// maps them back.
-RealPtr Typer::withoutOrigins(const RealPtr &function, subscript::Domain &domain,
-                              subscript::Substitution &back) const {
+RealPtr Positions::withoutOrigins(const RealPtr &function, subscript::Domain &domain,
+                                  subscript::Substitution &back) const {
   return withIndices(function, [&](const Expr &e) -> std::optional<Expr> {
     for (const auto &[axis, part] : scope->parts)
       if (e == part.origin) {

@@ -14,27 +14,28 @@ static const TypeExpression *typeOfOperand(const Kernel *kernel, const Value &va
 }
 
 /// Returns the end of a range with all lengths at their bounds, so that it is the same number for all calls.
-std::optional<int64_t> Typer::endOfRange(const Node &end) {
-  std::map<std::string, Value> values = globals.values;
-  for (const auto &[name, bound] : lengths)
-    globals.values[name] = Value::whole(bound);
-  Scope *outer = std::exchange(scope, &globals);
-  auto number = evaluateWhole(end, "the end of a range");
+std::optional<int64_t> Positions::endOfRange(const Node &end) {
+  std::map<std::string, Value> values = state.globals.values;
+  for (const auto &[name, bound] : state.lengths)
+    state.globals.values[name] = Value::whole(bound);
+  Scope *outer = std::exchange(scope, &state.globals);
+  auto number = typer.expressions.evaluateWhole(end, "the end of a range");
   scope = outer;
-  globals.values = std::move(values);
+  state.globals.values = std::move(values);
   return number;
 }
 
-/// Returns whether the values of the expression lie in the same range at all lengths: it must consist of elements of
-/// index operands whose ranges are the same at all lengths.
-bool Typer::isAlikeAtAllLengths(const subscript::Expr &e) {
-  if (lengths.empty())
+/// Returns whether the values of the expression lie in the same range at all lengths: it must consist of elements
+/// of index operands whose ranges are the same at all lengths.
+bool Positions::isAlikeAtAllLengths(const subscript::Expr &e) {
+  if (state.lengths.empty())
     return true;
   if (e.kind() == subscript::Kind::Read) {
-    auto operand = find_if(kernelAtHand->operands, [&](const KernelOperand &own) { return own.name == e.name(); });
-    if (operand == kernelAtHand->operands.end() || !operand->type->low)
+    auto operand =
+        find_if(state.kernelAtHand->operands, [&](const KernelOperand &own) { return own.name == e.name(); });
+    if (operand == state.kernelAtHand->operands.end() || !operand->type->low)
       return false;
-    Scope *outer = std::exchange(scope, &globals);
+    Scope *outer = std::exchange(scope, &state.globals);
     Value low = evaluate(*operand->type->low), high = evaluate(*operand->type->high);
     scope = outer;
     return !low.function && !high.function;
@@ -42,16 +43,16 @@ bool Typer::isAlikeAtAllLengths(const subscript::Expr &e) {
   return !e.isSymbol() && all_of(e.operands(), [&](const subscript::Expr &own) { return isAlikeAtAllLengths(own); });
 }
 
-Value Typer::typeEndOfRange(const Node &node) {
+Value Positions::typeEndOfRange(const Node &node) {
   std::string function = node.name.str();
-  if (!checkArguments(node, 1, 1, {}, function + "(ids)"))
+  if (!typer.expressions.checkArguments(node, 1, 1, {}, function + "(ids)"))
     return {};
   const Node &argument = *node.operands[0];
-  const Value *named = argument.kind == NodeKind::Name ? lookup(argument.name.str()) : nullptr;
+  const Value *named = argument.kind == NodeKind::Name ? typer.names.lookup(argument.name.str()) : nullptr;
   Value operand = named ? *named : evaluate(argument);
   if (!operand.good())
     return {};
-  const TypeExpression *type = typeOfOperand(kernelAtHand, operand);
+  const TypeExpression *type = typeOfOperand(state.kernelAtHand, operand);
   if (!type)
     return error(argument.text, "'" + function + "' takes an index operand, which is an operand of i32, found " +
                                     describe(operand));

@@ -40,11 +40,11 @@ Value remembered(Value number, RealPtr made) {
 }
 } // namespace
 
-bool Typer::isFunctionOfPositions(const Value &value) {
+bool RealFunctions::isFunctionOfPositions(const Value &value) {
   return value.is(ValueKind::Number) || value.is(ValueKind::Index) || value.is(ValueKind::Real);
 }
 
-Value Typer::realValue(const Node &node, RealKind kind, ArrayRef<Value> operands) {
+Value RealFunctions::realValue(const Node &node, RealKind kind, ArrayRef<Value> operands) {
   constexpr size_t kMaximumDepth = 400, kMaximumSize = 1 << 14;
   Value result;
   result.kind = ValueKind::Real;
@@ -108,10 +108,10 @@ static std::optional<subscript::TableOutside> tableOutsideIn(const RealFunction 
 
 /// Returns the forms that a function depends on; nothing, after an error if `complain`, if a table over them would be
 /// too large.
-std::optional<RealForms> Typer::smallForms(const Node &node, const Value &value, bool complain) {
-  subscript::Domain domain = domainOf(value);
+std::optional<RealForms> RealFunctions::smallForms(const Node &node, const Value &value, bool complain) {
+  subscript::Domain domain = typer.positions.domainOf(value);
   subscript::Substitution back;
-  RealPtr function = withoutReads(withoutOrigins(value.function, domain, back), domain, back);
+  RealPtr function = withoutReads(typer.positions.withoutOrigins(value.function, domain, back), domain, back);
   const std::set<std::string> symbols = symbolsIn(*function);
   for (const auto &[name, axis] : value.axes)
     if (axis.size == subscript::kRuntime && symbols.count(name)) {
@@ -145,22 +145,23 @@ std::optional<RealForms> Typer::smallForms(const Node &node, const Value &value,
 
 /// Returns a function of one form by the places of its steps, if the form takes too many values for a table, such as
 /// the bucket of a difference of times.
-std::optional<Expr> Typer::asSteps(const Value &value) {
+std::optional<Expr> RealFunctions::asSteps(const Value &value) {
   constexpr size_t kMostSteps = 256;
-  subscript::Domain domain = domainOf(value);
+  subscript::Domain domain = typer.positions.domainOf(value);
   subscript::Substitution back;
-  RealPtr function = withoutReads(withoutOrigins(value.function, domain, back), domain, back);
+  RealPtr function = withoutReads(typer.positions.withoutOrigins(value.function, domain, back), domain, back);
   auto forms = formsOf(function, domain);
   if (!forms || forms->forms.size() != 1 || forms->points() <= kMaximumRows)
     return std::nullopt;
   forms->forms[0] = subscript::substitute(forms->forms[0], back);
-  auto steps = isAlikeAtAllLengths(forms->forms[0]) ? language::asSteps(*forms, kMostSteps) : std::nullopt;
-  return steps ? std::optional(subscript::simplify(*steps, domainOf(value))) : std::nullopt;
+  auto steps =
+      typer.positions.isAlikeAtAllLengths(forms->forms[0]) ? language::asSteps(*forms, kMostSteps) : std::nullopt;
+  return steps ? std::optional(subscript::simplify(*steps, typer.positions.domainOf(value))) : std::nullopt;
 }
 
 /// Returns a function of positions as an index expression. If whole-number algebra cannot express it, it becomes a
 /// table over the offset.
-std::optional<Expr> Typer::asIndex(const Node &node, const Value &value, const std::string &what) {
+std::optional<Expr> RealFunctions::asIndex(const Node &node, const Value &value, const std::string &what) {
   if (value.is(ValueKind::Index))
     return value.index;
   if (value.isWhole())
@@ -176,9 +177,10 @@ std::optional<Expr> Typer::asIndex(const Node &node, const Value &value, const s
     diagnostics.note("say how it is rounded: floor(…) or ceil(…)");
     return std::nullopt;
   }
-  subscript::Domain domain = domainOf(value);
+  subscript::Domain domain = typer.positions.domainOf(value);
   subscript::Substitution back;
-  if (auto operand = readOperand(*withoutReads(withoutOrigins(value.function, domain, back), domain, back))) {
+  if (auto operand =
+          readOperand(*withoutReads(typer.positions.withoutOrigins(value.function, domain, back), domain, back))) {
     error(node.text,
           what + ", but this function is computed at compile time and reads the index operand '" + *operand + "'");
     if (const typed::Operand *found = kernel.indexOperand(*operand))
@@ -192,12 +194,13 @@ std::optional<Expr> Typer::asIndex(const Node &node, const Value &value, const s
   auto forms = smallForms(node, value, /*complain=*/!choice);
   if (!forms && choice) {
     // Branch by branch: a class token beside a map has a row of its own, and the map has a table over its offsets.
-    auto condition = conditionOf(node, choice->operands[0], value);
+    auto condition = typer.predicates.conditionOf(node, choice->operands[0], value);
     Value yes = value, no = value;
     yes.function = choice->operands[1], no.function = choice->operands[2];
     auto first = condition ? asIndex(node, yes, what) : std::nullopt;
     auto second = first ? asIndex(node, no, what) : std::nullopt;
-    return second ? std::optional(subscript::simplify(subscript::select(*condition, *first, *second), domainOf(value)))
+    return second ? std::optional(subscript::simplify(subscript::select(*condition, *first, *second),
+                                                      typer.positions.domainOf(value)))
                   : std::nullopt;
   }
   if (!forms)
@@ -224,18 +227,18 @@ std::optional<Expr> Typer::asIndex(const Node &node, const Value &value, const s
   std::vector<Expr> rows = forms->rows();
   for (size_t k = 0; k < rows.size(); ++k)
     row = row * Expr(forms->ranges[k].high - forms->ranges[k].low + 1) + rows[k];
-  decidedTable(node, {values->begin(), values->end()}, *forms);
-  domain = domainOf(value);
+  typer.decisions.decidedTable(node, {values->begin(), values->end()}, *forms);
+  domain = typer.positions.domainOf(value);
   return subscript::simplify(Expr::table(std::move(values), row), domain);
 }
 
 /// Keeps arithmetic on positions as arithmetic, which fusion treats as a factor. Every other function becomes a
 /// constant tensor over the offsets that it depends on, evaluated in double precision and rounded once.
-Value Typer::realTensor(const Node &node, const Value &value) {
+Value RealFunctions::realTensor(const Node &node, const Value &value) {
   subscript::Domain ofOrigins;
   subscript::Substitution back;
   auto forms = computing || isArithmetic(*value.function) ||
-                       readOperand(*withoutOrigins(value.function, ofOrigins, back))
+                       readOperand(*typer.positions.withoutOrigins(value.function, ofOrigins, back))
                    ? std::nullopt
                    : smallForms(node, value, false);
   if (!forms)
@@ -249,7 +252,7 @@ Value Typer::realTensor(const Node &node, const Value &value) {
     return true;
   });
   if (missing) // NaN of a logarithm may be hidden by a mask; NaN of a list is a read out of bounds
-    if (auto bad = tableOutsideIn(*value.function, domainOf(value)))
+    if (auto bad = tableOutsideIn(*value.function, typer.positions.domainOf(value)))
       return sayTableOutside(diagnostics, kernel.lookups, node.text, *bad), Value();
   size_t place = factors++;
   spelling = options.spelledOut.count(place) != 0;
@@ -258,7 +261,7 @@ Value Typer::realTensor(const Node &node, const Value &value) {
   if (diagnostics.hasErrors())
     return {};
   if (!table)
-    decidedTable(node, {numbers.begin(), numbers.end()}, *forms, /*isTensor=*/true);
+    typer.decisions.decidedTable(node, {numbers.begin(), numbers.end()}, *forms, /*isTensor=*/true);
   if (forms->forms.empty())
     return Value::real(numbers[0]);
   Dimensions ofTable;
@@ -304,7 +307,7 @@ Value Typer::realTensor(const Node &node, const Value &value) {
 }
 
 /// Returns the function as operations on tensors.
-Value Typer::typeReal(const Node &node, const RealFunction &f, const Value &value) {
+Value RealFunctions::typeReal(const Node &node, const RealFunction &f, const Value &value) {
   if (f.kind == RealKind::Double) {
     // Operations on tensors are in f32, so f64 needs a table.
     if (auto operand = readOperand(f))
@@ -317,13 +320,13 @@ Value Typer::typeReal(const Node &node, const RealFunction &f, const Value &valu
   }
   std::vector<Value> operands;
   if (f.kind == RealKind::Select) {
-    auto condition = conditionOf(f.node ? *f.node : node, f.operands[0], value);
+    auto condition = typer.predicates.conditionOf(f.node ? *f.node : node, f.operands[0], value);
     Value yes = value, no = value; // each branch may be a table, although both together depend on too much
     yes.function = f.operands[1], no.function = f.operands[2];
     yes = realTensor(node, yes), no = realTensor(node, no);
     if (!condition || !yes.good() || !no.good())
       return {};
-    return selectTensors(f.node ? *f.node : node, *condition, value, yes, no);
+    return typer.choices.selectTensors(f.node ? *f.node : node, *condition, value, yes, no);
   }
   for (const RealPtr &operand : f.operands) {
     operands.push_back(typeReal(node, *operand, value));
@@ -348,27 +351,27 @@ Value Typer::typeReal(const Node &node, const RealFunction &f, const Value &valu
     return operands[0];
   case RealKind::Negate:
     return operands[0].is(ValueKind::Number) ? Value::real(-operands[0].number)
-                                             : arithmetic(place, "neg", operands[0], operands[0]);
+                                             : typer.arithmetic.arithmetic(place, "neg", operands[0], operands[0]);
   default:
     break;
   }
   for (StringRef op : {"+", "-", "*", "/", "^"})
     if (realOperator(op) == f.kind) {
       if (operands[0].is(ValueKind::Number) && operands[1].is(ValueKind::Number))
-        return evaluateNumbers(place, op, operands[0], operands[1]);
-      return arithmetic(place, op, operands[0], operands[1]);
+        return typer.expressions.evaluateNumbers(place, op, operands[0], operands[1]);
+      return typer.arithmetic.arithmetic(place, op, operands[0], operands[1]);
     }
   for (StringRef name : {"min", "max"})
     if (realFunction(name) == f.kind)
-      return arithmetic(place, name, operands[0], operands[1]);
-  if (StringRef name = elementwiseName(f.kind); !name.empty())
-    return elementwiseFunction(place, name, toTensor(place, operands[0]));
+      return typer.arithmetic.arithmetic(place, name, operands[0], operands[1]);
+  if (StringRef name = Functions::elementwiseName(f.kind); !name.empty())
+    return typer.functions.elementwiseFunction(place, name, typer.arithmetic.toTensor(place, operands[0]));
   smallForms(node, value, true); // reports why no table is possible
   return {};
 }
 
 /// Evaluates tabulate(expression, t = 100, k = 24): a constant tensor over the given axes.
-Value Typer::typeTabulate(const Node &node) {
+Value RealFunctions::typeTabulate(const Node &node) {
   StringRef usage = "tabulate(sin(t * 100^(-k/24)), t = 10, k = 24)";
   if (node.operands.size() != 1 || node.keywords.empty()) {
     error(node.text, "'tabulate' takes a function of positions, and its axes with their sizes");
@@ -381,7 +384,7 @@ Value Typer::typeTabulate(const Node &node) {
   std::vector<std::string> names;
   Dimensions dimensions;
   for (const Keyword &k : node.keywords) {
-    auto size = evaluateWhole(*k.value, "the size of axis '" + k.name.str() + "'");
+    auto size = typer.expressions.evaluateWhole(*k.value, "the size of axis '" + k.name.str() + "'");
     if (!size)
       return {};
     if (*size < 1 || *size > kMaximumElements / elements)
@@ -400,9 +403,9 @@ Value Typer::typeTabulate(const Node &node) {
     inner.parts.erase(name);
   Scope *outer = scope;
   scope = &inner;
-  ++tabulating;
+  ++state.tabulating;
   Value value = evaluate(*node.operands[0]);
-  --tabulating;
+  --state.tabulating;
   scope = outer;
   outer->returnFrom(inner);
   if (!value.good())

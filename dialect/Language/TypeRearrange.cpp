@@ -11,8 +11,7 @@ using subscript::kRuntime;
 constexpr int64_t kMostParts = 1024; // the largest number of items in a list
 
 /// Parses the text of a rearrangement: one list of axes and its result, with whole axes only, none twice on a side.
-std::optional<subscript::Einsum> Typer::parseRearrangement(const Node &node,
-                                                           std::map<std::string, int64_t> &numbers) {
+std::optional<subscript::Einsum> Moves::parseRearrangement(const Node &node, std::map<std::string, int64_t> &numbers) {
   StringRef text = node.operands[1]->name;
   const ParsedText &parsed = resolver.textOf(text);
   if (parsed.isRefused)
@@ -30,7 +29,7 @@ std::optional<subscript::Einsum> Typer::parseRearrangement(const Node &node,
   return spec;
 }
 
-bool Typer::checkWholeAxes(const Node &node, const subscript::Einsum &spec, StringRef text) {
+bool Moves::checkWholeAxes(const Node &node, const subscript::Einsum &spec, StringRef text) {
   for (const subscript::Dimensions *side : {&spec.operands[0], &*spec.result}) {
     std::set<std::string> seen;
     for (const subscript::Dimension &d : *side) {
@@ -47,7 +46,7 @@ bool Typer::checkWholeAxes(const Node &node, const subscript::Einsum &spec, Stri
 }
 
 /// Returns the sizes of all axes of a rearrangement. No axis of more than one element may be dropped.
-std::optional<AxisSizes> Typer::rearrangedSizes(const subscript::Einsum &spec, StringRef text,
+std::optional<AxisSizes> Moves::rearrangedSizes(const subscript::Einsum &spec, StringRef text,
                                                 const Dimensions &dimensions, const AxisSizes &given) {
   for (const auto &[axis, size] : given)
     if (!is_contained(spec.axes(), axis)) {
@@ -65,7 +64,7 @@ std::optional<AxisSizes> Typer::rearrangedSizes(const subscript::Einsum &spec, S
     diagnostics.note("the operand is " + describe(dimensions));
     return std::nullopt;
   }
-  if (!checkAxisNames(spec, text, *all))
+  if (!typer.names.checkAxisNames(spec, text, *all))
     return std::nullopt;
   for (const std::string &axis : spec.contracted())
     if (all->at(axis) != 1) {
@@ -78,8 +77,8 @@ std::optional<AxisSizes> Typer::rearrangedSizes(const subscript::Einsum &spec, S
 }
 
 /// Returns the names and dimensions of both sides. Nothing after an error.
-std::optional<Typer::Rearrangement> Typer::rearrangement(const subscript::Einsum &spec, StringRef text,
-                                                             const Dimensions &dimensions, const AxisSizes &all) {
+std::optional<Moves::Rearrangement> Moves::rearrangement(const subscript::Einsum &spec, StringRef text,
+                                                         const Dimensions &dimensions, const AxisSizes &all) {
   std::map<std::string, std::string> runtimes;
   auto refuse = [&](const subscript::Dimension &dimension, const std::string &message) {
     error(text.slice(dimension.begin, dimension.end), message);
@@ -118,7 +117,7 @@ std::optional<Typer::Rearrangement> Typer::rearrangement(const subscript::Einsum
   return moves;
 }
 
-Value Typer::typeRearrange(const Node &node) {
+Value Moves::typeRearrange(const Node &node) {
   std::string usage = node.name == "broadcast" ? "broadcast(x, \"a b -> a c b\", c = 14)"
                                                : "rearrange(x, \"b h (x y) d -> b h x y d\", x = 14)";
   if (node.operands.size() != 2 || node.operands[1]->kind != NodeKind::String) {
@@ -128,18 +127,18 @@ Value Typer::typeRearrange(const Node &node) {
     diagnostics.note("usage: " + usage);
     return {};
   }
-  auto operand = tensorArgument(node, 0, /*movesElements=*/true, /*readsPlaces=*/false);
+  auto operand = typer.expressions.tensorArgument(node, 0, /*movesElements=*/true, /*readsPlaces=*/false);
   StringRef text = node.operands[1]->name;
   std::map<std::string, int64_t> numbers;
   auto spec = parseRearrangement(node, numbers);
   if (operand && spec)
     operand = arrangedBy(*node.operands[0], std::move(*operand), spec->operands[0], "'" + node.name.str() + "'");
   AxisSizes given;
-  if (!operand && spec && isScouting && keywordSizes(node, given))
-    learnFromOthers(node, *spec, {Value()}, given);
-  if (!operand || !spec || !checkOnes(*spec, {*operand}, text))
+  if (!operand && spec && state.isScouting && typer.einsums.keywordSizes(node, given))
+    typer.sizes.learnFromOthers(node, *spec, {Value()}, given);
+  if (!operand || !spec || !typer.einsums.checkOnes(*spec, {*operand}, text))
     return {};
-  if (!keywordSizes(node, given) || !nameNumbers(*spec, text, {*operand}, numbers, given) ||
+  if (!typer.einsums.keywordSizes(node, given) || !typer.einsums.nameNumbers(*spec, text, {*operand}, numbers, given) ||
       !checkWholeAxes(node, *spec, text))
     return {};
   auto all = rearrangedSizes(*spec, text, operand->dimensions, given);
@@ -158,7 +157,7 @@ Value Typer::typeRearrange(const Node &node) {
   for (size_t d = 1; d < result.size(); ++d)
     if (result[d].isRuntime() && !result[d - 1].isRuntime())
       return error(text, "the run-time size '" + result[d].runtime + "' must stay in front");
-  rememberAxes(result);
+  typer.sizes.rememberAxes(result);
   Value moved = rearrange(node, *operand, moves->from, moves->to, result);
   if (!isList)
     return moved;
@@ -171,7 +170,7 @@ Value Typer::typeRearrange(const Node &node) {
 
 /// Returns the tensor at one place of a dimension, without that dimension. If the second dimension has run-time size,
 /// it becomes the first of the result.
-Value Typer::elementAt(const Node &node, const Value &given, size_t dimension, int64_t at) {
+Value Moves::elementAt(const Node &node, const Value &given, size_t dimension, int64_t at) {
   Value tensor = given;
   if (dimension == 0 && given.dimensions.size() > 1 && given.dimensions[1].isRuntime()) {
     std::vector<Naming> from;
@@ -191,12 +190,12 @@ Value Typer::elementAt(const Node &node, const Value &given, size_t dimension, i
   Dimensions left = sliced;
   left.erase(left.begin() + static_cast<ptrdiff_t>(dimension));
   Value taken = move(node, typed::Slice{std::move(offsets), std::move(strides)}, tensor, std::move(sliced));
-  return reshapeTo(node, carried(std::move(taken), tensor), std::move(left));
+  return reshapeTo(node, typer.absent.carried(std::move(taken), tensor), std::move(left));
 }
 
 /// Takes a value apart, (q, k, v) = x: the elements of a list, or a tensor along its first dimension. Nothing after an
 /// error.
-std::vector<Value> Typer::takenApart(const Node &node, const Value &value, size_t count) {
+std::vector<Value> Moves::takenApart(const Node &node, const Value &value, size_t count) {
   if (value.is(ValueKind::List) && value.items.size() == count)
     return value.items;
   if (!requireOrder(node.text, value, "taking apart"))
@@ -222,7 +221,7 @@ std::vector<Value> Typer::takenApart(const Node &node, const Value &value, size_
   return parts;
 }
 
-Value Typer::rearrange(const Node &node, Value value, const std::vector<Naming> &from, const std::vector<Naming> &to,
+Value Moves::rearrange(const Node &node, Value value, const std::vector<Naming> &from, const std::vector<Naming> &to,
                        Dimensions dimensions) {
   AxisSizes sizes, known;
   // An operand determines at most one factor of a product; the sizes of the others are given.
@@ -257,7 +256,7 @@ Value Typer::rearrange(const Node &node, Value value, const std::vector<Naming> 
     std::vector<typed::Tensor *> inputs{operand.tensor};
     for (const Axis &axis : repeated) {
       Dimensions line{{axis.size, axis.runtime, {{axis}}}};
-      inputs.push_back(splat(node, 1, line));
+      inputs.push_back(typer.arithmetic.splat(node, 1, line));
       text += ", " + axis.name;
     }
     typed::Einsum einsum(text + " -> " + list(to), sizes);
@@ -279,7 +278,7 @@ Value Typer::rearrange(const Node &node, Value value, const std::vector<Naming> 
     }
     places[placeName(d)] = flat;
   }
-  moveConditions(value, operand, places);
+  typer.absent.moveConditions(value, operand, places);
   return value;
 }
 

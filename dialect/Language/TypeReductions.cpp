@@ -8,9 +8,10 @@ using subscript::AxisSizes;
 using subscript::Expr;
 
 /// Returns the largest or the least element along axes.
-Value Typer::typeExtremum(const Node &node) {
+Value Reductions::typeExtremum(const Node &node) {
   std::string name = node.name.str();
-  if (node.operands.size() != 1 || (!keyword(node, "axis") && !keyword(node, "dim"))) {
+  if (node.operands.size() != 1 ||
+      (!typer.expressions.keyword(node, "axis") && !typer.expressions.keyword(node, "dim"))) {
     error(node.text, "'" + name + "' takes two values, or one tensor and the axis that it runs along");
     diagnostics.note("usage: " + name + "(a, b), or " + name + "(x, axis = j), " + name + "(x, axis = -1)");
     return {};
@@ -29,7 +30,7 @@ Value Typer::typeExtremum(const Node &node) {
 
 /// Warns about max(x, j) if j is an axis of x: it takes the larger of an element and its position, which is seldom
 /// meant.
-void Typer::warnOfExtremum(const Node &node, const Value &left, const Value &right) {
+void Reductions::warnOfExtremum(const Node &node, const Value &left, const Value &right) {
   if (!left.is(ValueKind::Tensor) || !right.is(ValueKind::Index) || node.operands[1]->kind != NodeKind::Name)
     return;
   std::string axis = node.operands[1]->name.str();
@@ -45,7 +46,7 @@ void Typer::warnOfExtremum(const Node &node, const Value &left, const Value &rig
 }
 
 /// Returns the sum of the elements up to each one along an axis, as an einsum with a condition.
-Value Typer::typeCumulativeSum(const Node &node) {
+Value Reductions::typeCumulativeSum(const Node &node) {
   auto along = alongAxes(node, "cumsum(x, j) along an axis, cumsum(x, -1) along a dimension", "summed along");
   if (!along)
     return {};

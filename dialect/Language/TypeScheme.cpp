@@ -13,9 +13,9 @@ static std::string usageOf(const Scheme &scheme) {
 }
 
 /// Checks that a scheme may be called here, and that the number and the names of the arguments fit.
-bool Typer::checkCall(const Node &call, const Scheme &scheme) {
+bool Schemes::checkCall(const Node &call, const Scheme &scheme) {
   constexpr unsigned kMaximumDepth = 40; // stops a scheme that calls itself
-  if (schemeDepth >= kMaximumDepth)
+  if (state.schemeDepth >= kMaximumDepth)
     return error(call.text, "schemes call each other more than " + std::to_string(kMaximumDepth) +
                                 " levels deep; does '" + call.name.str() + "' call itself?"),
            false;
@@ -47,11 +47,11 @@ bool Typer::checkCall(const Node &call, const Scheme &scheme) {
 }
 
 /// Evaluates the arguments in the scope of the caller.
-bool Typer::evaluateArguments(SchemeCall &call) {
+bool Schemes::evaluateArguments(SchemeCall &call) {
   for (size_t k = 0; k < call.scheme.operands.size(); ++k) {
     const SchemeOperand &operand = call.scheme.operands[k];
     const Node *argument = k < call.node.operands.size() ? call.node.operands[k].get() : nullptr;
-    if (const Node *named = keyword(call.node, operand.name)) {
+    if (const Node *named = typer.expressions.keyword(call.node, operand.name)) {
       if (argument)
         return error(named->text, "argument '" + operand.name.str() + "' is given twice"), false;
       argument = named;
@@ -68,7 +68,7 @@ bool Typer::evaluateArguments(SchemeCall &call) {
     }
     value = evaluate(*argument);
     if (operand.isTensor && (value.is(ValueKind::Index) || value.is(ValueKind::Real)))
-      value = toTensor(*argument, value);
+      value = typer.arithmetic.toTensor(*argument, value);
     if (!value.good() || (operand.isTensor && !bindAxes(call, operand, value, *argument)))
       return false;
   }
@@ -76,7 +76,7 @@ bool Typer::evaluateArguments(SchemeCall &call) {
 }
 
 /// Binds the scheme's names to its arguments, after the names of their axes inside the scheme are decided.
-bool Typer::bindArguments(SchemeCall &call) {
+bool Schemes::bindArguments(SchemeCall &call) {
   for (size_t k = 0; k < call.scheme.operands.size(); ++k) {
     const SchemeOperand &operand = call.scheme.operands[k];
     if (!call.places[k]) {
@@ -101,7 +101,7 @@ bool Typer::bindArguments(SchemeCall &call) {
   return true;
 }
 
-bool Typer::bindOther(SchemeCall &call, const SchemeOperand &operand, Value value, const Node &place) {
+bool Schemes::bindOther(SchemeCall &call, const SchemeOperand &operand, Value value, const Node &place) {
   if (!operand.pattern.empty()) {
     size_t count = operand.pattern.size();
     if (!value.is(ValueKind::Tensor) && (!value.is(ValueKind::List) || value.items.size() != count)) {
@@ -110,7 +110,8 @@ bool Typer::bindOther(SchemeCall &call, const SchemeOperand &operand, Value valu
       diagnostics.note(operand.name, "declared here");
       return false;
     }
-    std::vector<Value> parts = takenApart(place, value, count); // takes a tensor apart along its first dimension
+    std::vector<Value> parts =
+        typer.moves.takenApart(place, value, count); // takes a tensor apart along its first dimension
     if (parts.empty())
       return false;
     for (size_t k = 0; k < operand.pattern.size(); ++k)
@@ -120,7 +121,7 @@ bool Typer::bindOther(SchemeCall &call, const SchemeOperand &operand, Value valu
   return true;
 }
 
-Value Typer::inlineScheme(const Node &node, const Scheme &scheme) {
+Value Schemes::inlineScheme(const Node &node, const Scheme &scheme) {
   if (!checkCall(node, scheme))
     return {};
   resolver.resolve(scheme);
@@ -137,29 +138,29 @@ Value Typer::inlineScheme(const Node &node, const Scheme &scheme) {
   if (!bindArguments(call))
     return {};
   Scope *outer = std::exchange(scope, &call.own);
-  ++schemeDepth;
+  ++state.schemeDepth;
   openSchemes.push_back(&scheme);
-  callPath.push_back(&node);
-  expectOfScheme(node, scheme);
+  state.callPath.push_back(&node);
+  typer.sizes.expectOfScheme(node, scheme);
   diagnostics.enterCall(node.text, scheme.name);
   Value result;
   StringRef place;
-  if (typeBody(scheme.body, result, place, scheme.end))
+  if (typer.kernels.typeBody(scheme.body, result, place, scheme.end))
     result = withSignature(call, std::move(result));
   else
     result = Value();
   diagnostics.leaveCall();
-  --schemeDepth;
+  --state.schemeDepth;
   openSchemes.pop_back();
-  callPath.pop_back();
+  state.callPath.pop_back();
   scope = outer;
-  returnAxes(node.text, call.own);
+  typer.sizes.returnAxes(node.text, call.own);
   for (const std::string &axis : call.own.inherited)
     if (const Axis *own = call.own.axis(axis); own && call.back[axis].empty())
       call.back[axis] = {{*own}};
   result = broughtOut(call, std::move(result));
   if (result.is(ValueKind::Tensor) && scope)
-    rememberAxes(result.dimensions);
+    typer.sizes.rememberAxes(result.dimensions);
   return result;
 }
 

@@ -31,18 +31,18 @@ std::optional<std::pair<size_t, size_t>> namingWith(const Dimensions &dimensions
 
 /// Returns the tensor and the axes of sum(x, j), sum(x, (h, d)), sum(x, -1) and similar functions: axes by name, or
 /// dimensions by place. `done` says what happens to the axes, for messages. Nothing after an error.
-std::optional<Typer::AlongAxes> Typer::alongAxes(const Node &node, StringRef usage, StringRef done) {
+std::optional<Reductions::AlongAxes> Reductions::alongAxes(const Node &node, StringRef usage, StringRef done) {
   std::string function = "'" + node.name.str() + "'";
-  if (!checkArguments(node, 1, 2, {"axis", "dim"}, usage))
+  if (!typer.expressions.checkArguments(node, 1, 2, {"axis", "dim"}, usage))
     return std::nullopt;
   const Node *over = node.operands.size() > 1 ? node.operands[1].get() : nullptr;
   for (StringRef name : {"axis", "dim"})
-    if (const Node *given = keyword(node, name)) {
+    if (const Node *given = typer.expressions.keyword(node, name)) {
       if (over)
         return error(given->text, function + " is told twice what it runs over"), std::nullopt;
       over = given;
     }
-  auto operand = tensorArgument(node, 0, /*movesElements=*/false, /*readsPlaces=*/false);
+  auto operand = typer.expressions.tensorArgument(node, 0, /*movesElements=*/false, /*readsPlaces=*/false);
   if (!operand)
     return std::nullopt;
   if (!over) {
@@ -59,16 +59,16 @@ std::optional<Typer::AlongAxes> Typer::alongAxes(const Node &node, StringRef usa
   along.whole.resize(rank, false);
   for (const Node *item : itemsOf(*over)) {
     auto named = item->kind == NodeKind::Name ? namingWith(dimensions, item->name) : std::nullopt;
-    const Value *value = item->kind == NodeKind::Name ? lookup(item->name.str()) : nullptr;
+    const Value *value = item->kind == NodeKind::Name ? typer.names.lookup(item->name.str()) : nullptr;
     if (const Symbol *symbol = resolver.symbolOf(*item); symbol && symbol->kind == SymbolKind::Contested)
       return std::nullopt; // the resolver has reported it
-    if (named && value && isFunctionOfPositions(*value))
-      return ambiguous(item->text, item->name.str(), *value), std::nullopt;
+    if (named && value && RealFunctions::isFunctionOfPositions(*value))
+      return typer.names.ambiguous(item->text, item->name.str(), *value), std::nullopt;
     if (named) {
       auto [d, n] = *named;
       for (const Dimension &dimension : dimensions)
         if (auto clash = dimension.clashes.find(item->name.str()); clash != dimension.clashes.end())
-          return clashing(item->text, item->name.str(), clash->second), std::nullopt;
+          return typer.names.clashing(item->text, item->name.str(), clash->second), std::nullopt;
       if ((along.naming[d] && *along.naming[d] != n) || along.whole[d] || !along.names.insert(item->name.str()).second)
         return error(item->text, "'" + item->name.str() + "' is " + done.str() + " already"), std::nullopt;
       along.naming[d] = n;
@@ -87,8 +87,8 @@ std::optional<Typer::AlongAxes> Typer::alongAxes(const Node &node, StringRef usa
                          (node.name == "max" || node.name == "min" ? "axis = " : "") + "-1)");
       return std::nullopt;
     }
-    auto place = evaluateWhole(*item, "the dimension that " + function + " runs over");
-    if (!place || !requireOrder(item->text, along.operand, "a dimension's number"))
+    auto place = typer.expressions.evaluateWhole(*item, "the dimension that " + function + " runs over");
+    if (!place || !typer.moves.requireOrder(item->text, along.operand, "a dimension's number"))
       return std::nullopt;
     if (*place < -rank || *place >= rank)
       return error(item->text,
@@ -103,7 +103,7 @@ std::optional<Typer::AlongAxes> Typer::alongAxes(const Node &node, StringRef usa
 }
 
 /// Returns an einsum that leaves the axes out. A dimension keeps the name of its axis if it has a single one.
-Typer::WithoutAxes Typer::withoutAxes(const AlongAxes &along) {
+Reductions::WithoutAxes Reductions::withoutAxes(const AlongAxes &along) {
   const Dimensions &dimensions = along.operand.dimensions;
   std::vector<Naming> lone = loneNamings(dimensions);
   WithoutAxes left;
@@ -144,21 +144,21 @@ Typer::WithoutAxes Typer::withoutAxes(const AlongAxes &along) {
 }
 
 /// Returns the sum over the axes of the tensor, or of another tensor of the same shape.
-Value Typer::sumAlong(const Node &node, const AlongAxes &along, WithoutAxes left, const Value &tensor) {
-  Value result = buildEinsum(node, left.spec, {tensor}, left.given, left.all);
+Value Reductions::sumAlong(const Node &node, const AlongAxes &along, WithoutAxes left, const Value &tensor) {
+  Value result = typer.einsums.buildEinsum(node, left.spec, {tensor}, left.given, left.all);
   if (result.good())
     result.dimensions = std::move(left.kept), result.order = along.operand.order;
   return result;
 }
 
-Value Typer::typeSum(const Node &node) {
+Value Reductions::typeSum(const Node &node) {
   auto along = alongAxes(node, "sum(x, j) over an axis, sum(x, -1) over a dimension, sum(x, (h, d)) over several",
                          "summed over");
   return along ? sumAlong(node, *along, withoutAxes(*along), along->operand) : Value();
 }
 
 /// Returns mean(x, j): the sum divided by the number of elements.
-Value Typer::typeMean(const Node &node) {
+Value Reductions::typeMean(const Node &node) {
   auto along = alongAxes(node, "mean(x, j) over an axis, mean(x, -1) over a dimension, mean(x, (h, d)) over several",
                          "averaged over");
   if (!along)
@@ -167,10 +167,11 @@ Value Typer::typeMean(const Node &node) {
   Value total = sumAlong(node, *along, left, along->operand), count = Value::whole(static_cast<int64_t>(left.count));
   if (!left.isStatic) { // the kernel counts them at run time
     Value ones = along->operand;
-    ones.tensor = splat(node, 1, ones.dimensions);
+    ones.tensor = typer.arithmetic.splat(node, 1, ones.dimensions);
     count = sumAlong(node, *along, left, ones);
   }
-  return total.good() && count.good() ? arithmetic(node, "/", std::move(total), std::move(count)) : Value();
+  return total.good() && count.good() ? typer.arithmetic.arithmetic(node, "/", std::move(total), std::move(count))
+                                      : Value();
 }
 
 static void namesIn(const Node &node, std::set<std::string> &names) {
@@ -183,13 +184,13 @@ static void namesIn(const Node &node, std::set<std::string> &names) {
 
 /// Returns the axes that an einsum sums over on purpose: the axes in `sum = (d, e)`, and the axes that its condition
 /// names. Nothing after an error.
-std::optional<std::set<std::string>> Typer::meantSums(const Node &node, const subscript::Einsum &spec,
-                                                      StringRef text) {
+std::optional<std::set<std::string>> Einsums::meantSums(const Node &node, const subscript::Einsum &spec,
+                                                        StringRef text) {
   std::set<std::string> meant;
   std::vector<std::string> axes = spec.axes(), summed = spec.contracted();
-  if (const Node *condition = keyword(node, "where"))
+  if (const Node *condition = typer.expressions.keyword(node, "where"))
     namesIn(*condition, meant);
-  const Node *given = keyword(node, "sum");
+  const Node *given = typer.expressions.keyword(node, "sum");
   if (!given || is_contained(axes, "sum"))
     return meant;
   for (const Node *item : itemsOf(*given)) {
@@ -210,8 +211,8 @@ std::optional<std::set<std::string>> Typer::meantSums(const Node &node, const su
 
 /// Warns about an axis that is summed over although only one of several operands has it, once: this is often a mistake.
 /// An einsum of one operand has no other way to drop an axis.
-void Typer::warnOfLoneSums(const subscript::Einsum &spec, StringRef text, const AxisSizes &sizes,
-                           const std::set<std::string> &meant) {
+void Einsums::warnOfLoneSums(const subscript::Einsum &spec, StringRef text, const AxisSizes &sizes,
+                             const std::set<std::string> &meant) {
   if (spec.operands.size() < 2)
     return;
   for (const std::string &axis : spec.contracted()) {

@@ -44,16 +44,17 @@ Expr conjunction(const Conditions &conditions) {
 } // namespace
 
 /// Evaluates x where P: the elements at which the condition does not hold are absent.
-Value Typer::typeWhere(const Node &node) {
+Value AbsentElements::typeWhere(const Node &node) {
   Value value = evaluate(*node.operands[0]);
-  value = toTensor(*node.operands[0], value);
+  value = typer.arithmetic.toTensor(*node.operands[0], value);
   if (!value.good())
     return {};
   if (!value.is(ValueKind::Tensor))
     return error(node.operands[0]->text, "'where' follows a tensor, found " + describe(value));
-  auto condition = predicate(*node.operands[1], value);
+  auto condition = typer.predicates.predicate(*node.operands[1], value);
   Condition absent{1, node.operands[1]->text, node.operands[0]->text};
-  if (!condition || !placed(*node.operands[1], *condition, value, placeNamings(value.dimensions), absent.holds))
+  if (!condition ||
+      !typer.predicates.placed(*node.operands[1], *condition, value, placeNamings(value.dimensions), absent.holds))
     return {};
   value.present.insert(value.present.begin(), std::move(absent));
   return value;
@@ -61,7 +62,7 @@ Value Typer::typeWhere(const Node &node) {
 
 /// Reports an error and returns false if elements of the tensor are absent. `reader` ends with its verb: "'einsum'
 /// reads".
-bool Typer::refuseAbsent(StringRef place, const Value &value, StringRef reader) {
+bool AbsentElements::refuseAbsent(StringRef place, const Value &value, StringRef reader) {
   if (value.present.empty())
     return true;
   const Condition &absent = value.present.front();
@@ -74,7 +75,7 @@ bool Typer::refuseAbsent(StringRef place, const Value &value, StringRef reader) 
 }
 
 /// Reports why a tensor with absent elements and another tensor cannot be combined. Returns false.
-bool Typer::refuseMixture(const Node &node, StringRef op, const Value &value) {
+bool AbsentElements::refuseMixture(const Node &node, StringRef op, const Value &value) {
   const Condition &absent = value.present.front();
   std::string condition = excerpt(absent.text);
   error(node.text,
@@ -89,9 +90,9 @@ bool Typer::refuseMixture(const Node &node, StringRef op, const Value &value) {
 
 /// Joins the conditions of two tensors of one shape in an operation. Both must be absent at the same elements, or
 /// neither. False after an error.
-bool Typer::joinConditions(const Node &node, StringRef op, Value &left, const Value &right) {
+bool AbsentElements::joinConditions(const Node &node, StringRef op, Value &left, const Value &right) {
   auto simple = [&](const Conditions &conditions) {
-    return canonical(conjunction(conditions), placeNamings(left.dimensions));
+    return typer.predicates.canonical(conjunction(conditions), placeNamings(left.dimensions));
   };
   if (simple(left.present) != simple(right.present)) {
     error(node.text, "'" + op.str() + "' of two tensors of which different elements are absent");
@@ -113,12 +114,13 @@ bool Typer::joinConditions(const Node &node, StringRef op, Value &left, const Va
 }
 
 /// Sets the conditions of a value whose element at d0, d1, … is the operand's element at `places`.
-void Typer::moveConditions(Value &value, const Value &operand, const subscript::Substitution &places) const {
+void AbsentElements::moveConditions(Value &value, const Value &operand, const subscript::Substitution &places) const {
   constexpr size_t kMaximumSize = 1 << 12;
   auto moved = [&](const Conditions &conditions) {
     Conditions result = conditions;
     for (Condition &condition : result) {
-      condition.holds = canonical(subscript::substitute(condition.holds, places), placeNamings(value.dimensions));
+      condition.holds =
+          typer.predicates.canonical(subscript::substitute(condition.holds, places), placeNamings(value.dimensions));
       if (sizeOf(condition.holds) <= kMaximumSize)
         continue;
       condition.holds = 1;
@@ -133,7 +135,7 @@ void Typer::moveConditions(Value &value, const Value &operand, const subscript::
 
 /// Returns the result of an operation that only moves elements, with the conditions of its operand. Padding is never
 /// absent.
-Value Typer::carried(Value result, const Value &operand) const {
+Value AbsentElements::carried(Value result, const Value &operand) const {
   if (operand.present.empty() && operand.finite.empty())
     return result;
   attn::IndexMap map = typed::indexMapOf(*result.tensor);
@@ -153,7 +155,7 @@ Value Typer::carried(Value result, const Value &operand) const {
 
 /// Returns the tensor where it is not -inf, and 0 elsewhere. If given, `predicate` receives the condition, and `named`
 /// the tensor with place names, which the condition uses.
-Value Typer::shown(const Node &node, Value value, Value *predicate, Value *named) {
+Value AbsentElements::shown(const Node &node, Value value, Value *predicate, Value *named) {
   std::vector<Naming> places = placeNamings(value.dimensions);
   Value condition;
   condition.kind = ValueKind::Index;
@@ -162,7 +164,7 @@ Value Typer::shown(const Node &node, Value value, Value *predicate, Value *named
   Value byPlace = value;
   for (size_t d = 0; d < places.size(); ++d)
     byPlace.dimensions[d].namings = {places[d]};
-  Value numbers = guarded(node, node, widen(node, byPlace), condition);
+  Value numbers = typer.choices.guarded(node, node, typer.arithmetic.widen(node, byPlace), condition);
   if (predicate)
     *predicate = condition, *named = byPlace;
   value.tensor = numbers.tensor;
@@ -170,51 +172,22 @@ Value Typer::shown(const Node &node, Value value, Value *predicate, Value *named
 }
 
 /// Returns the tensor with -inf written at the elements that are -inf by its conditions.
-Value Typer::written(const Node &node, Value value) {
+Value AbsentElements::written(const Node &node, Value value) {
   if (value.finite.empty())
     return value;
   Value predicate, named, numbers = shown(node, value, &predicate, &named);
   predicate.index = logicalNot(predicate.index);
-  Value lowest = constantWhere(node, node, -INFINITY, predicate, named.dimensions);
+  Value lowest = typer.choices.constantWhere(node, node, -INFINITY, predicate, named.dimensions);
   if (!numbers.good() || !lowest.good())
     return {};
-  numbers.tensor = elementwise(node, typed::Function::Add, {numbers.tensor, lowest.tensor}, numbers.dimensions);
+  numbers.tensor =
+      typer.arithmetic.elementwise(node, typed::Function::Add, {numbers.tensor, lowest.tensor}, numbers.dimensions);
   return numbers;
 }
 
-/// Returns a condition in a function of positions as an index expression.
-std::optional<Expr> Typer::conditionOf(const Node &node, const RealPtr &f, const Value &value) {
-  auto operand = [&](size_t k) { return conditionOf(node, f->operands[k], value); };
-  switch (f->kind) {
-  case RealKind::Number:
-    return Expr(f->number != 0);
-  case RealKind::Index: {
-    auto bounds = subscript::bound(f->index, {}, std::nullopt, /*enumerationLimit=*/0);
-    return bounds && bounds->range.low >= 0 && bounds->range.high <= 1 ? f->index
-                                                                       : subscript::notEqual(f->index, Expr(0));
-  }
-  case RealKind::Not: {
-    auto a = operand(0);
-    return a ? std::optional(logicalNot(*a)) : std::nullopt;
-  }
-  case RealKind::And:
-  case RealKind::Or: {
-    auto a = operand(0), b = a ? operand(1) : std::nullopt;
-    if (!b)
-      return std::nullopt;
-    return f->kind == RealKind::And ? logicalAnd(*a, *b) : logicalOr(*a, *b);
-  }
-  default: {
-    Value condition = value;
-    condition.function = makeReal(RealKind::Not, {makeReal(RealKind::Not, {f}, f->node)}, f->node);
-    return asIndex(node, condition, "the condition is one on positions");
-  }
-  }
-}
-
 /// Returns a function of positions that is -inf at some positions, as a tensor.
-Value Typer::lowestTensor(const Node &node, const Value &real, const LowestSplit &split) {
-  auto condition = conditionOf(node, split.holds, real);
+Value AbsentElements::lowestTensor(const Node &node, const Value &real, const LowestSplit &split) {
+  auto condition = typer.predicates.conditionOf(node, split.holds, real);
   if (!condition)
     return {};
   std::map<std::string, Axis> axes;
@@ -223,56 +196,25 @@ Value Typer::lowestTensor(const Node &node, const Value &real, const LowestSplit
       axes.insert(*axis);
   Value value = real;
   value.function = split.value;
-  value = split.value->kind == RealKind::Number ? Value::real(split.value->number) : toTensor(node, value);
+  value =
+      split.value->kind == RealKind::Number ? Value::real(split.value->number) : typer.arithmetic.toTensor(node, value);
   if (value.is(ValueKind::Number)) {
     double number = value.number;
     value = tensorValue({}, {});
-    value.dimensions = inOrder(axes);
+    value.dimensions = typer.choices.inOrder(axes);
     value.order.isWritten = false;
-    value.tensor = splat(node, number, value.dimensions);
+    value.tensor = typer.arithmetic.splat(node, number, value.dimensions);
   }
-  if (!value.good() || !extend(node, node, value, axes))
+  if (!value.good() || !typer.choices.extend(node, node, value, axes))
     return {};
   Value predicate;
   predicate.kind = ValueKind::Index;
   predicate.index = *condition;
   Condition finite{1, node.text, node.text};
-  if (!placed(node, predicate, value, placeNamings(value.dimensions), finite.holds))
+  if (!typer.predicates.placed(node, predicate, value, placeNamings(value.dimensions), finite.holds))
     return {};
   value.finite.push_back(std::move(finite));
   return value;
-}
-
-/// Adds a note if a large finite number is added at some positions only: other languages hide keys like this.
-void Typer::noteFiniteMask(const Node &node, StringRef op, const Value &operand, const Node &place) {
-  constexpr double kLarge = 1e4;
-  double sign = op == "-" ? -1 : 1;
-  auto large = [&](double number) { return std::isfinite(number) && sign * number <= -kLarge; };
-  bool found = false;
-  if (operand.is(ValueKind::Real)) {
-    const RealFunction &f = *operand.function;
-    auto number = [&](size_t k) {
-      return f.operands[k]->kind == RealKind::Number ? std::optional(f.operands[k]->number) : std::nullopt;
-    };
-    if (f.kind == RealKind::Select && number(1) && number(2))
-      found = (large(*number(1)) && *number(2) == 0) || (large(*number(2)) && *number(1) == 0);
-    if (f.kind == RealKind::Multiply)
-      found = (number(0) && large(*number(0)) && f.operands[1]->whole) ||
-              (number(1) && large(*number(1)) && f.operands[0]->whole);
-  } else if (operand.is(ValueKind::Index)) {
-    const Expr &e = operand.index;
-    auto number = [&](size_t k) {
-      return e.operands()[k].isConstant() ? std::optional(static_cast<double>(e.operands()[k].value())) : std::nullopt;
-    };
-    if (e.kind() == subscript::Kind::Select && number(1) && number(2))
-      found = (large(*number(1)) && *number(2) == 0) || (large(*number(2)) && *number(1) == 0);
-    if (e.kind() == subscript::Kind::Mul)
-      found = (number(0) && large(*number(0))) || (number(1) && large(*number(1)));
-  }
-  if (found)
-    diagnostics.note(place.text,
-                     "this is added as it is written; to hide keys, 'where' around the whole, or -inf, leaves them "
-                     "out and costs no time");
 }
 
 } // namespace skewer::language

@@ -230,8 +230,8 @@ class LspTest(unittest.TestCase):
         offered = self.labels(LAYER, "softmax(", 8)
         with open(os.path.join(ROOT, "dialect", "Language", "Evaluate.cpp"), encoding="utf-8") as stream:
             source = stream.read()
-        source = source[source.index("Value Typer::evaluateCall"):]
-        known = re.findall(r'\{"(\w+)", &Typer', source) + \
+        source = source[source.index("Value Expressions::evaluateCall"):]
+        known = re.findall(r'\{"(\w+)", typedBy<', source) + \
             re.findall(r'"(\w+)"', source[source.index("std::vector<std::string> names = {"):source.index("};", source.index("names = {"))])
         self.assertGreater(len(known), 30)
         self.assertEqual([name for name in known if name not in offered], [])
