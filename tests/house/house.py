@@ -279,60 +279,97 @@ def skeletons(root):
                     yield f"{path}:{number}: \"{literal}\" is the name of a strategy"
 
 
-MOST_FIELDS, MOST_METHODS = 25, 40
-# Classes that are still larger. The list only shrinks: a class that fits must leave it.
-LARGE_CLASSES = {"CpuKernel", "CpuStrategy", "EntryBuilder", "GpuBuilder", "Kernel", "Parser", "Resolver", "Typer", "VectorBuilder"}
+MOST_FIELDS, MOST_FUNCTIONS = 25, 40
+# Classes that are larger for now, with the numbers that they may not exceed. Divide one, and its line goes.
+LARGE_CLASSES = {
+    "CpuKernel": (25, 122),
+    "CpuStrategy": (5, 47),
+    "EntryBuilder": (19, 41),
+    "GpuBuilder": (1, 60),
+    "Kernel": (7, 44),  # of the Python package
+    "Parser": (8, 42),
+    "Resolver": (14, 45),
+    "TensorProduct": (30, 15),
+    "VectorBuilder": (6, 67),
+}
 
 
-def members_of_types(text):
-    """Name, line, number of fields and number of methods of each struct and class of a header, whoever may use them.
-    Understands the house's own layout: what stands at the level of the body and ends in ';' or in a body of its own is a
-    field, or a method if it has parentheses."""
-    open_types, depth, statement = [], 0, ""
-    for number, line in enumerate(text.splitlines(), 1):
-        code = re.sub(r'"[^"]*"', '""', line.split("//")[0])
-        code = re.sub(r"^\s*(public|protected|private):", "", code)
-        if match := re.match(r"\s*(?:template <.*> )?(?:struct|class)\s+(\w+)[^;]*\{\s*$", code):
-            open_types.append([match.group(1), number, 0, 0, depth + 1])
-            statement = ""
-        elif open_types and depth == open_types[-1][4] and not code.lstrip().startswith("#"):
-            statement += " " + code.strip()
-            if code.rstrip().endswith((";", "}", "{")):
-                count_member(statement, open_types[-1])
-                statement = ""
-        depth += code.count("{") - code.count("}")
-        while open_types and depth < open_types[-1][4]:
-            name, line_number, fields, methods, _ = open_types.pop()
-            statement = ""
-            yield name, line_number, fields, methods
+def without_comments(text):
+    """The code of a source without comments, directives of the preprocessor, and what strings hold, line by line."""
+    pattern = (r"//[^\n]*|/\*.*?\*/|R\"\w*\(.*?\)\w*\"|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])+'"
+               r"|(?m:^[ \t]*#(?:[^\n\\]|\\.|\\\n)*)")
+
+    def blank(match):
+        kept = "0" if match.group(0)[0] in "\"'R" else ""
+        return kept + "\n" * match.group(0).count("\n")
+    return re.sub(pattern, blank, text, flags=re.S)
 
 
-def count_member(statement, own):
-    declared = re.sub(r"^(template <[^>]*>|\[\[\w+\]\]) ", "", statement.strip())
-    if re.match(r"(using|friend|static constexpr|enum|struct|class|union|typedef|\})\b|\}", declared):
-        return
-    while (plain := re.sub(r"<[^<>]*>", "", declared)) != declared:
-        declared = plain
-    declared = re.sub(r"\{[^{}]*\}|\{$", "", declared)
-    if "operator" in declared or "(" in declared.split("=")[0]:
-        own[3] += 1
-    elif declared.endswith(";"):
-        own[2] += re.sub(r"=[^,;]*", "", declared).count(",") + 1
+def until_same(pattern, replacement, code):
+    previous = None
+    while previous != code:
+        previous, code = code, re.sub(pattern, replacement, code)
+    return code
+
+
+def declared_in(statements):
+    """The numbers of fields and of functions that the statements of a class declare, private ones included. Constants
+    that all objects share, types and friends are neither."""
+    fields = functions = 0
+    for statement in statements:
+        code = re.sub(r"\b(?:public|protected|private)\s*:(?!:)", " ", statement)
+        code = re.sub(r"^\s*(?:[A-Z][A-Z0-9_]{3,}\s*\([^()]*\)\s*)+", " ", code)  # macros
+        code = until_same(r"(?<![<\s])<[^<>;]*>|(?<=template )<[^<>]*>", "", code)  # arguments of templates
+        code = re.sub(r"^\s*(?:template|\[\[[^\]]*\]\])\s*", "", code.strip())
+        if not code or re.match(r"(using|friend|static_assert|typedef|enum|struct|class|union)\b", code):
+            continue
+        head = code if re.search(r"\boperator\b", code) else re.split(r"(?<![=!<>])=(?!=)|\{", code)[0]
+        if "(" in head:
+            functions += 1
+        elif not re.match(r"(inline\s+)?static\b|constexpr\b", code):
+            fields += until_same(r"\([^()]*\)|\{[^{}]*\}|\[[^\]]*\]", "", code).count(",") + 1
+    return fields, functions
+
+
+def classes(text):
+    """Name, line, and numbers of fields and functions of each class and struct that a source defines."""
+    code, open_blocks, start = without_comments(text), [], 0
+    for k, character in enumerate(code):
+        if character == "{":
+            match = re.search(r"\b(enum\s+)?(?:struct|class)\s+([\w:]+)(?:<[^{};]*>)?\s*(?:final\s*)?"
+                              r"(?::(?!:)[^{};()]*)?$", code[start:k])
+            is_type = match is not None and not match.group(1)
+            open_blocks.append((match.group(2) if is_type else None, code.count("\n", 0, k) + 1, start, []))
+            start = k + 1
+        elif character == "}" and open_blocks:
+            name, line, before, statements = open_blocks.pop()
+            if name:
+                yield (name, line) + declared_in(statements)
+            is_initializer = not name and re.match(r"\s*[;,)}]", code[k + 1:k + 100]) is not None
+            if not name and not is_initializer and open_blocks:
+                open_blocks[-1][3].append(until_same(r"\{[^{}]*\}", "", code[before:k]) + "{}")
+            start = before if is_initializer else k + 1
+        elif character == ";":
+            if open_blocks:
+                open_blocks[-1][3].append(until_same(r"\{[^{}]*\}", "", code[start:k]))
+            start = k + 1
 
 
 def members(root):
-    """A class with many fields and methods is shared state whose order of calls is the contract."""
-    large = set()
-    for path, text in texts(root, r"^(dialect|passes|codegen|tools)/.*\.h$"):
-        for name, number, fields, methods in members_of_types(text):
-            if fields <= MOST_FIELDS and methods <= MOST_METHODS:
+    """State whose order of calls is the contract shows in the number of fields and functions of one class."""
+    large = dict(LARGE_CLASSES)
+    for path, text in texts(root, r"^(dialect|passes|codegen|tools)/.*\.(h|cpp)$"):
+        for full, number, fields, functions in classes(text):
+            name = full.rsplit("::", 1)[-1]
+            if fields <= MOST_FIELDS and functions <= MOST_FUNCTIONS:
                 continue
-            large.add(name)
-            if name not in LARGE_CLASSES:
-                yield (f"{path}:{number}: {name} has {fields} fields and {methods} methods, at most {MOST_FIELDS} and "
-                       f"{MOST_METHODS}: divide it")
-    for name in sorted(LARGE_CLASSES - large):
-        yield f"tests/house/house.py: {name} is no longer large: take it out of LARGE_CLASSES"
+            most_fields, most_functions = LARGE_CLASSES.get(name, (MOST_FIELDS, MOST_FUNCTIONS))
+            large.pop(name, None)
+            if fields > max(most_fields, MOST_FIELDS) or functions > max(most_functions, MOST_FUNCTIONS):
+                yield (f"{path}:{number}: {name} has {fields} fields and {functions} functions, at most "
+                       f"{max(most_fields, MOST_FIELDS)} and {max(most_functions, MOST_FUNCTIONS)}: divide it")
+    for name in large:
+        yield f"tests/house/house.py:1: {name} is no large class any more: take it from LARGE_CLASSES"
 
 
 def constraints(root):
