@@ -1,7 +1,6 @@
 // Scans the brackets and strings of JSON text.
 #include "passes/Schedule/JsonPlaces.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
-#include "llvm/ADT/StringExtras.h"
 
 using namespace skewer;
 
@@ -14,37 +13,50 @@ static size_t endOfString(llvm::StringRef text, size_t at) {
   return std::min(at, text.size());
 }
 
-/// Calls `visit` with each bracket and the first quote of each string, and with the depth around it, until it returns
-/// false.
+/// Calls `visit` with each opening bracket, each comma and the first quote of each string, and with the depth around it,
+/// until it returns false.
 static void scan(llvm::StringRef text, llvm::function_ref<bool(size_t at, size_t depth)> visit) {
   size_t depth = 0;
   for (size_t at = 0; at < text.size(); ++at) {
     char c = text[at];
     if (c == '}' || c == ']')
       depth -= depth > 0;
-    if (c != '"' && c != '{' && c != '[')
+    if (!llvm::StringRef("\"{[,").contains(c))
       continue;
     if (!visit(at, depth))
       return;
     if (c == '"')
       at = endOfString(text, at);
-    else
+    else if (c != ',')
       ++depth;
   }
 }
 
 std::vector<JsonMember> skewer::jsonMembers(llvm::StringRef text) {
+  struct Level { // an open object or list: the name of its member, or the number of its element
+    std::string name;
+    size_t element = 0;
+  };
   std::vector<JsonMember> members;
-  std::vector<std::string> names;
+  std::vector<Level> levels;
   scan(text, [&](size_t at, size_t depth) {
+    if (text[at] == ',' && depth > 0)
+      ++levels[depth - 1].element;
+    if (text[at] == '{' || text[at] == '[')
+      levels.resize(depth), levels.push_back({});
     if (text[at] != '"' || depth == 0)
       return true;
     size_t end = endOfString(text, at), colon = text.find_first_not_of(kSpace, end + 1);
     if (colon == llvm::StringRef::npos || text[colon] != ':')
       return true;
-    names.resize(depth);
-    names.back() = text.slice(at + 1, end).str();
-    members.push_back({llvm::join(names, "."), at, std::min(text.find_first_not_of(kSpace, colon + 1), text.size())});
+    levels[depth - 1].name = text.slice(at + 1, end).str();
+    std::string path;
+    for (size_t level = 0; level < depth; ++level)
+      if (const auto &[name, element] = levels[level]; name.empty() && level + 1 < depth)
+        path += "[" + std::to_string(element) + "]";
+      else
+        path += (path.empty() ? "" : ".") + name;
+    members.push_back({path, at, std::min(text.find_first_not_of(kSpace, colon + 1), text.size())});
     return true;
   });
   return members;
@@ -53,7 +65,7 @@ std::vector<JsonMember> skewer::jsonMembers(llvm::StringRef text) {
 size_t skewer::jsonDeeperThan(llvm::StringRef text, unsigned most) {
   size_t found = llvm::StringRef::npos;
   scan(text, [&](size_t at, size_t depth) {
-    if (text[at] != '"' && depth >= most)
+    if ((text[at] == '{' || text[at] == '[') && depth >= most)
       found = at;
     return found == llvm::StringRef::npos;
   });

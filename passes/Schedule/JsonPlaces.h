@@ -8,12 +8,11 @@
 namespace skewer {
 
 struct JsonMember {
-  std::string path; // "l2_rate.unit"
+  std::string path; // "l2_rate.unit", "devices[0].name"
   size_t key, value;
 };
 
-/// Returns the members in the order of the text, which may be malformed. Members of objects in lists have paths of
-/// their own depth.
+/// Returns the members in the order of the text, which may be malformed.
 std::vector<JsonMember> jsonMembers(llvm::StringRef text);
 /// Returns the first place at which objects and lists are nested deeper than `most`, or npos. The caller needs this
 /// because llvm::json's parser is recursive.

@@ -145,52 +145,77 @@ TEST(MachineErrors, ObjectsInObjectsAreNoMachine) {
 
 //===- GPUs ------------------------------------------------------------------------===//
 
-/// Returns the error of the first GPU's file after `change`.
+/// Returns the error of the first GPU's file after `change`, without its place.
 std::string gpuErrorAfter(llvm::function_ref<void(json::Object &)> change) {
   auto root = json::parse(gpu::gpuMachineTexts().front().text);
   if (!root)
     return llvm::toString(root.takeError());
   change(*root->getAsObject());
   auto description = gpu::parseGpuDescription(llvm::formatv("{0}", *root).str(), "my.json");
-  return description ? "" : llvm::toString(description.takeError());
+  if (description)
+    return "";
+  std::string error = llvm::toString(description.takeError());
+  auto [place, what] = llvm::StringRef(error).split(": error: ");
+  EXPECT_TRUE(place.starts_with("my.json:1:"));
+  return what.str();
 }
 
 TEST(GpuMachineErrors, EveryFieldIsAPositiveNumberWithItsUnit) {
   EXPECT_EQ(gpuErrorAfter([](json::Object &) {}), "");
   for (const gpu::GpuMachineField &field : gpu::gpuMachineFields()) {
-    std::string name = field.name.str();
-    EXPECT_TRUE(llvm::StringRef(gpuErrorAfter([&](json::Object &all) {
-                  all.erase(field.name);
-                })).starts_with("my.json: '" + name + "' is missing"));
+    std::string name = field.name.str(), unit = field.unit.str();
+    std::string form = "{\"value\": …, \"unit\": \"" + unit + "\", \"source\": \"…\"}";
+    EXPECT_EQ(gpuErrorAfter([&](json::Object &all) { all.erase(field.name); }),
+              "'" + name + "' is missing: expected " + form);
     auto set = [&](const char *part, json::Value value) {
       return gpuErrorAfter([&](json::Object &all) { (*all.getObject(field.name))[part] = std::move(value); });
     };
-    std::string number = name + ": expected a positive " + (field.count ? "whole " : "") + "number";
+    std::string number =
+        name + ": expected a positive " + (field.count ? "whole " : "") + "number (" + unit + "), found ";
     for (json::Value value : {json::Value(0), json::Value(-1), json::Value("1"), json::Value(nullptr)})
-      EXPECT_EQ(set("value", value), "my.json: " + number);
-    EXPECT_EQ(set("value", 1.5), field.count ? "my.json: " + number : "");
-    EXPECT_EQ(set("unit", "apples"), "my.json: " + name + ": expected the unit \"" + field.unit.str() + "\"");
-    EXPECT_EQ(set("source", " "), "my.json: " + name + ": expected a text that says where the value comes from");
-    EXPECT_EQ(set("more", 1), "my.json: unknown field '" + name + ".more'");
+      EXPECT_EQ(set("value", value), number + llvm::formatv("{0}", value).str());
+    EXPECT_EQ(set("value", 1.5), field.count ? number + "1.5" : "");
+    EXPECT_EQ(set("unit", "apples"), name + ": expected the unit \"" + unit + "\", found \"apples\"");
+    EXPECT_EQ(set("source", " "), name + ": expected a text that says where the value comes from, found \" \"");
+    EXPECT_EQ(set("more", 1), name + ": unknown part 'more', expected " + form);
   }
 }
 
 TEST(GpuMachineErrors, TargetsEnginesAndDevices) {
-  EXPECT_EQ(gpuErrorAfter([](json::Object &all) { all["speed"] = 1; }), "my.json: unknown field 'speed'");
-  for (json::Value targets : {json::Value(json::Array()), json::Value("sm_80"), json::Value(nullptr)})
-    EXPECT_TRUE(llvm::StringRef(gpuErrorAfter([&](json::Object &all) {
-                  all["targets"] = targets;
-                })).starts_with("my.json: 'targets' is missing"));
-  EXPECT_EQ(gpuErrorAfter([](json::Object &all) { all["targets"] = json::Array{"gfx90a"}; }),
-            "my.json: targets: expected names like \"sm_80\"");
+  EXPECT_TRUE(llvm::StringRef(gpuErrorAfter([](json::Object &all) { all["warp"] = 1; }))
+                  .starts_with("unknown field 'warp' (did you mean 'warps'?); known: about, targets, "));
+  const std::string names = "targets: expected a list of names like \"sm_80\"";
+  EXPECT_EQ(gpuErrorAfter([](json::Object &all) { all.erase("targets"); }), names);
+  EXPECT_EQ(gpuErrorAfter([](json::Object &all) { all["targets"] = json::Array(); }), names);
+  EXPECT_EQ(gpuErrorAfter([](json::Object &all) { all["targets"] = json::Array{"gfx90a"}; }), names);
+  EXPECT_EQ(gpuErrorAfter([](json::Object &all) { all["targets"] = "sm_80"; }), names + ", found \"sm_80\"");
+  EXPECT_EQ(gpuErrorAfter([](json::Object &all) { all["targets"] = json::Array{8}; }), names + ", found 8 in it");
   EXPECT_EQ(gpuErrorAfter([](json::Object &all) { all["engines"] = json::Object(); }),
-            "my.json: 'engines' is missing: expected an object of rates");
-  EXPECT_EQ(gpuErrorAfter([](json::Object &all) { all["devices"] = 3; }),
-            "my.json: 'devices' is missing: expected a list");
+            "engines: expected an object of rates");
+  EXPECT_EQ(gpuErrorAfter([](json::Object &all) { all["devices"] = 3; }), "devices: expected a list of objects");
+  EXPECT_EQ(gpuErrorAfter([](json::Object &all) { all["devices"] = json::Array{3}; }),
+            "devices: expected a list of objects, found 3 in it");
+  EXPECT_EQ(gpuErrorAfter([](json::Object &all) { all["devices"] = json::Array{json::Object()}; }),
+            "'devices[0].name' is missing: expected a text");
   EXPECT_EQ(gpuErrorAfter([](json::Object &all) { all["devices"] = json::Array{json::Object{{"title", "x"}}}; }),
-            "my.json: 'devices[0].name' is missing: expected a text");
+            "unknown field 'devices[0].title'");
   EXPECT_TRUE(llvm::StringRef(gpuErrorAfter([](json::Object &all) {
                 all["devices"] = json::Array{json::Object{{"name", "x"}}};
-              })).starts_with("my.json: 'devices[0].processors' is missing"));
+              })).starts_with("'devices[0].processors' is missing"));
+}
+
+TEST(GpuMachineErrors, PlacesAreThoseOfTheText) {
+  std::string text = gpu::gpuMachineTexts().front().text, wrong = "\"GHz\"";
+  size_t at = text.find(wrong);
+  ASSERT_NE(at, std::string::npos);
+  text.replace(at, wrong.size(), "\"MHz\"");
+  auto [line, column] = lineAndColumn(text, at);
+  EXPECT_GT(line, 1u);
+  auto description = gpu::parseGpuDescription(text, "my.json");
+  ASSERT_FALSE(description);
+  EXPECT_EQ(llvm::toString(description.takeError()),
+            llvm::formatv("my.json:{0}:{1}: error: devices[0].clock: expected the unit \"GHz\", found \"MHz\"", line,
+                          column)
+                .str());
 }
 } // namespace

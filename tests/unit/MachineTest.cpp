@@ -109,6 +109,13 @@ TEST(JsonPlaces, MembersAreWhereTheyStand) {
   EXPECT_EQ(lineAndColumn(text, members[3].value), std::pair(3u, 9u));
 }
 
+TEST(JsonPlaces, ElementsOfListsHaveNumbers) {
+  std::vector<std::string> paths;
+  for (const JsonMember &member : jsonMembers("{\"a\": [{\"b\": 1, \"c\": 2}, {\"b\": [[{\"d\": \",\"}]]}], \"e\": 3}"))
+    paths.push_back(member.path);
+  EXPECT_EQ(paths, (std::vector<std::string>{"a", "a[0].b", "a[0].c", "a[1].b", "a[1].b[0][0].d", "e"}));
+}
+
 TEST(JsonPlaces, MalformedTextsEnd) {
   for (llvm::StringRef text : {"", "\"", "{\"a", "{\"a\"", "{\"a\":", "}}]]", "{\"a\\", "\\\"{"}) {
     for (const JsonMember &member : jsonMembers(text))
