@@ -1,7 +1,9 @@
 // Registration of the passes and of the pipelines that have a flag of their own.
 #include "passes/Pipelines.h"
 #include "mlir/Pass/PassRegistry.h"
+#include "passes/Cpu/TermStrategy.h"
 #include "passes/Passes.h"
+#include "passes/Schedule/GpuSchedule.h"
 
 using namespace mlir;
 
@@ -24,6 +26,13 @@ void skewer::addFusionPipeline(OpPassManager &manager) {
 }
 
 void skewer::addPlainPipeline(OpPassManager &manager) { manager.addNestedPass<func::FuncOp>(createAttnKeepContent()); }
+
+void skewer::registerStrategies(DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *, attn::AttnDialect *dialect) {
+    TermStrategies::of(dialect);
+    gpu::addStrategyNames(dialect);
+  });
+}
 
 void skewer::registerSkewerPasses() {
   registerGeneratedPasses();

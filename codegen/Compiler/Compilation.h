@@ -10,7 +10,7 @@
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Support/LogicalResult.h"
 #include "passes/Lengths/LengthPolynomial.h"
-#include "passes/Schedule/CostModel.h"
+#include "passes/Cpu/Schedule/CostModel.h"
 #include "passes/Schedule/GpuCostModel.h"
 #include "passes/Schedule/Target.h"
 #include "llvm/IR/LLVMContext.h"

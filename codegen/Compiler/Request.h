@@ -2,7 +2,7 @@
 #pragma once
 #include "dialect/Language/Diagnostic.h"
 #include "dialect/Language/Parameter.h"
-#include "passes/Schedule/CostModel.h"
+#include "passes/Cpu/Schedule/CostModel.h"
 #include "passes/Schedule/GpuMachine.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"

@@ -1,6 +1,6 @@
 // The parts of schedules that a request may give instead of leaving them to the cost model.
 #pragma once
-#include "passes/Schedule/CostModel.h"
+#include "passes/Cpu/Schedule/CostModel.h"
 #include "passes/Schedule/GpuMachine.h"
 
 namespace skewer {

@@ -8,33 +8,26 @@ using namespace mlir;
 using namespace skewer::attn;
 
 namespace {
-constexpr llvm::StringLiteral kStridedAdd = "strided_add";
-
-// Strategies for the score: matrix products; terms read by whole offsets, by offsets of an axis, by rows that positions
-// pick; numbers. Then strategies for the values.
-constexpr llvm::StringLiteral kCpuStrategies[] = {
-    "matmul",          "key_dots",      kStridedAdd,     "band",
-    "axis_logits",     "offset_lines",  "axis_lines",    "gathered_rows",
-    "key_diagonals",   "key_lines",     "gathered_keys", "difference_line",
-    "key_line",        "score_table",   "row_load",      "gathered_scalars",
-    "element",         "live_products", "live_tiles",    "gathered_products",
-    "added_to_values", "diagonals",     "axis_sums",     "read_for_each_pair"};
-constexpr llvm::StringLiteral kGpuStrategies[] = {"matmul", "band",       "key_band",  "lookup",
-                                                  "line",   "gated_line", "per_score", "nothing"};
-
 // A tile is straight-line code of tile_rows × tile_vectors products in each step.
 constexpr int64_t kMostTileRows = 16, kMostTileVectors = 8;
 
 using EmitError = function_ref<InFlightDiagnostic()>;
 
-LogicalResult verifyStrategies(EmitError emitError, ArrayRef<StringAttr> strategies,
-                               ArrayRef<llvm::StringLiteral> known, StringRef constraint) {
-  for (StringAttr strategy : strategies)
-    if (!strategy || (!llvm::is_contained(known, strategy.getValue()) &&
-                      !isPluginStrategy(strategy.getContext(), strategy.getValue())))
-      return emitError() << "there is no strategy '" << (strategy ? strategy.getValue() : StringRef())
-                         << "'; known: " << llvm::join(known, ", ") << " (" << constraint << ")";
+LogicalResult verifyStrategies(EmitError emitError, ArrayRef<StringAttr> strategies, StringRef kind,
+                               StringRef constraint) {
+  for (StringAttr strategy : strategies) {
+    ArrayRef<std::string> known = StrategyNames::of(strategy.getContext(), kind);
+    if (strategy.empty() || (!known.empty() && !llvm::is_contained(known, strategy.getValue())))
+      return emitError() << "there is no strategy '" << strategy.getValue() << "'; known: " << llvm::join(known, ", ")
+                         << " (" << constraint << ")";
+  }
   return success();
+}
+
+/// Returns the strategy of a schedule whose work items are phases; null if there is none.
+StringAttr strategyInPhases(CpuScheduleAttr schedule) {
+  const StringAttr *found = llvm::find_if(schedule.getStrategies(), StrategyNames::isInPhases);
+  return found == schedule.getStrategies().end() ? StringAttr() : *found;
 }
 
 LogicalResult verifyWithin(EmitError emitError, StringRef name, int64_t number, int64_t most) {
@@ -51,8 +44,6 @@ LogicalResult verifyMultiple(EmitError emitError, StringRef name, int64_t number
 }
 } // namespace
 
-ArrayRef<llvm::StringLiteral> skewer::attn::cpuStrategies() { return kCpuStrategies; }
-
 LogicalResult CpuScheduleAttr::verify(EmitError emitError, StringRef target, int64_t lanes, int64_t tileRows,
                                       int64_t tileVectors, int64_t rowBlock, int64_t keyBlock, int64_t rowsPerItem,
                                       ArrayRef<StringAttr> strategies, int64_t keysPerItem) {
@@ -60,7 +51,7 @@ LogicalResult CpuScheduleAttr::verify(EmitError emitError, StringRef target, int
     return emitError() << "a schedule needs the name of its target (cpu_schedule_c1)";
   if (lanes != 4 && lanes != 8 && lanes != 16)
     return emitError() << "lanes is " << lanes << ", expected 4, 8 or 16 (cpu_schedule_c2)";
-  if (failed(verifyStrategies(emitError, strategies, kCpuStrategies, "cpu_schedule_c3")) ||
+  if (failed(verifyStrategies(emitError, strategies, getMnemonic(), "cpu_schedule_c3")) ||
       failed(verifyWithin(emitError, "tile_rows", tileRows, kMostTileRows)) ||
       failed(verifyWithin(emitError, "tile_vectors", tileVectors, kMostTileVectors)) ||
       failed(verifyMultiple(emitError, "row_block", rowBlock, tileRows, "tile_rows")) ||
@@ -75,16 +66,14 @@ LogicalResult CpuScheduleAttr::verify(EmitError emitError, StringRef target, int
   return success();
 }
 
-bool CpuScheduleAttr::addsStrided() const {
-  return llvm::any_of(getStrategies(), [](StringAttr strategy) { return strategy.getValue() == kStridedAdd; });
-}
+bool CpuScheduleAttr::addsStrided() const { return static_cast<bool>(strategyInPhases(*this)); }
 
 LogicalResult CpuScheduleAttr::verifyFor(Operation *attention, int64_t queries, int64_t keys) const {
   // The consecutive rows of an item: all rows, or the rows of a phase.
-  bool strided = addsStrided();
-  int64_t rows = strided ? llvm::divideCeil(queries, getLanes()) : queries;
+  StringAttr inPhases = strategyInPhases(*this);
+  int64_t rows = inPhases ? llvm::divideCeil(queries, getLanes()) : queries;
   std::string rowsText = std::to_string(queries) + " queries";
-  if (strided)
+  if (inPhases)
     rowsText += " in " + std::to_string(getLanes()) + " phases";
   auto atMost = [&](StringRef name, int64_t number, int64_t count, int64_t unit, StringRef ofWhat,
                     const std::string &has) -> LogicalResult {
@@ -100,9 +89,9 @@ LogicalResult CpuScheduleAttr::verifyFor(Operation *attention, int64_t queries, 
       failed(atMost("rows_per_item", getRowsPerItem(), rows, getRowBlock(), "blocks", rowsText)))
     return failure();
   int64_t phase = llvm::alignTo(rows, getRowBlock());
-  if (strided && getRowsPerItem() != phase)
+  if (inPhases && getRowsPerItem() != phase)
     return attention->emitOpError() << "rows_per_item is " << getRowsPerItem() << ", expected " << phase << ": with '"
-                                    << kStridedAdd << "' an item is one of the phases (attention_c11)";
+                                    << inPhases.getValue() << "' an item is one of the phases (attention_c11)";
   return verifyKeysPerItem(attention, queries, keys);
 }
 
@@ -143,7 +132,7 @@ LogicalResult GpuScheduleAttr::verify(EmitError emitError, StringRef target, Str
   if ((warpRows != 16 && warpRows != 32) || rows % warpRows)
     return emitError() << "warp_rows is " << warpRows << " and rows is " << rows
                        << ", expected 16, or 32 where rows is a multiple of 32 (gpu_schedule_c11)";
-  return verifyStrategies(emitError, strategies, kGpuStrategies, "gpu_schedule_c5");
+  return verifyStrategies(emitError, strategies, getMnemonic(), "gpu_schedule_c5");
 }
 
 LogicalResult GpuScheduleAttr::verifyFor(Operation *, int64_t, int64_t) const { return success(); }

@@ -1,8 +1,8 @@
 // Sorts the terms of the score by what their index expressions let a kernel do: AttentionAnalyzer::addTerm and its
 // parts.
 #include "passes/Analysis/AttentionAnalyzer.h"
+#include "passes/Analysis/EarlyTerms.h"
 #include "passes/Analysis/LaneFit.h"
-#include "passes/Analysis/TermStrategy.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -341,9 +341,9 @@ bool AttentionAnalyzer::addTerm(const Term &term, AttentionShape &shape) {
     return true;
   };
   // A strategy may take the term before any class does.
-  if (const TermStrategies &strategies = termStrategiesOf(attention.getContext()); strategies.hasEarly()) {
+  if (auto *early = attention->getDialect()->getRegisteredInterface<EarlyTerms>()) {
     OtherTerm form = otherTerm(term, flat, offsets, affine);
-    form.own = strategies.findEarly(form, shape);
+    form.own = early->keep(form, shape);
     if (form.own)
       return addOther(std::move(form));
   }

@@ -6,7 +6,6 @@
 namespace skewer {
 
 /// The name of this strategy in schedules.
-constexpr llvm::StringLiteral kStridedAdd = "strided_add";
 
 /// Returns whether the score consists of exactly one content term and one offset term of the same queries, over whole
 /// positions, and is small enough to be summed in one chain.

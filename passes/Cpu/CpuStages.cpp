@@ -1,7 +1,7 @@
 // Decides which stages have an engine of their own on a processor, plans them, and calls their emitters. All other
 // stages are left to the generic path.
 #include "passes/Cpu/CpuStages.h"
-#include "passes/Schedule/ShortSchedule.h"
+#include "passes/Cpu/Schedule/ShortSchedule.h"
 #include "passes/Stages/PrepareStages.h"
 
 using namespace mlir;

@@ -3,7 +3,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "passes/Cpu/CpuStages.h"
 #include "passes/Passes.h"
-#include "passes/Schedule/CpuSchedule.h"
+#include "passes/Cpu/Schedule/CpuSchedule.h"
 #include "passes/Schedule/Machine.h"
 
 using namespace mlir;

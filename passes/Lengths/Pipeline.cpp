@@ -55,7 +55,7 @@ struct PrepareGpuStages : skewer::impl::AttnPrepareGpuStagesBase<PrepareGpuStage
 } // namespace
 
 void skewer::addLengthPipeline(OpPassManager &manager, bool forGpu) {
-  addOperandPipeline(manager);
+  manager.addNestedPass<func::FuncOp>(createAttnDenseOperands());
   manager.addNestedPass<func::FuncOp>(createAttnFlattenPositions());
   manager.addNestedPass<func::FuncOp>(createAttnNameAxes());
   if (forGpu)

@@ -2,8 +2,8 @@
 // choice of the fastest tile.
 #include "passes/Schedule/GpuCostModel.h"
 #include "passes/Analysis/GpuLayout.h"
+#include "passes/Analysis/TileCounts.h"
 #include "passes/Schedule/GpuEngine.h"
-#include "passes/Schedule/Prediction.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>

@@ -1,19 +1,47 @@
 // Verifies a GPU schedule before code generation, whether a user wrote it or the cost model chose it.
 #include "passes/Schedule/GpuSchedule.h"
+#include "dialect/IR/StrategyNames.h"
 #include "passes/Schedule/GpuCostModel.h"
 #include "passes/Schedule/GpuEngine.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace skewer;
 using namespace skewer::gpu;
 
-static LogicalResult verifyStrategies(attn::AttentionOp attention, attn::ScheduleInterface given,
+static constexpr StringRef kStrategies[] = {
+    strategy::kMatmul, strategy::kBand,      strategy::kKeyBand,  strategy::kLookup,
+    strategy::kLine,   strategy::kGatedLine, strategy::kPerScore, strategy::kNothing};
+
+void skewer::gpu::addStrategyNames(attn::AttnDialect *dialect) {
+  for (StringRef name : kStrategies)
+    attn::StrategyNames::of(dialect).add(attn::GpuScheduleAttr::getMnemonic(), name);
+}
+
+/// Returns the strategies that can compute a term, as text: "'band' or 'lookup'". Asks for each of them in a schedule.
+static std::string namesOfFitting(attn::AttentionOp attention, attn::GpuScheduleAttr given, size_t number) {
+  std::vector<std::string> names;
+  for (StringRef name : kStrategies) {
+    SmallVector<StringAttr> strategies(given.getStrategies());
+    strategies[number] = StringAttr::get(attention.getContext(), name);
+    attention.setScheduleAttr(attn::GpuScheduleAttr::get(
+        attention.getContext(), given.getTarget(), given.getEngine(), given.getRows(), given.getKeys(),
+        given.getStages(), given.getKeepQueries(), given.getColumns(), given.getWarpRows(), strategies));
+    std::string reason;
+    if (auto shape = gpuShapeOf(attention, reason); shape && shape->strategies[number] == name)
+      names.push_back("'" + name.str() + "'");
+  }
+  attention.setScheduleAttr(given);
+  return llvm::join(names, " or ");
+}
+
+static LogicalResult verifyStrategies(attn::AttentionOp attention, attn::GpuScheduleAttr given,
                                       const GpuShape &shape) {
   for (auto [number, chosen] : llvm::enumerate(given.getStrategies()))
     if (chosen.getValue() != shape.strategies[number])
       return attention.emitError() << "strategy " << number + 1 << " is '" << chosen.getValue()
-                                   << "', but that term is computed by '" << shape.strategies[number]
-                                   << "' (gpu_schedule_c9)";
+                                   << "', but that term is computed by " << namesOfFitting(attention, given, number)
+                                   << " (gpu_schedule_c9)";
   return success();
 }
 
@@ -36,5 +64,5 @@ LogicalResult skewer::gpu::verifyGpuSchedule(attn::AttentionOp attention, const 
     if (std::string why = whyNotInParts(*shape, shape->tile, shape->tile.keyParts); !why.empty())
       return attention.emitError() << "'" << kGpuKeyParts << "' is " << shape->tile.keyParts << ", but " << why;
   }
-  return verifyStrategies(attention, given, *shape);
+  return verifyStrategies(attention, schedule, *shape);
 }

@@ -13,4 +13,7 @@ namespace skewer::gpu {
 mlir::LogicalResult verifyGpuSchedule(attn::AttentionOp, const GpuShape *shape, llvm::StringRef reason,
                                       const GpuMachine &machine);
 
+/// Lets GPU schedules of the dialect's context name the strategies of GPUs.
+void addStrategyNames(attn::AttnDialect *);
+
 } // namespace skewer::gpu

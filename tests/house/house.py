@@ -256,17 +256,62 @@ def compiler_header(root):
                     yield f"{path}:{number}: includes {match.group(1)} of codegen/Compiler: include Compiler.h"
 
 
+def symbols(root, build):
+    """Of each object file of dialect/, passes/ and codegen/ in a build whose source is in the tree: the source's path, and
+    the symbols that it defines and that it needs, as `nm` prints them."""
+    for layer in ("dialect", "passes", "codegen"):
+        for folder, _, files in os.walk(os.path.join(build, layer)):
+            for name in files:
+                if not name.endswith(".cpp.o"):
+                    continue
+                path = os.path.relpath(os.path.join(folder, name), build)
+                source = re.sub(r"CMakeFiles/[^/]*/", "", path)[:-len(".o")]
+                if not os.path.isfile(os.path.join(root, source)):
+                    continue
+                listing = subprocess.run(["nm", "-P", os.path.join(build, path)], check=True, capture_output=True).stdout.decode()
+                rows = [row.split() for row in listing.splitlines()]
+                yield (source, [row[0] for row in rows if len(row) > 1 and row[1] in "TDBR"],
+                       [row[0] for row in rows if len(row) > 1 and row[1] == "U"])
+
+
+def linked_layers(root, build=""):
+    """As `layers`, for the functions that an object file calls: a declaration needs no include of the file that defines it."""
+    floor = {f"passes/{folder}": number for number, folders in enumerate(LAYERS, 1) for folder in folders}
+    floor.update({"dialect": 0, "passes": len(LAYERS) + 1, "codegen": len(LAYERS) + 2})
+
+    def folder_of(path):
+        parts = path.split("/")
+        return "/".join(parts[:2]) if "/".join(parts[:2]) in floor else parts[0]
+
+    objects = list(symbols(root, build))
+    if not objects:
+        yield f"{build}:1: no object file found: the check no longer understands the build folder"
+    home = {name: path for path, defined, _ in objects for name in defined}
+    for path, _, needed in objects:
+        own = folder_of(path)
+        for name in needed:
+            other = folder_of(home.get(name, path))
+            if other != own and floor[other] >= floor[own]:
+                yield f"{path}:1: {own} calls {name} of {home[name]}, which does not stand below it (passes/README.md)"
+
+
 def strategy_names(root):
-    """Returns the names of strategies in schedules, except for the content's own."""
-    for _, text in texts(root, r"^dialect/IR/ScheduleVerifiers\.cpp$"):
-        for block in re.findall(r"k(?:Cpu|Gpu)Strategies\[\] = \{(.*?)\}", text, re.DOTALL):
-            yield from set(re.findall(r'"(\w+)"', block)) - {"matmul"}
+    """What schedules call the ways to compute a term, but for two words that mean more than that."""
+    for _, text in texts(root, r"^passes/(Cpu/Strategies/.*\.cpp|Analysis/GpuShape\.h)$"):
+        for names in re.findall(r"name\(\) const override \{ return (.*?); \}|namespace strategy \{(.*?)\}", text, re.DOTALL):
+            yield from set(re.findall(r'"(\w+)"', "".join(names))) - {"matmul", "nothing"}
+        yield from re.findall(r'Strategy>?\("(\w+)"', text)
 
 
 def skeletons(root):
-    """The kernels go through heads, blocks and tiles and call strategies. They know neither the list of strategies nor the kinds
-    of terms; one file makes the list."""
+    """The kernels go through heads, blocks and tiles and call strategies: they know neither which there are nor of which
+    kinds terms are. One file makes the list of them. The dialect and the cost model know no strategy by its name either."""
     names = set(strategy_names(root))
+    for path, text in texts(root, r"^(passes/Cpu/Schedule|dialect/IR)/\w+\.(cpp|h)$"):
+        for number, line in enumerate(text.splitlines(), 1):
+            for literal in re.findall(r'"([^"]*)"', line.split("//")[0]):
+                if literal in names:
+                    yield f"{path}:{number}: \"{literal}\" is the name of a strategy"
     for path, text in texts(root, r"^passes/(Cpu|Gpu)/\w+\.(cpp|h)$"):
         for number, line in enumerate(text.splitlines(), 1):
             if match := re.match(r'\s*#\s*include "(passes/(?:Cpu|Gpu)/Strategies/(?!Strategies\.h)[^"]*)"', line):
@@ -411,6 +456,7 @@ CHECKS = {
     "axis-names": axis_names,
     "layers": layers,
     "compiler-header": compiler_header,
+    "linked-layers": linked_layers,
     "skeletons": skeletons,
     "members": members,
     "constraints": constraints,
@@ -418,10 +464,10 @@ CHECKS = {
 
 
 def main():
-    if len(sys.argv) != 3 or sys.argv[2] not in CHECKS:
-        print(f"usage: house.py ROOT {{{','.join(CHECKS)}}}", file=sys.stderr)
+    if len(sys.argv) not in (3, 4) or sys.argv[2] not in CHECKS:
+        print(f"usage: house.py ROOT {{{','.join(CHECKS)}}} [BUILD]    (BUILD: for linked-layers)", file=sys.stderr)
         return 2
-    findings = list(CHECKS[sys.argv[2]](sys.argv[1]))
+    findings = list(CHECKS[sys.argv[2]](sys.argv[1], *sys.argv[3:]))
     print("\n".join(findings) if findings else "nothing found")
     return 1 if findings else 0
 

@@ -129,11 +129,29 @@ class HouseTest(unittest.TestCase):
         self.assertEqual(self.findings("compiler-header", files),
                          ["tests/fuzz/D.h:2: includes Facts.h of codegen/Compiler: include Compiler.h"])
 
+    def test_linked_layers(self):
+        found = [("passes/Analysis/A.cpp", ["a"], ["e"]), ("passes/Cpu/B.cpp", ["b"], ["a", "free"]),
+                 ("dialect/IR/E.cpp", ["e"], []), ("codegen/C.cpp", ["c"], ["b"])]
+        with unittest.mock.patch.object(house, "symbols", lambda root, build: found):
+            self.assertEqual(self.findings("linked-layers", {}), [])
+            found[0][2].append("b")
+            found[2][2].append("a")
+            self.assertEqual([finding.split(" of ")[0] for finding in self.findings("linked-layers", {})],
+                             ["passes/Analysis/A.cpp:1: passes/Analysis calls b", "dialect/IR/E.cpp:1: dialect calls a"])
+            found.clear()
+            self.assertIn("no object file", self.findings("linked-layers", {})[0])
+
     def test_skeletons(self):
-        files = {"dialect/IR/ScheduleVerifiers.cpp": 'constexpr X kCpuStrategies[] = {\n "matmul", "band"};\n',
+        files = {"passes/Analysis/GpuShape.h": 'namespace strategy {\nconstexpr X kMatmul = "matmul",\n kLine = "line";\n}\n',
                  "passes/Cpu/CpuKernel.cpp": '#include "passes/Cpu/Strategy.h"\nstrategy->plan(); // the "band"\n',
-                 "passes/Cpu/Strategies/Band.cpp": '#include "passes/Cpu/Strategies/OffsetTable.h"\nname = "band";\n'}
+                 "passes/Cpu/Strategies/Band.cpp": '#include "passes/Cpu/Strategies/OffsetTable.h"\nname() const override { return "band"; }\n',
+                 "passes/Cpu/Strategies/Bias.cpp": 'class A : B { A() : BiasStrategy("row_load", X) {} };\n'}
         self.assertEqual(self.findings("skeletons", files), [])
+        for name in ("line", "band", "row_load"):
+            files["dialect/IR/A.cpp"] = files["passes/Cpu/Schedule/A.h"] = f'if (name == "{name}")\n'
+            self.assertEqual([finding.split(":")[0] for finding in self.findings("skeletons", files)],
+                             ["dialect/IR/A.cpp", "passes/Cpu/Schedule/A.h"])
+        del files["dialect/IR/A.cpp"], files["passes/Cpu/Schedule/A.h"]
         files["passes/Cpu/CpuKernel.cpp"] = ('#include "passes/Cpu/Strategies/OffsetTable.h"\n'
                                              'if (name == "band" || term.kind == RowKind::Axis)\n')
         self.assertEqual(len(self.findings("skeletons", files)), 3)

@@ -2,7 +2,7 @@
 // mask leaves, the rows that positions pick, and the parts of a term that can be prepared.
 #include "AttentionTesting.h"
 #include "passes/Analysis/BiasKind.h"
-#include "passes/Schedule/Prediction.h"
+#include "passes/Analysis/TileCounts.h"
 
 using namespace skewer;
 using namespace skewer::attn;

@@ -5,7 +5,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"
 #include "passes/Analysis/AttentionShape.h"
-#include "passes/Schedule/ChosenStrategies.h"
+#include "passes/Cpu/Schedule/ChosenStrategies.h"
 #include "llvm/ADT/STLExtras.h"
 #include <gtest/gtest.h>
 

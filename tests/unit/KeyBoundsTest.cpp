@@ -1,8 +1,8 @@
 // Compares the limits of the keys that a mask leaves a head with the mask at every query and key. Tests rows that keys
 // pick, and the choice between the two ways to multiply keys.
 #include "AttentionTesting.h"
-#include "passes/Schedule/ChosenStrategies.h"
-#include "passes/Schedule/CostModel.h"
+#include "passes/Cpu/Schedule/ChosenStrategies.h"
+#include "passes/Cpu/Schedule/CostModel.h"
 
 using namespace skewer;
 using namespace skewer::subscript;

@@ -2,7 +2,7 @@
 // reads after the last row fail.
 #pragma once
 #include "passes/Schedule/Machine.h"
-#include "passes/Schedule/ShortSchedule.h"
+#include "passes/Cpu/Schedule/ShortSchedule.h"
 #include "tools/skewer/Check.h"
 #include "tools/skewer/Execution.h"
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // Tests the counts of a prediction, and LLVM's names of processors.
-#include "passes/Schedule/Prediction.h"
+#include "passes/Cpu/Schedule/Prediction.h"
 #include "AttentionTesting.h"
 #include "passes/Schedule/CodeNames.h"
 

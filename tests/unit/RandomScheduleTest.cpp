@@ -1,6 +1,6 @@
 // Tests random schedules, as a user may write them: every accepted one gives the layer's result.
 #include "dialect/IR/Attn.h"
-#include "passes/Analysis/TermStrategy.h"
+#include "passes/Cpu/TermStrategy.h"
 #include "tools/skewer/Check.h"
 #include "tools/skewer/Execution.h"
 #include "llvm/Support/MathExtras.h"

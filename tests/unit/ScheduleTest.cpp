@@ -1,6 +1,8 @@
 // Tests the cost model: different processors get different schedules, and every schedule can be run.
+#include "dialect/IR/StrategyNames.h"
 #include "passes/Analysis/AttentionShape.h"
-#include "passes/Schedule/CostModel.h"
+#include "passes/Cpu/Schedule/CostModel.h"
+#include "passes/Pipelines.h"
 #include <cmath>
 #include <gtest/gtest.h>
 #include <set>
@@ -73,29 +75,26 @@ TEST(Schedule, MoreWorkIsNeverCheaper) {
 TEST(Schedule, KeysInPagesHaveShortBlocks) {
   for (const Target &target : knownTargets()) {
     AttentionSizes sizes{4, 4096, 0, 128};
-    sizes.dotDepth = 128;
+    sizes.depthInPlace = 128;
     int64_t inARow = chooseBlocking(sizes, target).keyBlock;
     for (int64_t run : {16, 64, 512, 4096}) {
-      sizes.pageKeys = run;
+      sizes.turnKeys = std::max<int64_t>(256, run);
       Blocking b = chooseBlocking(sizes, target);
       EXPECT_LE(b.keyBlock, std::max<int64_t>(256, run)) << target.name << ", pages of " << run;
       EXPECT_EQ(b.keyBlock % (b.tileVectors * target.lanes), 0) << target.name;
     }
     EXPECT_EQ(chooseBlocking(sizes, target).keyBlock, inARow) << target.name; // one page has all
-    sizes.pageKeys = 0, sizes.narrowKeys = true;
-    EXPECT_LE(chooseBlocking(sizes, target).keyBlock, 256) << target.name << ", keys of 16 bits";
-    sizes.narrowKeys = false;
     // Keys that are packed are read more than once.
-    sizes.depth = 128, sizes.dotDepth = 0, sizes.pageKeys = 0;
+    sizes.depth = 128, sizes.depthInPlace = 0, sizes.turnKeys = 0;
     int64_t packed = chooseBlocking(sizes, target).keyBlock;
-    sizes.pageKeys = 16;
+    sizes.turnKeys = 16;
     EXPECT_EQ(chooseBlocking(sizes, target).keyBlock, packed) << target.name;
   }
 }
 
 TEST(Schedule, MultiplyingCountsWholeTiles) {
   Target target = *findTarget("x86-64-v3");
-  TileSizes b{target.lanes, 6, 2, 6, 16};
+  RegisterTile b{6, 2};
   double one = multiplyCycles(6, 2, 1, b, target);
   EXPECT_GT(one, 0);
   EXPECT_DOUBLE_EQ(multiplyCycles(6, 2, 10, b, target), 10 * one);
@@ -107,7 +106,7 @@ TEST(Schedule, MultiplyingCountsWholeTiles) {
 
 TEST(Schedule, BlocksOfStridedRowsAreThoseOfAPhase) {
   AttentionSizes sizes{1024, 1024, 64, 64};
-  sizes.stridedAdd = true;
+  sizes.isInPhases = true;
   Blocking blocking = chooseBlocking(sizes, *findTarget("zen4"));
   EXPECT_LE(blocking.rowBlock, 64); // a phase has no more rows
   EXPECT_EQ(blocking.rowBlock % blocking.tileRows, 0);
@@ -115,7 +114,9 @@ TEST(Schedule, BlocksOfStridedRowsAreThoseOfAPhase) {
 
 TEST(Schedule, AdditionsToKeysCostWhatTheirPipesAndTheTableLeave) {
   AttentionSizes plain{1024, 1024, 64, 64}, strided = plain;
-  strided.stridedAdd = true;
+  TermStrategies strategies(nullptr);
+  OffsetTerm term;
+  strategies.named("strided_add")->addSizes(TermForm(term, 0), AttentionShape(), strided);
   Blocking blocking{4, 4, 16, 1024, 64, 0, 0};
   auto more = [&](const Target &target) {
     return cyclesPerRow(strided, blocking, target) - cyclesPerRow(plain, blocking, target);
@@ -151,17 +152,29 @@ TEST(Schedule, PinnedPartsAreObeyed) {
   }
 }
 
-/// The registry and schedules have the same names of strategies, and each name is unique.
+/// The registry and schedules have the same names of strategies, and each name is unique. A context without a registry
+/// knows no names.
 TEST(Schedule, StrategiesAreKnown) {
-  TermStrategies strategies(nullptr);
+  mlir::DialectRegistry registry;
+  registry.insert<attn::AttnDialect>();
+  mlir::MLIRContext plain(registry);
+  plain.loadDialect<attn::AttnDialect>();
+  EXPECT_TRUE(attn::StrategyNames::of(&plain, "cpu_schedule").empty());
+  registerStrategies(registry);
+  mlir::MLIRContext context(registry);
+  context.loadDialect<attn::AttnDialect>();
+  const TermStrategies &strategies = termStrategiesOf(&context);
   std::set<std::string> names;
   strategies.forEach([&](const TermStrategy &strategy) {
-    EXPECT_TRUE(llvm::is_contained(attn::cpuStrategies(), strategy.name())) << strategy.name().str();
     EXPECT_TRUE(names.insert(strategy.name().str()).second) << strategy.name().str();
     EXPECT_EQ(strategies.named(strategy.name()), &strategy);
+    auto name = mlir::StringAttr::get(&context, strategy.name());
+    EXPECT_EQ(attn::StrategyNames::isInPhases(name), strategy.isInPhases()) << strategy.name().str();
   });
-  EXPECT_EQ(names.size(), attn::cpuStrategies().size()) << "a schedule may name one that there is not";
+  auto known = attn::StrategyNames::of(&context, "cpu_schedule");
+  EXPECT_EQ(std::set<std::string>(known.begin(), known.end()), names);
   EXPECT_EQ(strategies.named("nonsense"), nullptr);
+  EXPECT_TRUE(llvm::is_contained(attn::StrategyNames::of(&context, "gpu_schedule"), "lookup"));
 }
 
 } // namespace

@@ -6,7 +6,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
-#include "passes/Schedule/CpuSchedule.h"
+#include "passes/Cpu/Schedule/CpuSchedule.h"
 #include "passes/Stages/AlignedOperands.h"
 #include "passes/Stages/EqualStages.h"
 #include "passes/Stages/Matmul.h"

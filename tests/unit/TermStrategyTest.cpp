@@ -1,7 +1,7 @@
 // Tests the strategies that fit each term, what they compute, and their costs.
 #include "AttentionTesting.h"
-#include "passes/Schedule/CpuSchedule.h"
-#include "passes/Schedule/Prediction.h"
+#include "passes/Cpu/Schedule/CpuSchedule.h"
+#include "passes/Cpu/Schedule/Prediction.h"
 #include <fmt/format.h>
 #include <map>
 #include <set>
@@ -133,12 +133,16 @@ std::string told(const AttentionSizes &before, const AttentionSizes &after) {
   add("per row", after.extraPerRow - before.extraPerRow);
   add("line", after.hasLine);
   add("row line", after.hasRowLine);
-  add("window depth", after.windowDepth);
-  add("window rows", after.windowRows);
-  add("key rows", after.keyRowSteps);
-  add("line depth", after.lineDepth);
-  add("strided", after.stridedAdd);
-  add("dots", after.dotDepth - before.dotDepth);
+  add("in place", after.depthInPlace - before.depthInPlace);
+  add("panels", after.readsPanels);
+  // A block of 8 queries and 32 of the 48 keys, on a processor of round numbers.
+  Target target = *findTarget("x86-64-v3");
+  target.fmaPerCycle = target.loadsPerCycle = 2;
+  add("by blocks", static_cast<int64_t>(after.more.size()));
+  double cycles = 0;
+  for (const RowCycles &more : after.more)
+    cycles += more(after, {4, 2, 8, 32, 8, 0, 0}, target);
+  add("cycles", std::lround(cycles));
   return text;
 }
 
@@ -146,12 +150,12 @@ std::string told(const AttentionSizes &before, const AttentionSizes &after) {
 TEST(TermStrategy, SizesAreThoseOfItsBuffers) {
   const std::map<std::string, std::string> expected = {
       {"matmul", "depth 8"},
-      {"key_dots", "dots 8"},
+      {"key_dots", "in place 8"},
       {"band", "per key 1"},
       {"offset_lines", "per row 135"},
       {"gathered_rows", "per row 7, row line 1"},
-      {"key_diagonals", "window depth 8, window rows 7"},
-      {"gathered_keys", "row line 1, key rows 56"},
+      {"key_diagonals", "by blocks 1"},
+      {"gathered_keys", "row line 1, panels 1, by blocks 1, cycles 21"},
       {"gathered_scalars", "line 1"},
       {"element", "line 1"},
   };

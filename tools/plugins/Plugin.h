@@ -11,7 +11,7 @@
 #include "dialect/IR/ElementFunction.h"
 #include "mlir/Tools/Plugins/DialectPlugin.h"
 #include "passes/Analysis/TermClass.h"
-#include "passes/Analysis/TermStrategy.h"
+#include "passes/Cpu/TermStrategy.h"
 #include "tools/plugins/Version.h"
 
 /// Marks a shared object as a plugin of this version. The mark is read before any code of the object runs. For passes

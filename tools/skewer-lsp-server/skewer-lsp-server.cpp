@@ -3,6 +3,7 @@
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
+#include "passes/Pipelines.h"
 #include "tools/skewer-lsp-server/AttnServer.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -39,5 +40,6 @@ int main(int argc, char **argv) {
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
   registry.insert<skewer::attn::AttnDialect>();
+  skewer::registerStrategies(registry);
   return mlir::failed(mlir::MlirLspServerMain(argc, argv, registry));
 }

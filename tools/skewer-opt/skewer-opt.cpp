@@ -23,6 +23,9 @@ int main(int argc, char **argv) {
   skewer::registerSkewerPasses();
 #endif
   mlir::DialectRegistry registry;
+#ifdef SKEWER_HAS_PASSES
+  skewer::registerStrategies(registry);
+#endif
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
   mlir::registerAllToLLVMIRTranslations(registry);

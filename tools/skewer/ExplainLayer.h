@@ -3,9 +3,10 @@
 #pragma once
 #include "codegen/Compiler/Compiler.h"
 #include "dialect/IR/Attn.h"
+#include "passes/Analysis/TileCounts.h"
+#include "passes/Cpu/Schedule/CpuSchedule.h"
+#include "passes/Cpu/Schedule/Prediction.h"
 #include "passes/Fusion/Provenance.h"
-#include "passes/Schedule/CpuSchedule.h"
-#include "passes/Schedule/Prediction.h"
 #include "passes/Schedule/Target.h"
 
 namespace skewer::driver {

@@ -2,7 +2,7 @@
 #include "tools/skewer/Predict.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "passes/Schedule/ArithmeticCost.h"
+#include "passes/Cpu/Schedule/Prediction.h"
 #include "passes/Stages/Stages.h"
 
 namespace skewer::driver {

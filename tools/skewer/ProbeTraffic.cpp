@@ -1,6 +1,6 @@
 // `skewer target --probe`: measures the share of the traffic between caches that a kernel does not hide. Loops that
 // read memory in order hide all of it, so only a kernel shows the traffic that tiles leave.
-#include "passes/Schedule/CostModel.h"
+#include "passes/Cpu/Schedule/CostModel.h"
 #include "tools/skewer/Execution.h"
 #include "tools/skewer/Probe.h"
 #include <algorithm>

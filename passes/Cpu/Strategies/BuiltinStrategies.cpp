@@ -1,5 +1,5 @@
-// The built-in strategies, in the order in which they are asked. A new strategy needs a file in this folder, a line
-// here, and its name in the list of those that schedules know (dialect/IR/ScheduleVerifiers.cpp).
+// The built-in strategies, in the order in which they are asked. A new strategy needs a file in this folder and a line
+// here.
 #include "passes/Cpu/Strategies/OffsetTable.h"
 #include "passes/Cpu/Strategies/Others.h"
 #include "passes/Cpu/Strategies/PickedRows.h"

@@ -1,7 +1,7 @@
 // The strategy "matmul": q_i · k_j. The skeleton computes these products itself (ScoreTile.cpp); other strategies add
 // to its register tiles.
 #include "passes/Cpu/Strategy.h"
-#include "passes/Schedule/CostModel.h"
+#include "passes/Cpu/Schedule/CostModel.h"
 
 using namespace skewer;
 

@@ -175,7 +175,7 @@ public:
                 const Target &target) const override {
     auto vectors = static_cast<int64_t>(widthVectors(shape, tile));
     double rows = double(tile.tileRows), groups = double(llvm::divideCeil(shape.queries, tile.tileRows));
-    double key = multiplyCycles(tile.tileRows, vectors, 1, tile, target); // one key of a row group
+    double key = multiplyCycles(tile.tileRows, vectors, 1, tile.registers(), target); // one key of a row group
     TermWork work;
     for (const OffsetRun &run : form.as<ValueTerm>()->runs) {
       double pairs = pairsWithin(shape, run.low, run.high);

@@ -32,7 +32,13 @@ public:
   void addSizes(const TermForm &form, const AttentionShape &, AttentionSizes &sizes) const override {
     const RowTerm &term = *form.as<RowTerm>();
     sizes.hasRowLine = true;
-    sizes.keyRowSteps += term.depth * rowsPicked(term);
+    sizes.readsPanels = true;
+    // All rows are multiplied with the keys, once for each block of queries.
+    sizes.more.push_back([steps = term.depth * rowsPicked(term)](const AttentionSizes &all, const Blocking &blocking,
+                                                                 const Target &target) {
+      int64_t rows = blocking.tileRows, keyVectors = llvm::divideCeil(all.keys, target.lanes);
+      return multiplyCycles(rows, keyVectors, steps, blocking.registers(), target) / double(rows * blocking.rowBlock);
+    });
   }
   std::unique_ptr<CpuStrategy> make(CpuKernel &kernel, const TermForm &form) const override {
     return std::make_unique<GatheredKeys>(kernel, *form.as<RowTerm>());

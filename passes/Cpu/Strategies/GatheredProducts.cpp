@@ -2,7 +2,7 @@
 // vector of keys at a time. Operands that move with the key are gathered; others are one number for all lanes. An
 // example is a pair bias that the layer projects, z[i, j, c]·w[c, h].
 #include "passes/Analysis/LaneFit.h"
-#include "passes/Analysis/TermStrategy.h"
+#include "passes/Cpu/TermStrategy.h"
 #include "passes/Cpu/KeyLanes.h"
 #include "passes/Cpu/LaneIndices.h"
 #include "passes/Cpu/Strategies/Others.h"

@@ -100,6 +100,8 @@ private:
 // Cycles for each element: a block of diagonals (31 loads, 75 selects, 16 loads and stores for 256 elements) takes 100
 // cycles, measured on a Zen 4 core.
 constexpr double kDiagonalCycles = 0.4;
+// How often the logits of a window pass between the core and their buffer: written once and read twice.
+constexpr double kWindowPasses = 3;
 // The approximate number of offsets of a block of queries and a tile of keys.
 constexpr int64_t kWindow = 160;
 
@@ -123,9 +125,19 @@ public:
   StringRef name() const override { return "key_diagonals"; }
   void addSizes(const TermForm &form, const AttentionShape &shape, AttentionSizes &sizes) const override {
     const RowTerm &term = *form.as<RowTerm>();
-    sizes.windowDepth += term.depth;
-    sizes.windowShare = shareOf(term.offsets, shape.queries, shape.keys, kWindow);
-    sizes.windowRows = std::max(sizes.windowRows, rowsOf(term));
+    // A block of queries computes the products of the keys with its window of rows again for each tile of keys.
+    double share = shareOf(term.offsets, shape.queries, shape.keys, kWindow);
+    sizes.more.push_back([share, most = rowsOf(term), depth = term.depth](
+                             const AttentionSizes &all, const Blocking &blocking, const Target &target) {
+      int64_t panel = blocking.tileVectors * target.lanes, offsets = blocking.rowBlock + panel;
+      auto window = static_cast<int64_t>(share * static_cast<double>(std::min(offsets, most)));
+      int64_t keyVectors = llvm::divideCeil(all.keys, target.lanes);
+      double cycles =
+          multiplyCycles(window, keyVectors, depth, blocking.registers(), target) / double(blocking.rowBlock);
+      if (kFloatBytes * double(window * panel) > kPanelShare * target.l1Bytes)
+        cycles += kWindowPasses * kFloatBytes * double(all.keys) / target.l2Rate;
+      return cycles;
+    });
   }
   std::unique_ptr<CpuStrategy> make(CpuKernel &kernel, const TermForm &form) const override {
     return std::make_unique<KeyDiagonals>(kernel, *form.as<RowTerm>());

@@ -1,7 +1,7 @@
 // Makes the strategies that the schedule of an attention names for its terms and the parts of its mask. The constructor
 // of CpuKernel calls it.
 #include "passes/Cpu/Strategy.h"
-#include "passes/Schedule/ChosenStrategies.h"
+#include "passes/Cpu/Schedule/ChosenStrategies.h"
 
 using namespace skewer;
 

@@ -2,7 +2,7 @@
 // of key - query.
 #pragma once
 #include "passes/Cpu/Strategy.h"
-#include "passes/Schedule/Prediction.h"
+#include "passes/Cpu/Schedule/Prediction.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
 

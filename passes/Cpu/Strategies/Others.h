@@ -2,7 +2,7 @@
 // depend on the query vectors.
 #pragma once
 #include "passes/Cpu/Strategy.h"
-#include "passes/Schedule/Prediction.h"
+#include "passes/Cpu/Schedule/Prediction.h"
 
 namespace skewer {
 

@@ -75,7 +75,7 @@ FAULTS = [
           "rows * vectors + vectors + 1 <= target.registers",
           "rows * vectors + vectors <= target.registers"),
 
-    Fault("schedule-of-another-target", "passes/Schedule/CpuSchedule.cpp",
+    Fault("schedule-of-another-target", "passes/Cpu/Schedule/CpuSchedule.cpp",
           "a schedule that is written for another processor is taken",
           "if (schedule.getTarget() != target.name)",
           "if (schedule.getTarget().empty())"),
@@ -92,11 +92,11 @@ FAULTS = [
           "all += n * ((from * from",
           "all += n * n * ((from * from"),
 
-    Fault("lanes-of-a-wider-processor", "passes/Schedule/CpuSchedule.cpp",
+    Fault("lanes-of-a-wider-processor", "passes/Cpu/Schedule/CpuSchedule.cpp",
           "a schedule with vectors that the processor lacks is taken",
           "if (schedule.getLanes() > target.lanes)",
           "if (schedule.getLanes() < 1)"),
-    Fault("strategy-of-another-term", "passes/Schedule/CpuSchedule.cpp",
+    Fault("strategy-of-another-term", "passes/Cpu/Schedule/CpuSchedule.cpp",
           "a schedule's strategy that the term cannot be computed by is passed over",
           "if (!llvm::is_contained(known.fitting(form, shape), known.named(chosen)))",
           "if (number > 8 && !llvm::is_contained(known.fitting(form, shape), known.named(chosen)))"),

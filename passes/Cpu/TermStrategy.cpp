@@ -1,6 +1,7 @@
 // The registry of strategies.
-#include "passes/Analysis/TermStrategy.h"
+#include "passes/Cpu/TermStrategy.h"
 #include "dialect/IR/StrategyNames.h"
+#include "passes/Analysis/EarlyTerms.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -24,18 +25,20 @@ void TermStrategies::add(std::unique_ptr<TermStrategy> strategy, unsigned order)
       strategies.erase(known);
       break;
     }
-  if (auto *dialect = dyn_cast_if_present<attn::AttnDialect>(getDialect()))
-    attn::StrategyNames::of(dialect).add(strategy->name());
+  if (auto *dialect = dyn_cast_if_present<attn::AttnDialect>(getDialect())) {
+    attn::StrategyNames::of(dialect).add(attn::CpuScheduleAttr::getMnemonic(), strategy->name(), strategy->isInPhases());
+    if (order < kBuiltin && !dialect->getRegisteredInterface<EarlyTerms>())
+      dialect->addInterface<EarlyTerms>(
+          [this](const OtherTerm &term, const AttentionShape &shape) { return keeperOf(term, shape); });
+  }
   strategies.emplace(order, std::move(strategy));
 }
 
-const TermStrategy *TermStrategies::findEarly(const OtherTerm &term, const AttentionShape &shape) const {
-  TermForm form(term, 0);
-  if (shape.hasLength())
-    return nullptr;
-  for (auto entry = strategies.begin(); entry != strategies.end() && entry->first < kBuiltin; ++entry)
-    if (entry->second->fits(form, shape))
-      return entry->second.get();
+const TermStrategy *TermStrategies::keeperOf(const OtherTerm &term, const AttentionShape &shape) const {
+  if (!shape.hasLength())
+    for (auto entry = strategies.begin(); entry != strategies.end() && entry->first < kBuiltin; ++entry)
+      if (entry->second->fits(TermForm(term, 0), shape))
+        return entry->second.get();
   return nullptr;
 }
 

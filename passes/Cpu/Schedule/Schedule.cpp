@@ -2,7 +2,7 @@
 #include "dialect/IR/Attn.h"
 #include "passes/Passes.h"
 #include "passes/Pipelines.h"
-#include "passes/Schedule/CpuSchedule.h"
+#include "passes/Cpu/Schedule/CpuSchedule.h"
 #include "passes/Schedule/Machine.h"
 #include "passes/Stages/Stages.h"
 

@@ -1,6 +1,6 @@
 // Chooses the strategy for each term of an attention, and reads the choice from its schedule.
 #pragma once
-#include "passes/Analysis/TermStrategy.h"
+#include "passes/Cpu/TermStrategy.h"
 
 namespace skewer {
 

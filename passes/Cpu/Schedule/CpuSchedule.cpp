@@ -1,7 +1,7 @@
 // Chooses and verifies #attn.cpu_schedule.
-#include "passes/Schedule/CpuSchedule.h"
-#include "passes/Schedule/ChosenStrategies.h"
-#include "passes/Schedule/Prediction.h"
+#include "passes/Cpu/Schedule/CpuSchedule.h"
+#include "passes/Cpu/Schedule/ChosenStrategies.h"
+#include "passes/Cpu/Schedule/Prediction.h"
 #include "passes/Stages/Stages.h"
 #include "llvm/ADT/StringExtras.h"
 

@@ -1,8 +1,8 @@
 // CPU schedules: the cost model's choice within a request, and the verification of existing schedules.
 #pragma once
 #include "passes/Analysis/AttentionShape.h"
-#include "passes/Schedule/CostModel.h"
-#include "passes/Schedule/ShortSchedule.h"
+#include "passes/Cpu/Schedule/CostModel.h"
+#include "passes/Cpu/Schedule/ShortSchedule.h"
 
 namespace skewer {
 

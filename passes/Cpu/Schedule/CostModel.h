@@ -1,38 +1,49 @@
 // The CPU cost model: chooses tiles and blocks of a fused attention from a description of the processor.
 #pragma once
-#include "passes/Analysis/TermStrategy.h"
+#include "passes/Cpu/TermStrategy.h"
 #include "passes/Schedule/Target.h"
 #include <cstdint>
+#include <functional>
 #include <map>
 
 namespace skewer {
 
 /// Cycles per element to pack keys and values into panels, and queries into rows.
 constexpr double kPackCycles = 0.5;
+constexpr double kFloatBytes = 4;
+/// The share of L1 that a panel of keys may use: queries, scores and the prefetcher's lines need the rest.
+constexpr double kPanelShare = 0.6;
 
-/// The sizes that the model uses: rows, keys, contracted depth, value width, and the numbers of f32 that each row of a
-/// block holds besides its scores: for every key (bands) and once (windows over map axes). Strategies add to them
-/// (TermStrategy::addSizes).
+struct Blocking {
+  int64_t tileRows, tileVectors; // accumulators of the register tile
+  int64_t rowBlock, keyBlock;    // query rows and keys whose scores are held at once
+  int64_t rowsPerItem;           // query rows of one parallel work item
+  int64_t keysPerItem;           // keys of a work item; 0: all
+  double cyclesPerRow;           // the model's estimate
+  RegisterTile registers() const { return {tileRows, tileVectors}; }
+};
+
+struct AttentionSizes;
+/// The cycles of a row that a strategy takes in addition to the common loops, as far as they depend on the blocks.
+using RowCycles = std::function<double(const AttentionSizes &, const Blocking &, const Target &)>;
+
+/// The sizes that the model uses: rows, keys, the depth of keys that are packed, value width, and the numbers of f32
+/// that each row of a block holds besides its scores: for every key (bands) and once (windows over map axes).
+/// Strategies add to them (TermStrategy::addSizes).
 struct AttentionSizes {
   int64_t queries, keys, depth, width;
   int64_t extraPerKey = 0, extraPerRow = 0;
   /// Whether each row of a block holds a line of biases, and a line of picked rows, as long as the block's keys.
   bool hasLine = false, hasRowLine = false;
-  /// `windowDepth`: the steps of a product of the keys with rows that a block of queries computes again for each tile
-  /// of keys. It has `windowShare` times as many rows as the block and the tile have offsets, at most `windowRows`.
-  /// `keyRowSteps`: steps × rows of the products that use all their rows.
-  int64_t windowDepth = 0, windowRows = 0, keyRowSteps = 0;
-  double windowShare = 1;
-  /// The steps of products of the queries with rows that each block of keys computes again for the offsets it reaches.
-  int64_t lineDepth = 0;
-  /// Whether rows of a tile are a vector apart, and each product of the content costs an addition (strided addition).
-  bool stridedAdd = false;
-  /// The depth, in addition to `depth`, of keys that are multiplied in place.
-  int64_t dotDepth = 0;
-  /// The number of such keys that are adjacent in memory, if a table gives the place of each page; 0: all are adjacent.
-  int64_t pageKeys = 0;
-  /// Whether such keys have 16 bits or fewer.
-  bool narrowKeys = false;
+  std::vector<RowCycles> more;
+  /// Whether work items are phases (TermStrategy::isInPhases), and the tile that the code of a strategy is made for.
+  bool isInPhases = false;
+  std::optional<RegisterTile> tile = std::nullopt;
+  /// The depth of keys that are multiplied where they lie, with the lanes along the depth. If a block reads them once,
+  /// it has at most `turnKeys` of them; 0: any number.
+  int64_t depthInPlace = 0, turnKeys = 0;
+  /// Whether a strategy reads panels of keys, so that each panel has whole vectors of keys.
+  bool readsPanels = false;
   /// Whether the keys behind the last whole vector can be multiplied as dot products (passes/Analysis/DotKeys.h).
   bool mayDot = false;
   /// Whether the weights are a result, so that the exponentials of a row are computed a second time.
@@ -44,14 +55,6 @@ struct AttentionSizes {
   /// that are known at compile time.
   std::optional<subscript::Range> seen = std::nullopt;
   std::shared_ptr<const LiveTiles> tiles = nullptr;
-};
-
-struct Blocking {
-  int64_t tileRows, tileVectors; // accumulators of the register tile
-  int64_t rowBlock, keyBlock;    // query rows and keys whose scores are held at once
-  int64_t rowsPerItem;           // query rows of one parallel work item
-  int64_t keysPerItem;           // keys of a work item; 0: all
-  double cyclesPerRow;           // the model's estimate
 };
 
 /// The fields of a schedule that the caller pins. The cost model chooses fields that are 0 or empty.
@@ -69,8 +72,10 @@ struct CpuRequest {
 Blocking chooseBlocking(const AttentionSizes &, const Target &, const CpuRequest & = {});
 /// Returns the model's estimate for the given blocking (`cyclesPerRow` is not read).
 double cyclesPerRow(const AttentionSizes &, const Blocking &, const Target &);
+/// Returns the cycles for one step of the depth of a tile.
+double tileCycles(RegisterTile, const Target &);
 /// Returns the cycles to multiply `rows` by `columns` vectors over `steps`, with register tiles of this shape.
-double multiplyCycles(int64_t rows, int64_t columns, int64_t steps, const TileSizes &, const Target &);
+double multiplyCycles(int64_t rows, int64_t columns, int64_t steps, RegisterTile, const Target &);
 /// Returns the cycles of `flops` useful operations, with whole register tiles.
 double productCycles(double flops, const TileSizes &, const Target &);
 

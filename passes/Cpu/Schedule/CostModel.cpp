@@ -1,5 +1,5 @@
 // The cost model: cycles of the register tiles, the traffic between caches, and the overheads of blocking.
-#include "passes/Schedule/CostModel.h"
+#include "passes/Cpu/Schedule/CostModel.h"
 #include "dialect/IR/Attn.h"
 #include "passes/Analysis/DotKeys.h"
 #include "passes/Analysis/TileTables.h"
@@ -21,18 +21,17 @@ static constexpr double kRescaleSteps = 3;
 // Instructions of one vector of exp2 with its maximum and sum: on the FMA pipes; and additions, comparisons and
 // rounding, which have separate pipes on some processors. They are counted in generated code.
 static constexpr double kExpMultiplies = 8, kExpAdds = 8;
-// The share of L1 that a panel of keys may use: queries, scores and the prefetcher's lines need the rest. The shares of
-// L1 and L2 up to which a block stays there, since caches are not fully associative and other lines pass through.
-static constexpr double kPanelShare = 0.6, kBlockShareOfL1 = 0.7, kBlockShareOfL2 = 0.7, kHeadShareOfL2 = 0.8;
+// The shares of L1 and L2 up to which a block stays there, since caches are not fully associative and other lines pass
+// through.
+static constexpr double kBlockShareOfL1 = 0.7, kBlockShareOfL2 = 0.7, kHeadShareOfL2 = 0.8;
 // How often the scores of a row pass between the core and their buffer: written by the products, read for the maximum
-// and exp2, written, and read with the values. The logits of a table's window are written once and read twice.
-static constexpr double kScorePasses = 4, kWindowPasses = 3;
+// and exp2, written, and read with the values.
+static constexpr double kScorePasses = 4;
 // Each tile costs this share more for the loads that it issues per cycle. So between tiles of equal cycles the one with
 // fewer loads wins, which leaves room for prefetches. On a Zen 4 core, whose FMAs take all of its cycles, tiles of 6x4,
 // 8x3, 8x2 and 4x1 are equal except for the pairs that a mask hides: 1024 tokens take 20.7 to 20.9 ms, and with a
 // causal mask 11.3, 11.1, 10.9 and 10.6 ms.
 static constexpr double kTieShare = 0.05;
-static constexpr double kFloatBytes = 4;
 // The keys of a head are packed once for each run of work items. With fewer rows per item than this, the time of the
 // packing is noticeable.
 static constexpr int64_t kRowsPerItem = 512;
@@ -40,38 +39,39 @@ static constexpr int64_t kRowsPerItem = 512;
 // of a part of the keys, written and read again, as a share of the keys and values that the part reads.
 static constexpr int64_t kItems = 128;
 static constexpr double kMergedShare = 0.01;
-// The keys of a block that are read once, if they lie in pages or have 16 bits. The values of the block follow soon, so
-// that two streams alternate. Zen 4, pages of 64 keys 128 deep, 8 rows of 512 to 4096, least ms at 768, 384, 192 and 96
-// keys: bf16 4.95, 4.99, 3.46, 3.49, f32 8.3, 8.2, 7.8, 7.8. If all keys are adjacent: bf16 3.6, 3.7, 3.4, 3.3, f32
-// 6.8, 6.8, 7.6, 7.6; on another day bf16 3.61, 3.74, 3.30, 3.44 (of 128 keys), f32 6.43, 6.76, 7.59, 7.64.
-static constexpr int64_t kTurnKeys = 256;
+
+static const CpuEngineCost &fma() { return *cpuEngines().front(); } // which takes all types
+
+double skewer::tileCycles(RegisterTile tile, const Target &target) {
+  return fma().stepCycles(tile.rows, tile.vectors, target);
+}
 
 namespace {
-struct Tile {
-  int64_t rows, vectors;
-};
-
-const CpuEngineCost &fma() { return *cpuEngines().front(); } // which takes all types
-
-/// Returns the engine that multiplies the content.
+/// Returns the engine that multiplies the content. Strategies in phases multiply in f32, in their own way.
 const CpuEngineCost &contentEngine(const AttentionSizes &sizes, const Target &target) {
-  return cpuEngineFor(sizes.stridedAdd ? ElementType::F32 : sizes.element, target);
+  return cpuEngineFor(sizes.isInPhases ? ElementType::F32 : sizes.element, target);
 }
 
 /// Returns the cycles of `rows` × `columns` vectors over a depth with tiles of this shape. The last tile of a row may
 /// be narrower.
-double multiplyCycles(int64_t rows, int64_t columns, int64_t depth, Tile tile, const Target &target,
-                      const CpuEngineCost &engine = fma()) {
+double multiplyCycles(int64_t rows, int64_t columns, int64_t depth, RegisterTile tile, const Target &target,
+                      const CpuEngineCost &engine) {
   int64_t whole = columns / tile.vectors, rest = columns % tile.vectors;
   double cycles = whole * engine.stepCycles(tile.rows, tile.vectors, target);
   if (rest)
     cycles += engine.stepCycles(tile.rows, rest, target);
   return cycles * llvm::divideCeil(rows, tile.rows) * engine.stepsOf(depth);
 }
+} // namespace
 
+double skewer::multiplyCycles(int64_t rows, int64_t columns, int64_t steps, RegisterTile tile, const Target &target) {
+  return ::multiplyCycles(rows, columns, steps, tile, target, fma());
+}
+
+namespace {
 /// Returns the cycles of the content of `rows` rows: whole vectors of keys with tiles, and the keys behind them as dot
 /// products, if possible.
-double contentCycles(int64_t rows, const AttentionSizes &sizes, Tile tile, const Target &target) {
+double contentCycles(int64_t rows, const AttentionSizes &sizes, RegisterTile tile, const Target &target) {
   const CpuEngineCost &engine = contentEngine(sizes, target);
   int64_t columns = llvm::divideCeil(sizes.keys, target.lanes);
   int64_t dots = sizes.mayDot && &engine == &fma() ? keysMultipliedAsDots(sizes.keys, sizes.depth, target.lanes) : 0;
@@ -82,24 +82,8 @@ double contentCycles(int64_t rows, const AttentionSizes &sizes, Tile tile, const
          static_cast<double>(rows * dots) * steps / target.fmaPerCycle;
 }
 
-// The tile of strided addition: 4x4, with rows a vector apart.
-constexpr Tile kStridedTile{4, 4};
-
-// The cost of an FMA and the addition before it, in FMAs, if both use the same pipes. Hand-written kernels of 1024
-// tokens took 34.6 ms with strided addition and 29.4 ms with a band on a Cascade Lake core; a value of 2 would predict
-// equal times.
-constexpr double kSharedPipes = 2.6;
-
-/// Returns the cycles for one step of the depth of such a tile, which has as many additions as FMAs.
-double stridedTileCycles(Tile tile, const Target &target) {
-  double multiplies = double(tile.rows * tile.vectors) / target.fmaPerCycle;
-  double additions = target.separateAdd() ? double(tile.rows * tile.vectors) / target.addPerCycle : 0;
-  double issue = target.separateAdd() ? std::max(multiplies, additions) : kSharedPipes * multiplies;
-  return std::max(issue, double(2 * tile.rows + 2 * tile.vectors - 1) / target.loadsPerCycle);
-}
-
 /// Returns whether the blocks of the request, if it pins them, consist of whole tiles of this shape.
-bool suits(Tile tile, const Target &target, const CpuRequest &asked) {
+bool suits(RegisterTile tile, const Target &target, const CpuRequest &asked) {
   auto divides = [](int64_t unit, int64_t number) { return !number || number % unit == 0; };
   return divides(tile.rows, asked.rowBlock) && divides(tile.vectors * target.lanes, asked.keyBlock) &&
          (asked.rowBlock || divides(tile.rows, asked.rowsPerItem));
@@ -110,7 +94,7 @@ struct LiveShares {
   double scores = 1, values = 1;
 };
 
-LiveShares liveShares(Tile tile, const AttentionSizes &sizes, const Target &target) {
+LiveShares liveShares(RegisterTile tile, const AttentionSizes &sizes, const Target &target) {
   int64_t panel = tile.vectors * target.lanes;
   if (sizes.tiles) {
     double share = sizes.tiles->liveShare(tile.rows, panel);
@@ -135,11 +119,11 @@ LiveShares liveShares(Tile tile, const AttentionSizes &sizes, const Target &targ
   return {double(tiled) / double(groups * columns), double(live) / double(groups * sizes.keys)};
 }
 
-Tile chooseTile(const AttentionSizes &sizes, const Target &target, const CpuRequest &asked = {}) {
-  if (sizes.stridedAdd && suits(kStridedTile, target, asked))
-    return {asked.tileRows ? asked.tileRows : kStridedTile.rows,
-            asked.tileVectors ? asked.tileVectors : kStridedTile.vectors};
-  Tile best{asked.tileRows ? asked.tileRows : 1, asked.tileVectors ? asked.tileVectors : 1};
+RegisterTile chooseTile(const AttentionSizes &sizes, const Target &target, const CpuRequest &asked = {}) {
+  if (sizes.tile && suits(*sizes.tile, target, asked))
+    return {asked.tileRows ? asked.tileRows : sizes.tile->rows,
+            asked.tileVectors ? asked.tileVectors : sizes.tile->vectors};
+  RegisterTile best{asked.tileRows ? asked.tileRows : 1, asked.tileVectors ? asked.tileVectors : 1};
   if (asked.tileRows && asked.tileVectors)
     return best;
   double bestCycles = INFINITY;
@@ -151,15 +135,15 @@ Tile chooseTile(const AttentionSizes &sizes, const Target &target, const CpuRequ
       if (!engine.holds(rows, vectors, target))
         continue;
       // Sums over lanes are computed for a power of two of rows.
-      if (sizes.dotDepth && target.lanes % rows != 0 && asked.tileRows != rows)
+      if (sizes.depthInPlace && target.lanes % rows != 0 && asked.tileRows != rows)
         continue;
       if (!suits({rows, vectors}, target, asked) || (asked.tileRows && rows != asked.tileRows) ||
           (asked.tileVectors && vectors != asked.tileVectors))
         continue;
       int64_t count = std::max(sizes.queries, rows);
       LiveShares live = liveShares({rows, vectors}, sizes, target);
-      double cycles = live.scores * contentCycles(llvm::alignTo(count, rows), sizes, Tile{rows, vectors}, target) +
-                      live.values * multiplyCycles(count, widthVectors, sizes.keys, Tile{rows, vectors}, target);
+      double cycles = live.scores * contentCycles(llvm::alignTo(count, rows), sizes, {rows, vectors}, target) +
+                      live.values * multiplyCycles(count, widthVectors, sizes.keys, {rows, vectors}, target);
       // With too few independent accumulators, the FMAs wait for their own results.
       cycles *= std::max(1.0, target.fmaLatency * target.fmaPerCycle / double(rows * std::min(vectors, widthVectors)));
       // Row groups go through one panel of keys after another. A panel that is too large for L1 comes from L2 for each
@@ -180,14 +164,9 @@ Tile chooseTile(const AttentionSizes &sizes, const Target &target, const CpuRequ
 }
 } // namespace
 
-double skewer::multiplyCycles(int64_t rows, int64_t columns, int64_t steps, const TileSizes &tile,
-                              const Target &target) {
-  return ::multiplyCycles(rows, columns, steps, Tile{tile.tileRows, tile.tileVectors}, target);
-}
-
 double skewer::productCycles(double flops, const TileSizes &tile, const Target &target) {
   double flopsOfStep = 2.0 * double(tile.tileRows * tile.tileVectors * target.lanes);
-  return flops / flopsOfStep * multiplyCycles(tile.tileRows, tile.tileVectors, 1, tile, target);
+  return flops / flopsOfStep * tileCycles(tile.registers(), target);
 }
 
 /// Returns the cycles of a row to rescale the results of earlier key blocks to the maximum of the next one, `blocks`
@@ -197,44 +176,22 @@ static double rescaleCycles(double blocks, const AttentionSizes &sizes, const Ta
 }
 
 double skewer::cyclesPerRow(const AttentionSizes &sizes, const Blocking &blocking, const Target &target) {
-  Tile tile{blocking.tileRows, blocking.tileVectors};
+  RegisterTile tile = blocking.registers();
   int64_t rows = blocking.rowBlock, keys = std::max<int64_t>(1, blocking.keyBlock);
   double compute =
       (contentCycles(tile.rows, sizes, tile, target) +
-       ::multiplyCycles(tile.rows, llvm::divideCeil(sizes.width, target.lanes), sizes.keys, tile, target)) /
+       multiplyCycles(tile.rows, llvm::divideCeil(sizes.width, target.lanes), sizes.keys, tile, target)) /
       tile.rows;
-  if (sizes.stridedAdd) {
-    // From one row group to the next, as many panels of the table as a tile has rows are loaded from L2.
-    double fetched = target.exposedTraffic * kFloatBytes * tile.rows * target.lanes / target.l2Rate;
-    compute += (stridedTileCycles(tile, target) - fma().stepCycles(tile.rows, tile.vectors, target) + fetched) /
-               tile.rows * sizes.depth * llvm::divideCeil(sizes.keys, target.lanes * tile.vectors);
-  }
-  int64_t keyVectors = llvm::divideCeil(sizes.keys, target.lanes);
-  if (sizes.windowDepth) {
-    int64_t panel = tile.vectors * target.lanes;
-    auto window =
-        static_cast<int64_t>(sizes.windowShare * static_cast<double>(std::min(rows + panel, sizes.windowRows)));
-    compute += ::multiplyCycles(window, keyVectors, sizes.windowDepth, tile, target) / rows;
-    if (kFloatBytes * window * panel > kPanelShare * target.l1Bytes)
-      compute += kWindowPasses * kFloatBytes * sizes.keys / target.l2Rate;
-  }
-  if (sizes.lineDepth && sizes.keys > keys) {
-    // Count a tile and a row group beyond the block on each side. Buckets grow wider with the distance, so blocks share
-    // most of the rows that they reach (512 keys in blocks of 192 reach 1.5 times as many rows as all of them
-    // together).
-    int64_t beyond = 2 * (tile.vectors * target.lanes + tile.rows) * llvm::divideCeil(sizes.keys, keys);
-    compute += ::multiplyCycles(tile.rows, beyond / target.lanes, sizes.lineDepth, tile, target) / tile.rows;
-  }
-  if (sizes.keyRowSteps)
-    compute += ::multiplyCycles(tile.rows, keyVectors, sizes.keyRowSteps, tile, target) / (tile.rows * rows);
+  for (const RowCycles &cycles : sizes.more)
+    compute += cycles(sizes, blocking, target);
   double exponentials = target.separateAdd()
                             ? std::max(kExpMultiplies / target.fmaPerCycle, kExpAdds / target.addPerCycle)
                             : (kExpMultiplies + kExpAdds) / target.fmaPerCycle;
   compute += (1 + sizes.storesWeights) * exponentials * llvm::divideCeil(sizes.keys, target.lanes);
-  double bytesOfHead = kFloatBytes * sizes.keys * (sizes.depth + sizes.dotDepth + sizes.width);
+  double bytesOfHead = kFloatBytes * sizes.keys * (sizes.depth + sizes.depthInPlace + sizes.width);
   double blockBytes =
       kFloatBytes * rows *
-      (keys * (1.0 + sizes.extraPerKey) + sizes.extraPerRow + sizes.depth + sizes.dotDepth + sizes.width);
+      (keys * (1.0 + sizes.extraPerKey) + sizes.extraPerRow + sizes.depth + sizes.depthInPlace + sizes.width);
   double scoreBytes = kFloatBytes * keys * (1 + sizes.extraPerKey);
   // Keys and values are read once per row block. They come from L2 if a head and the block fit there together.
   bool inL2 = bytesOfHead + blockBytes < kHeadShareOfL2 * target.l2Bytes;
@@ -250,14 +207,14 @@ double skewer::cyclesPerRow(const AttentionSizes &sizes, const Blocking &blockin
 
 /// Returns whether one row block has all queries of a head, and multiplies the keys in place.
 static bool isReadOnce(const AttentionSizes &sizes, int64_t rowBlock) {
-  return sizes.dotDepth && !sizes.depth && rowBlock >= sizes.queries && !sizes.stridedAdd;
+  return sizes.depthInPlace && !sizes.depth && rowBlock >= sizes.queries && !sizes.isInPhases;
 }
 
 /// Returns the keys of a work item if keys are read once and there are too few heads for all workers; 0: all keys.
 static int64_t chooseKeysPerItem(const AttentionSizes &sizes, const Blocking &blocking) {
   if (!isReadOnce(sizes, blocking.rowBlock) || sizes.storesWeights)
     return 0;
-  double read = double(sizes.dotDepth + sizes.width), merged = 2 * double(sizes.queries * sizes.width);
+  double read = double(sizes.depthInPlace + sizes.width), merged = 2 * double(sizes.queries * sizes.width);
   auto least = static_cast<int64_t>(merged / (kMergedShare * read));
   int64_t parts = llvm::divideCeil(kItems, sizes.heads);
   int64_t keys = llvm::alignTo(std::max<int64_t>(least, llvm::divideCeil(sizes.keys, parts)), blocking.keyBlock);
@@ -265,12 +222,12 @@ static int64_t chooseKeysPerItem(const AttentionSizes &sizes, const Blocking &bl
 }
 
 Blocking skewer::chooseBlocking(const AttentionSizes &sizes, const Target &target, const CpuRequest &asked) {
-  Tile tile = chooseTile(sizes, target, asked);
+  RegisterTile tile = chooseTile(sizes, target, asked);
   int64_t panel = tile.vectors * target.lanes;
   Blocking best{tile.rows, tile.vectors, tile.rows, panel, 0, 0, INFINITY};
   int64_t allKeys = llvm::alignTo(sizes.keys, panel);
-  // The rows that are computed together: with strided addition, the rows of one phase.
-  int64_t rowsInAll = sizes.stridedAdd ? llvm::divideCeil(sizes.queries, target.lanes) : sizes.queries;
+  // The rows that are computed together: all of them, or the rows of one phase.
+  int64_t rowsInAll = sizes.isInPhases ? llvm::divideCeil(sizes.queries, target.lanes) : sizes.queries;
   std::optional<TileMap> map;
   if (sizes.tiles)
     map.emplace(*sizes.tiles, tile.rows, panel);
@@ -289,8 +246,8 @@ Blocking skewer::chooseBlocking(const AttentionSizes &sizes, const Target &targe
     if (asked.keyBlock)
       return consider(rows, asked.keyBlock);
     int64_t most = attn::CpuScheduleAttr::kMostScores / rows;
-    if ((sizes.pageKeys || sizes.narrowKeys) && isReadOnce(sizes, rows))
-      most = std::min(most, std::max(kTurnKeys, sizes.pageKeys));
+    if (sizes.turnKeys && isReadOnce(sizes, rows))
+      most = std::min(most, sizes.turnKeys);
     for (int64_t keys = panel;; keys *= 2) {
       keys = std::min(keys, allKeys);
       if (keys > panel && keys > most)
@@ -305,13 +262,13 @@ Blocking skewer::chooseBlocking(const AttentionSizes &sizes, const Target &targe
   } else {
     for (int64_t groups : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32}) {
       int64_t rows = groups * tile.rows;
-      if (groups > 1 && rows - tile.rows >= (sizes.stridedAdd ? sizes.queries / target.lanes : sizes.queries))
+      if (groups > 1 && rows - tile.rows >= (sizes.isInPhases ? sizes.queries / target.lanes : sizes.queries))
         break;
       if (asked.rowsPerItem % rows == 0)
         considerKeys(rows);
     }
   }
-  int64_t item = sizes.stridedAdd ? rowsInAll : std::min(std::max(kRowsPerItem, best.rowBlock), sizes.queries);
+  int64_t item = sizes.isInPhases ? rowsInAll : std::min(std::max(kRowsPerItem, best.rowBlock), sizes.queries);
   best.rowsPerItem = asked.rowsPerItem ? asked.rowsPerItem : llvm::alignTo(item, best.rowBlock);
   best.keysPerItem = asked.keysPerItem ? asked.keysPerItem : chooseKeysPerItem(sizes, best);
   return best;

@@ -1,6 +1,6 @@
 // Asks the registry for strategies.
-#include "passes/Schedule/ChosenStrategies.h"
-#include "passes/Schedule/Prediction.h"
+#include "passes/Cpu/Schedule/ChosenStrategies.h"
+#include "passes/Cpu/Schedule/Prediction.h"
 
 using namespace skewer;
 

@@ -1,6 +1,5 @@
 // Strategies: ways to compute a term on a processor. Each says which terms it fits, what it costs and which object
-// emits it. Analysis, schedules, the cost model, `explain` and the kernels ask the registry and know no strategy by
-// name. A plugin that brings a class can register its strategy in the same way, and then gets a fused, scheduled,
+// emits it. Schedules, the cost model, `explain` and the kernels ask the registry and know no strategy by name. A plugin that brings a class can register its strategy in the same way, and then gets a fused, scheduled,
 // explained kernel.
 //
 //   registry->addExtension(+[](mlir::MLIRContext *, skewer::attn::AttnDialect *dialect) {
@@ -19,11 +18,16 @@ class CpuStrategy;
 struct AttentionSizes;
 struct Target;
 
+/// The accumulators of a register tile: `rows` queries by `vectors` vectors of keys.
+struct RegisterTile {
+  int64_t rows, vectors;
+};
 /// The register tile and the blocks for which work is counted, and the part of the score that they compute.
 struct TileSizes {
   int64_t lanes, tileRows, tileVectors, rowBlock, keyBlock;
   double columns = 0; // scores of a query row that tiles compute: keys in whole panels, without skipped tiles
   double keys = 0;    // keys whose values a row group adds
+  RegisterTile registers() const { return {tileRows, tileVectors}; }
 };
 /// The work for all pairs of queries and keys of one leading index (a head of one batch row), on one core.
 struct TermWork {
@@ -51,6 +55,9 @@ public:
   /// Changes the term in `shape`, which analysis meant for another strategy, into a form that this strategy computes.
   /// `fits` holds for the term. By default, the strategy becomes the `own` strategy of an OtherTerm.
   virtual void take(const TermForm &, AttentionShape &shape) const;
+  /// Returns whether a work item is a phase: one query of every `lanes` of them. The rows of a tile are then `lanes`
+  /// queries apart.
+  virtual bool isInPhases() const { return false; }
   /// Adds the facts about the term that the choice of tiles and blocks needs.
   virtual void addSizes(const TermForm &, const AttentionShape &, AttentionSizes &) const {}
   /// Returns the reason why a processor is unsuited for the strategy: "16 vector registers are too few"; else "". The
@@ -85,9 +92,6 @@ public:
   /// Adds a strategy; the first one that fits a term computes it. Lower orders are asked first, equal orders in the
   /// order of addition. A second strategy of the same name replaces the first.
   void add(std::unique_ptr<TermStrategy>, unsigned order);
-  bool hasEarly() const { return !strategies.empty() && strategies.begin()->first < kBuiltin; }
-  /// Returns the strategy that takes the term before any class does; null if there is none.
-  const TermStrategy *findEarly(const OtherTerm &, const AttentionShape &) const;
   /// Returns all strategies that fit, at least one. The first is the one that analysis meant.
   std::vector<const TermStrategy *> fitting(const TermForm &, const AttentionShape &) const;
   /// Returns the strategy of this name; null if there is none.
@@ -96,14 +100,16 @@ public:
   void forEach(llvm::function_ref<void(const TermStrategy &)> visit) const;
 
 private:
+  /// Returns the strategy that takes the term before any class does; null if there is none.
+  const TermStrategy *keeperOf(const OtherTerm &, const AttentionShape &) const;
+
   std::multimap<unsigned, std::unique_ptr<TermStrategy>> strategies;
 };
 
 /// Returns the strategies of the context; the built-in ones if nothing was added to it.
 const TermStrategies &termStrategiesOf(mlir::MLIRContext *);
 
-/// Adds the built-in strategies. It is defined next to them, in passes/Cpu/Strategies/BuiltinStrategies.cpp. Schedules
-/// know their names (dialect/IR/ScheduleVerifiers.cpp).
+/// Adds the built-in strategies (passes/Cpu/Strategies/BuiltinStrategies.cpp).
 void addBuiltinStrategies(TermStrategies &);
 
 } // namespace skewer

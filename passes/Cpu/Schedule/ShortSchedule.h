@@ -1,7 +1,7 @@
 // Schedules for layers of run-time length. Strategies that are fastest near the bound may be slow for short layers. An
 // attention then has two schedules, and the number of queries up to which the second one is used.
 #pragma once
-#include "passes/Schedule/ChosenStrategies.h"
+#include "passes/Cpu/Schedule/ChosenStrategies.h"
 
 namespace skewer {
 

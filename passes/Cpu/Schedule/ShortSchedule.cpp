@@ -1,6 +1,6 @@
 // Chooses the schedule of short layers, and the longest length for which it is used.
-#include "passes/Schedule/ShortSchedule.h"
-#include "passes/Schedule/Prediction.h"
+#include "passes/Cpu/Schedule/ShortSchedule.h"
+#include "passes/Cpu/Schedule/Prediction.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
 
