@@ -183,12 +183,11 @@ AttentionFacts factsOf(AttentionOp attention, func::FuncOp function) {
                                     : onGpu  ? onGpu.getStrategies()
                                              : ArrayRef<StringAttr>();
   auto add = [&](const Term &term) {
-    TermAnalysis analysis;
-    const TermClass &termClass = classify(term, analysis);
+    TermAnalysis analysis = analyse(term);
     TermOp op = term.op;
     TermFacts fact{textOfTerm(op, function),
                    analysis.className,
-                   subscript::abbreviateTables(termClass.describe(term, analysis)) + madeBefore(term),
+                   subscript::abbreviateTables(skewer::describe(term, analysis)) + madeBefore(term),
                    "",
                    usefulFlops(term, facts.pairs),
                    textPlaceOf(op.getLoc()),

@@ -135,10 +135,11 @@ double visiblePairs(AttentionOp attention, std::string *why) {
 }
 
 double usefulFlops(const Term &term, double pairs) {
-  TermAnalysis found;
-  const TermClass &termClass = classify(term, found);
-  if (term.application || found.kind == TermKind::Custom)
-    return termClass.flops(term, found, pairs);
+  TermAnalysis found = analyse(term);
+  if (found.ofPlugin)
+    return found.ofPlugin->flops(term, found, pairs);
+  if (term.application)
+    return term.application->function->flops() * pairs;
   bool whole = term.space->query.size() == 1 && term.space->key.size() == 1;
   bool counts = (found.kind == TermKind::Content && found.query >= 0 && found.queryLeading == found.otherLeading) ||
                 (found.kind == TermKind::OffsetQuery && whole && !found.guarded);

@@ -2,7 +2,6 @@
 set(SKEWER_PLUGIN_HEADERS
     dialect/Subscript/Analysis.h dialect/Subscript/Einsum.h dialect/Subscript/Expr.h dialect/IR/Attn.h
     dialect/IR/ElementFunction.h dialect/IR/Term.h passes/Analysis/ElementTerm.h passes/Analysis/AxisProducts.h passes/Analysis/AxisNames.h passes/Analysis/TermClass.h
-    passes/Analysis/TermReader.h
     # What strategies are made of.
     passes/Cpu/TermStrategy.h passes/Analysis/TermForm.h passes/Analysis/AttentionShape.h passes/Analysis/BiasKind.h passes/Analysis/LengthMap.h passes/Analysis/LiveTiles.h
     passes/Analysis/RowTerm.h

@@ -43,10 +43,10 @@ FAULTS = [
           "a mask of joined scores is asked of every part as if that came first",
           "Expr::symbol(over) + Expr(starts[part])",
           "Expr::symbol(over)"),
-    Fault("class-too-early", "passes/Analysis/BuiltinTermClasses.cpp",
+    Fault("class-too-early", "passes/Analysis/TermClass.cpp",
           "an offset of one map axis is classified as one of whole positions",
-          "? query && whole",
-          "? query"),
+          "isWhole() ? TermKind::OffsetQuery : TermKind::AxisOffsetQuery;",
+          "TermKind::OffsetQuery;"),
 
     Fault("guard-keeps-its-letters", "passes/Import/NameAxes.cpp",
           "axes are called by their places, but not in the guard of a product",
