@@ -9,8 +9,9 @@ using namespace skewer;
 using namespace skewer::attn;
 using namespace skewer::subscript;
 
-// The most rows for each query, as a multiple of the number of keys, or, on the key side, the most rows for each key of
-// a tile. With more rows, their logits cost more than a dot product for each pair does: lanes times as many.
+// The most rows of a table whose logits are computed once for each query, as a multiple of the number of keys, and, on
+// the key side, once for each key. Vectors of rows are multiplied at once, but a dot product of each pair takes one row
+// at a time; with more rows than this, the logits cost more than the dot products.
 static constexpr int64_t kRowsPerKey = 8, kMostKeyRows = 4096;
 
 int64_t OffsetRows::at(int64_t offset) const {
