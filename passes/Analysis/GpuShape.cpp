@@ -1,5 +1,5 @@
-// Checks that an attention can be one fused GPU kernel, and sorts its terms by strategy.
-#include "passes/Analysis/GpuShape.h"
+// Checks that an attention can be one fused GPU kernel, and sorts its terms by the strategies that compute them.
+#include "passes/Analysis/GpuStrategies.h"
 #include "passes/Analysis/FunctionRange.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "passes/Analysis/Strides.h"
@@ -178,74 +178,89 @@ std::optional<double> skewer::gpu::commonScaleOf(const GpuShape &shape) {
 namespace {
 /// Puts each term of a score into the shape's list for the strategy that computes it.
 struct TermLists {
+  attn::AttentionOp attention;
   const AttentionShape &shape;
   ArrayRef<Value> operands;
   const std::optional<Expr> &mask;
   GpuShape &result;
   size_t offsets = 0, rows = 0; // number of offset and row terms added so far
 
-  /// Adds a term; returns the name of its strategy.
-  StringRef add(const attn::Term &term, TermRole role) {
-    if (role == TermRole::Content)
-      return strategy::kMatmul;
-    StringRef chosen;
-    if (role == TermRole::Offset)
-      chosen = addOffset(shape.offsets[offsets++]);
-    else if (role == TermRole::Row)
-      chosen = addRow(shape.rows[rows++]);
-    return chosen.empty() ? addElement(elementTermOf(term)) : chosen;
-  }
-  /// Adds a term that is not part of the first sum, since only the first sum is computed as products of tiles.
-  StringRef addToFurtherSum(const attn::Term &term, TermRole role) {
-    offsets += role == TermRole::Offset;
-    rows += role == TermRole::Row;
-    result.elements.push_back(elementTermOf(term));
-    return strategy::kPerScore;
+  /// Adds a term, and the name of its strategy.
+  void add(const attn::Term &term, TermRole role) {
+    const OffsetTerm *offset = role == TermRole::Offset ? &shape.offsets[offsets++] : nullptr;
+    const RowTerm *row = role == TermRole::Row ? &shape.rows[rows++] : nullptr;
+    SmallVector<StringRef> fitting;
+    std::optional<BandTerm> band;
+    std::optional<LookupTerm> lookup;
+    // Only the first sum is computed as products of tiles.
+    if (role == TermRole::Content) {
+      choose(StringRef(strategy::kMatmul));
+      return;
+    }
+    if (offset && !term.sum)
+      findProducts(*offset, band, lookup);
+    if (row && !term.sum)
+      findProducts(*row, band, lookup);
+    if (band)
+      fitting.push_back(band->ofKey ? strategy::kKeyBand : strategy::kBand);
+    if (lookup)
+      fitting.insert(row && isBeforeBand(*row, shape) ? fitting.begin() : fitting.end(), strategy::kLookup);
+    if (!fitting.empty()) {
+      fitting.push_back(strategy::kPerScore);
+      StringRef chosen = choose(fitting);
+      if (chosen == strategy::kLookup)
+        return result.lookups.push_back(std::move(*lookup));
+      if (chosen != strategy::kPerScore)
+        return result.bands.push_back(std::move(*band));
+      return result.elements.push_back(elementTermOf(term));
+    }
+    ElementTerm element = elementTermOf(term);
+    std::optional<GatedLine> gated;
+    if (!term.sum && isLineOfOffsets(element, shape.space))
+      fitting.push_back(strategy::kLine);
+    else if (!term.sum && (gated = gatedLineOf(element, shape.space)))
+      fitting.push_back(strategy::kGatedLine);
+    fitting.push_back(strategy::kPerScore);
+    StringRef chosen = choose(fitting);
+    if (chosen == strategy::kGatedLine)
+      return result.gatedLines.push_back(std::move(*gated));
+    (chosen == strategy::kLine ? result.lines : result.elements).push_back(std::move(element));
   }
 
 private:
+  StringRef choose(ArrayRef<StringRef> fitting) {
+    result.strategies.push_back(chosenStrategy(attention, result.strategies.size(), fitting));
+    return result.strategies.back();
+  }
   /// Returns the term with its guard for hidden pairs, since scores are computed for masked pairs too.
   ElementTerm elementTermOf(const attn::Term &term) const {
     ElementTerm element = flatTermOf(term, operands);
     element.guard = guardOf(term, mask);
     return element;
   }
-  StringRef addOffset(const OffsetTerm &offset) {
-    if (offset.queryAxis.isWhole(shape.queries) && offset.keyAxis.isWhole(shape.keys)) {
-      result.bands.push_back(bandOf(offset));
-      return strategy::kBand;
-    }
-    auto lookup = axisLookup(offset, shape);
-    if (!lookup || lookup->rows > kMostLookupRows)
-      return "";
-    result.lookups.push_back(std::move(*lookup));
-    return strategy::kLookup;
+  void findProducts(const OffsetTerm &offset, std::optional<BandTerm> &band, std::optional<LookupTerm> &lookup) const {
+    if (offset.queryAxis.isWhole(shape.queries) && offset.keyAxis.isWhole(shape.keys))
+      band = bandOf(offset);
+    else if (lookup = axisLookup(offset, shape); lookup && lookup->rows > kMostLookupRows)
+      lookup.reset();
   }
-  StringRef addRow(const RowTerm &row) {
+  void findProducts(const RowTerm &row, std::optional<BandTerm> &band, std::optional<LookupTerm> &lookup) const {
     int64_t count = row.endRow - row.firstRow;
-    if (row.kind == RowKind::Offset && (row.keySide || !isBeforeBand(row, shape))) {
-      result.bands.push_back(bandOf(row));
-      return row.keySide ? strategy::kKeyBand : strategy::kBand;
-    }
-    if (row.keySide || count <= 0 || count > kMostLookupRows)
-      return "";
-    result.lookups.push_back(lookupOf(row));
-    return strategy::kLookup;
-  }
-  StringRef addElement(ElementTerm element) {
-    if (isLineOfOffsets(element, shape.space)) {
-      result.lines.push_back(std::move(element));
-      return strategy::kLine;
-    }
-    if (auto gated = gatedLineOf(element, shape.space)) {
-      result.gatedLines.push_back(std::move(*gated));
-      return strategy::kGatedLine;
-    }
-    result.elements.push_back(std::move(element));
-    return strategy::kPerScore;
+    if (row.kind == RowKind::Offset && (row.keySide || count > 0))
+      band = bandOf(row);
+    if (!row.keySide && count > 0 && count <= kMostLookupRows)
+      lookup = lookupOf(row);
   }
 };
 } // namespace
+
+StringRef skewer::gpu::chosenStrategy(attn::AttentionOp attention, size_t number, ArrayRef<StringRef> fitting) {
+  auto schedule = dyn_cast_or_null<attn::GpuScheduleAttr>(attention.getScheduleAttr());
+  if (!schedule || number >= schedule.getStrategies().size())
+    return fitting.front();
+  const StringRef *found = llvm::find(fitting, schedule.getStrategies()[number].getValue());
+  return found == fitting.end() ? fitting.front() : *found;
+}
 
 std::optional<AttentionShape> skewer::gpu::tiledShape(attn::AttentionOp attention, std::string &reason) {
   auto shape = gpuShapeOf(attention, reason);
@@ -307,11 +322,11 @@ std::optional<GpuShape> skewer::gpu::gpuShapeOf(attn::AttentionOp attention, std
                 reason))
     return std::nullopt;
   auto view = attn::viewOf(attention);
-  TermLists lists{*shape, operands, view->mask, result};
+  TermLists lists{attention, *shape, operands, view->mask, result};
   for (auto [term, role] : llvm::zip(view->score, shape->roles)) {
     if (!saysOnly(term.op, knownOfTerms(), reason))
       return std::nullopt;
-    result.strategies.push_back(term.sum ? lists.addToFurtherSum(term, role) : lists.add(term, role));
+    lists.add(term, role);
   }
   if (auto schedule = dyn_cast_or_null<attn::GpuScheduleAttr>(attention.getScheduleAttr())) {
     result.tile = {schedule.getRows(),    schedule.getKeys(),     schedule.getStages(), schedule.getKeepQueries(),

@@ -1,5 +1,5 @@
 // Sorts the terms of the values: rows of the key, a band by key - query, or a row for each pair.
-#include "passes/Analysis/GpuShape.h"
+#include "passes/Analysis/GpuStrategies.h"
 #include <numeric>
 
 using namespace mlir;
@@ -54,22 +54,24 @@ bool skewer::gpu::addValueTerm(const ValueTerm &term, attn::TermOp op, GpuShape 
   // If the begin of a part is known only at run time, the offsets that have rows are unknown.
   for (const std::string &symbol : subscript::symbolsOf(term.base))
     fits &= llvm::is_contained(shape.attention.space.leading, symbol);
-  if (term.kind == ValueKind::Runs && term.runs.empty() && fits) {
-    shape.strategies.push_back(strategy::kNothing); // no visible pair has a row
-    return true;
-  }
-  if (term.kind == ValueKind::Key && fits) {
-    shape.strategies.push_back(strategy::kMatmul);
+  SmallVector<StringRef> fitting;
+  std::optional<BandTerm> band;
+  if (term.kind == ValueKind::Runs && term.runs.empty() && fits)
+    fitting.push_back(strategy::kNothing); // no visible pair has a row
+  else if (term.kind == ValueKind::Key && fits)
+    fitting.push_back(strategy::kMatmul);
+  else if (term.kind == ValueKind::Runs && fits && (band = bandOf(term, shape.attention.width)))
+    fitting.push_back(strategy::kBand);
+  fitting.push_back(strategy::kPerScore);
+  StringRef chosen = chosenStrategy(op->getParentOfType<attn::AttentionOp>(), shape.strategies.size(), fitting);
+  shape.strategies.push_back(chosen);
+  if (chosen == strategy::kBand)
+    shape.valueBands.push_back(std::move(*band));
+  if (chosen == strategy::kMatmul)
     shape.valueRows.push_back(
         {{term.argument, term.base, 0, term.keyStride, term.widthStride, std::nullopt}, term.scale});
+  if (chosen != strategy::kPerScore)
     return true;
-  }
-  if (term.kind == ValueKind::Runs && fits)
-    if (auto band = bandOf(term, shape.attention.width)) {
-      shape.strategies.push_back(strategy::kBand);
-      shape.valueBands.push_back(std::move(*band));
-      return true;
-    }
   ValueElement element;
   element.first.arguments = {term.argument};
   element.first.offsets = {term.offset};
@@ -77,7 +79,6 @@ bool skewer::gpu::addValueTerm(const ValueTerm &term, attn::TermOp op, GpuShape 
   element.first.guard = term.guard;
   element.first.scale = term.scale;
   element.widthStride = term.widthStride;
-  shape.strategies.push_back(strategy::kPerScore);
   shape.valueElements.push_back(std::move(element));
   return true;
 }

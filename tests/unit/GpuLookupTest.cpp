@@ -141,4 +141,36 @@ TEST(GpuLookup, RowsThatMostOffsetsShare) {
   expectOnGpu(text("129", "clamp(j - i, -64, 64) + 64", "f32"), kWide, tiles(32, 16));
 }
 
+/// A strategy that a schedule names for the second term of a layer gives the same numbers, by other work.
+TEST(GpuStrategies, EachThatFitsIsObeyed) {
+  struct Case {
+    std::string text;
+    std::vector<std::string> strategies; // the first is the model's
+  };
+  const std::string slope = ", slope : f16[heads]", gate = ", gate : f16[batch, heads, N]";
+  const Case cases[] = {
+      {relative(60, 70, 16, "f16[9, dim]", "(clamp(j - i, -4, 4) + 4)"), {"lookup", "band", "per_score"}},
+      {relative(60, 70, 16, "f16[241, dim]", "(clamp(j - i, -120, 120) + 120)"), {"band", "lookup", "per_score"}},
+      {relative(60, 70, 16, "f16[129, dim]", "(j - i + 59)"), {"band", "per_score"}},
+      {map(5, 16), {"lookup", "per_score"}},
+      {ofKeys(60, 70, 16, "f16[129, dim]", "(clamp(j - i, -59, 69) + 59)"), {"key_band", "per_score"}},
+      {layer(sizes(60, 70, 16, 16), slope, kPlain + " + slope[h] * (-abs(i - j))"), {"line", "per_score"}},
+      {layer(sizes(60, 70, 16, 16), gate, kPlain + " + gate[b, h, i] * (-abs(i - j))"), {"gated_line", "per_score"}}};
+  for (const Case &c : cases) {
+    GpuLayer layer(c.text);
+    auto shape = layer.shape();
+    ASSERT_TRUE(shape) << c.text;
+    auto term = llvm::find(shape->strategies, StringRef(c.strategies.front()));
+    ASSERT_NE(term, shape->strategies.end()) << c.text;
+    std::set<std::pair<int64_t, int64_t>> works;
+    for (const std::string &strategy : c.strategies) {
+      GpuOptions options = tiles(32, 16);
+      options.strategies[size_t(term - shape->strategies.begin())] = strategy;
+      GpuOutcome outcome = expectOnGpu(c.text, 2 * kHalf, options);
+      works.insert({outcome.report.matrixSteps, outcome.report.steps});
+    }
+    EXPECT_EQ(works.size(), c.strategies.size()) << c.text;
+  }
+}
+
 } // namespace

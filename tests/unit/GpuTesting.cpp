@@ -60,6 +60,18 @@ GpuOutcome GpuLayer::run(const GpuOptions &options) {
   return outcome;
 }
 
+/// The schedule with other strategies for some terms.
+static attn::GpuScheduleAttr withStrategies(attn::GpuScheduleAttr given,
+                                            const std::map<size_t, std::string> &strategies) {
+  MLIRContext *context = given.getContext();
+  SmallVector<StringAttr> names(given.getStrategies());
+  for (const auto &[number, name] : strategies)
+    names[number] = StringAttr::get(context, name);
+  return attn::GpuScheduleAttr::get(context, given.getTarget(), given.getEngine(), given.getRows(), given.getKeys(),
+                                    given.getStages(), given.getKeepQueries(), given.getColumns(),
+                                    given.getWarpRows(), names);
+}
+
 GpuOutcome GpuLayer::lower(const GpuOptions &options) {
   GpuOutcome outcome;
   if (!einsum)
@@ -78,9 +90,16 @@ GpuOutcome GpuLayer::lower(const GpuOptions &options) {
   }
   addGpuSchedulePipeline(manager, {options.target, options.rows, options.keys, options.stages, options.keepQueries,
                                    options.columns, options.warpRows, options.keyParts});
-  addGpuLoweringPipeline(manager, options.fuse);
-  addNvvmPipeline(manager);
-  outcome.lowered = succeeded(manager.run(*module));
+  if (failed(manager.run(*module)))
+    return outcome;
+  module->walk([&](attn::AttentionOp attention) {
+    if (auto given = dyn_cast_or_null<attn::GpuScheduleAttr>(attention.getScheduleAttr()))
+      attention.setScheduleAttr(withStrategies(given, options.strategies));
+  });
+  PassManager lowering(&context);
+  addGpuLoweringPipeline(lowering, options.fuse);
+  addNvvmPipeline(lowering);
+  outcome.lowered = succeeded(lowering.run(*module));
   return outcome;
 }
 

@@ -24,6 +24,21 @@ func.func @obeyed_with_wide_warps(%q: tensor<45x32xf16>, %v: tensor<45x16xf16>, 
 }
 
 // -----
+// Each term has the strategy that the schedule names, if it fits. The model would choose "lookup" for the score.
+// CHECK-LABEL: func.func @chosen
+// CHECK: strategies = {{\[}}"matmul", "band", "per_score", "per_score"]>
+func.func @chosen(%q: tensor<45x32xf16>, %v: tensor<45x16xf16>, %t: tensor<9x32xf16>, %r: tensor<89x16xf16>) -> tensor<45x16xf16> attributes {attn.kernel, attn.sizes = []} {
+  %0 = attn.attention "i j" value "j e -> i e" (%v) score {
+    attn.term "i d, j d" (%q, %q) scale 0.25 : tensor<45x32xf16>, tensor<45x32xf16>
+    attn.term "i d, (clamp(j - i + 4, 0, 8)) d" (%q, %t) scale 0.25 : tensor<45x32xf16>, tensor<9x32xf16>
+    attn.term "" () times "abs(i - j)" scale -0.5
+  } values {
+    attn.term "(j - i + 44) e" (%r) scale 1.0 : tensor<89x16xf16>
+  } : tensor<45x16xf16> -> tensor<45x16xf16> schedule #attn.gpu_schedule<target = "sm_80", engine = "mma_sync", rows = 32, keys = 48, stages = 3, keep_queries = true, strategies = ["matmul", "band", "per_score", "per_score"]>
+  return %0 : tensor<45x16xf16>
+}
+
+// -----
 // gpu_schedule_c2: an engine that the target has not
 func.func @f(%q: tensor<45x32xf16>, %v: tensor<45x16xf16>, %t: tensor<89x32xf16>) -> tensor<45x16xf16> attributes {attn.kernel, attn.sizes = []} {
   // expected-error @below {{engine is 'wgmma', which sm_80 does not have; it has: mma_sync (gpu_schedule_c2)}}
@@ -58,7 +73,7 @@ func.func @f(%q: tensor<45x32xf16>, %v: tensor<45x1040xf16>) -> tensor<45x1040xf
 // -----
 // gpu_schedule_c9: a strategy of another class
 func.func @f(%q: tensor<45x32xf16>, %v: tensor<45x16xf16>, %t: tensor<89x32xf16>) -> tensor<45x16xf16> attributes {attn.kernel, attn.sizes = []} {
-  // expected-error @below {{strategy 2 is 'lookup', but that term is computed by 'band' (gpu_schedule_c9)}}
+  // expected-error @below {{strategy 2 is 'lookup', but that term is computed by 'band' or 'per_score' (gpu_schedule_c9)}}
   %0 = attn.attention "i j" value "j e -> i e" (%v) score {
     attn.term "i d, j d" (%q, %q) scale 0.25 : tensor<45x32xf16>, tensor<45x32xf16>
     attn.term "i d, (j - i + 44) d" (%q, %t) scale 0.25 : tensor<45x32xf16>, tensor<89x32xf16>
