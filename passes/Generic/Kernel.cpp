@@ -29,8 +29,7 @@ bool Kernel::emit() {
   auto end = cast<func::ReturnOp>(block.getTerminator());
   if (end.getNumOperands() == 0 || !llvm::all_of(end.getOperandTypes(), llvm::IsaPred<RankedTensorType>))
     return fail(source, "a kernel has results, and they are tensors");
-  if (!separateResults(source))
-    return fail(source, "a result of the kernel is copied from what has run-time sizes that are not known");
+  separateResults(source);
   prepare(source);
   for (auto [argument, described] : llvm::zip(block.getArguments(), plan.inputs)) {
     auto type = dyn_cast<RankedTensorType>(argument.getType());

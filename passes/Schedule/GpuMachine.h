@@ -63,7 +63,7 @@ struct GpuDescription {
   GpuMachine machine;
   std::vector<GpuDevice> devices;
 };
-/// Parses a GPU file. Errors have the form "FILE: …", with the path of the member and the expected value.
+/// Parses a GPU file. Errors are `MachineError`s.
 llvm::Expected<GpuDescription> parseGpuDescription(llvm::StringRef text, llvm::StringRef file);
 /// Returns the files that come with Skewer.
 llvm::ArrayRef<MachineText> gpuMachineTexts();

@@ -466,7 +466,7 @@ SmallVector<Value> skewer::resultsOf(const Stage &stage) {
   return op ? SmallVector<Value>(op->getResults()) : SmallVector<Value>{stage.result};
 }
 
-bool skewer::separateResults(func::FuncOp function) {
+void skewer::separateResults(func::FuncOp function) {
   Operation *end = function.getBody().front().getTerminator();
   llvm::DenseSet<Value> taken;
   for (OpOperand &result : end->getOpOperands()) {
@@ -487,5 +487,4 @@ bool skewer::separateResults(func::FuncOp function) {
     taken.insert(copy);
     result.set(copy);
   }
-  return true;
 }

@@ -44,9 +44,8 @@ using IsMatmul = std::function<bool(attn::EinsumOp)>;
 std::vector<Stage> stagesOf(mlir::func::FuncOp, const IsMatmul &isMatmul = {}, bool packsRows = true);
 
 /// Gives every result of the function memory of its own: a result that is an argument, a number, or shares the memory
-/// of an earlier result becomes a copy (a rearrangement that moves nothing). Returns false if no operand tells the
-/// run-time sizes of the copy.
-bool separateResults(mlir::func::FuncOp);
+/// of an earlier result becomes a copy (a rearrangement that moves nothing).
+void separateResults(mlir::func::FuncOp);
 
 /// Returns the value whose memory a value uses: reshapes move nothing.
 mlir::Value memoryOf(mlir::Value);

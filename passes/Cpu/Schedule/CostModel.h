@@ -35,7 +35,7 @@ struct AttentionSizes {
   int64_t extraPerKey = 0, extraPerRow = 0;
   /// Whether each row of a block holds a line of biases, and a line of picked rows, as long as the block's keys.
   bool hasLine = false, hasRowLine = false;
-  std::vector<RowCycles> more;
+  std::vector<RowCycles> more = {};
   /// Whether work items are phases (TermStrategy::isInPhases), and the tile that the code of a strategy is made for.
   bool isInPhases = false;
   std::optional<RegisterTile> tile = std::nullopt;
