@@ -1,5 +1,5 @@
-// The names of strategies that schedules may have. Code generators and plugins add them; the verifiers of schedules look
-// here. The dialect itself knows no strategy.
+// The names of strategies that schedules may have. Code generators and plugins add them; the verifiers of schedules
+// look here. The dialect itself knows no strategy.
 #pragma once
 #include "dialect/IR/Attn.h"
 #include "mlir/IR/DialectInterface.h"

@@ -1,8 +1,8 @@
 // Lets code outside of the analysis keep a term that analysis would give a class: a plugin's strategy that computes the
 // term as a whole.
 #pragma once
-#include "passes/Analysis/AttentionShape.h"
 #include "mlir/IR/DialectInterface.h"
+#include "passes/Analysis/AttentionShape.h"
 
 namespace skewer {
 

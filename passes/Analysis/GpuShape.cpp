@@ -1,7 +1,7 @@
 // Checks that an attention can be one fused GPU kernel, and sorts its terms by the strategies that compute them.
-#include "passes/Analysis/GpuStrategies.h"
-#include "passes/Analysis/FunctionRange.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "passes/Analysis/FunctionRange.h"
+#include "passes/Analysis/GpuStrategies.h"
 #include "passes/Analysis/Strides.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cmath>

@@ -28,8 +28,8 @@ struct Reading {
 class Classifier {
 public:
   explicit Classifier(const Term &term)
-      : term(term), space(*term.space), einsum(term.einsum), product(term.size() == 2 && !term.factor &&
-                                                                      !term.einsum.contracted.empty()) {
+      : term(term), space(*term.space), einsum(term.einsum),
+        product(term.size() == 2 && !term.factor && !term.einsum.contracted.empty()) {
     sizes = einsum.sizes;
     sizes.insert(space.sizes.begin(), space.sizes.end());
     for (const std::string &axis : einsum.contracted) {
@@ -367,10 +367,7 @@ private:
     if (reading.uses.contracted || !picksByOffset(0))
       return false;
     bool affine = found.offset.sign != 0;
-    is(!affine     ? TermKind::ValueFunction
-       : isWhole() ? TermKind::ValueOffset
-                   : TermKind::AxisValueOffset,
-       -1, 0);
+    is(!affine ? TermKind::ValueFunction : isWhole() ? TermKind::ValueOffset : TermKind::AxisValueOffset, -1, 0);
     setRow(reading.odd.front());
     return true;
   }
@@ -427,7 +424,8 @@ std::string describeNumber(const Term &term, const TermAnalysis &a) {
            (term.einsum.contracted.empty() ? "a product of " : "a sum of products of ") + std::to_string(term.size()) +
            " tensors";
   if (term.factor && !ofTable)
-    return "the function " + print(*term.factor) + " of the offset, times one number" + (a.otherLeading ? " a head" : "");
+    return "the function " + print(*term.factor) + " of the offset, times one number" +
+           (a.otherLeading ? " a head" : "");
   return "one number an offset" + head +
          (ofTable ? ", row " + print(a.row) + " of " + std::to_string(a.rows) : std::string());
 }
@@ -461,7 +459,8 @@ TermAnalysis skewer::analyse(const Term &term) {
   if (!ofPlugin)
     analysis = Classifier(term).run();
   analysis.ofPlugin = ofPlugin;
-  analysis.className = (ofPlugin ? ofPlugin->name() : llvm::StringRef(kLabels[static_cast<size_t>(analysis.kind)])).str();
+  analysis.className =
+      (ofPlugin ? ofPlugin->name() : llvm::StringRef(kLabels[static_cast<size_t>(analysis.kind)])).str();
   analysis.guarded = term.einsum.guard.has_value();
   return analysis;
 }
@@ -485,7 +484,8 @@ std::string skewer::describe(const Term &term, const TermAnalysis &a) {
   case TermKind::OffsetKey:
   case TermKind::OffsetFunction: {
     int64_t used = a.queryExtent + a.keyExtent - 1;
-    return row + " of a table" + head + ", " + (used < a.rows ? std::to_string(used) + " of " : "") + rows + " rows" + side;
+    return row + " of a table" + head + ", " + (used < a.rows ? std::to_string(used) + " of " : "") + rows + " rows" +
+           side;
   }
   case TermKind::QueryOnly:
     return "the same for all keys of a query";

@@ -30,10 +30,10 @@ enum class TermKind {
   ScalarOffset,   // T[h, f(j - i)], Σ_s T[s, j - i]: one number for each offset, of one pair of axes or of several
   GatedOffset,    // g[h, i]·T[h, f(j - i)]: the same, times numbers of the query
   PositionRow,    // q_i·R[f(i, j)], k_j·R[f(i, j)]: a row of a table, picked by any function of positions
-  PositionScalar, // T[h, f(i, j)]: one number from a table that is smaller than the scores
-  Function,       // a plugin's function of elements and positions
-  ValueOfKey,     // Σ p·V2[j]: added to the values
-  ValueOffset,    // Σ p·RV[±(j - i) + c], the query and the key each being a single axis; a guard may be a window
+  PositionScalar,  // T[h, f(i, j)]: one number from a table that is smaller than the scores
+  Function,        // a plugin's function of elements and positions
+  ValueOfKey,      // Σ p·V2[j]: added to the values
+  ValueOffset,     // Σ p·RV[±(j - i) + c], the query and the key each being a single axis; a guard may be a window
   AxisValueOffset, // Σ p·RV[±(jy - iy) + c] on one axis of a product
   ValueFunction,   // Σ p·RV[f(j - i)]: clamped or bucketed offsets of one pair of axes
   Materialised,    // anything else: "pair by pair"
@@ -51,8 +51,8 @@ struct TermAnalysis {
   int other = -1;
   /// Whether operand `query` is a vector of the key.
   bool isOfKey = false;
-  /// OffsetQuery, AxisOffsetQuery, OffsetKey and their like for values: row = sign*(key - query) + constant, on the axes
-  /// that it names. If the row is another function of the offset, only the axes are set.
+  /// OffsetQuery, AxisOffsetQuery, OffsetKey and their like for values: row = sign*(key - query) + constant, on the
+  /// axes that it names. If the row is another function of the offset, only the axes are set.
   subscript::Offset offset;
   /// The dimension of operand `other` that the row subscripts; -1 if there is none, or more than one.
   int rowDimension = -1;

@@ -26,7 +26,8 @@ void TermStrategies::add(std::unique_ptr<TermStrategy> strategy, unsigned order)
       break;
     }
   if (auto *dialect = dyn_cast_if_present<attn::AttnDialect>(getDialect())) {
-    attn::StrategyNames::of(dialect).add(attn::CpuScheduleAttr::getMnemonic(), strategy->name(), strategy->isInPhases());
+    attn::StrategyNames::of(dialect).add(attn::CpuScheduleAttr::getMnemonic(), strategy->name(),
+                                         strategy->isInPhases());
     if (order < kBuiltin && !dialect->getRegisteredInterface<EarlyTerms>())
       dialect->addInterface<EarlyTerms>(
           [this](const OtherTerm &term, const AttentionShape &shape) { return keeperOf(term, shape); });

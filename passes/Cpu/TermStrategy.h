@@ -1,6 +1,7 @@
 // Strategies: ways to compute a term on a processor. Each says which terms it fits, what it costs and which object
-// emits it. Schedules, the cost model, `explain` and the kernels ask the registry and know no strategy by name. A plugin that brings a class can register its strategy in the same way, and then gets a fused, scheduled,
-// explained kernel.
+// emits it. Schedules, the cost model, `explain` and the kernels ask the registry and know no strategy by name. A
+// plugin that brings a class can register its strategy in the same way, and then gets a fused, scheduled, explained
+// kernel.
 //
 //   registry->addExtension(+[](mlir::MLIRContext *, skewer::attn::AttnDialect *dialect) {
 //     skewer::TermStrategies::of(dialect).add(std::make_unique<MyStrategy>(), 50);

@@ -9,9 +9,9 @@ using namespace mlir;
 using namespace skewer;
 using namespace skewer::gpu;
 
-static constexpr StringRef kStrategies[] = {
-    strategy::kMatmul, strategy::kBand,      strategy::kKeyBand,  strategy::kLookup,
-    strategy::kLine,   strategy::kGatedLine, strategy::kPerScore, strategy::kNothing};
+static constexpr StringRef kStrategies[] = {strategy::kMatmul,   strategy::kBand,   strategy::kKeyBand,
+                                            strategy::kLookup,   strategy::kLine,   strategy::kGatedLine,
+                                            strategy::kPerScore, strategy::kNothing};
 
 void skewer::gpu::addStrategyNames(attn::AttnDialect *dialect) {
   for (StringRef name : kStrategies)
@@ -35,8 +35,7 @@ static std::string namesOfFitting(attn::AttentionOp attention, attn::GpuSchedule
   return llvm::join(names, " or ");
 }
 
-static LogicalResult verifyStrategies(attn::AttentionOp attention, attn::GpuScheduleAttr given,
-                                      const GpuShape &shape) {
+static LogicalResult verifyStrategies(attn::AttentionOp attention, attn::GpuScheduleAttr given, const GpuShape &shape) {
   for (auto [number, chosen] : llvm::enumerate(given.getStrategies()))
     if (chosen.getValue() != shape.strategies[number])
       return attention.emitError() << "strategy " << number + 1 << " is '" << chosen.getValue()

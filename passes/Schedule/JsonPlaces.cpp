@@ -13,8 +13,8 @@ static size_t endOfString(llvm::StringRef text, size_t at) {
   return std::min(at, text.size());
 }
 
-/// Calls `visit` with each opening bracket, each comma and the first quote of each string, and with the depth around it,
-/// until it returns false.
+/// Calls `visit` with each opening bracket, each comma and the first quote of each string, and with the depth around
+/// it, until it returns false.
 static void scan(llvm::StringRef text, llvm::function_ref<bool(size_t at, size_t depth)> visit) {
   size_t depth = 0;
   for (size_t at = 0; at < text.size(); ++at) {

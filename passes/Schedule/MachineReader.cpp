@@ -139,12 +139,13 @@ std::optional<double> MachineReader::readNumber(const json::Object &in, const Qu
     return failPart("unit", "expected the unit \"" + wanted.unit + "\", found " + shown(*parts->get("unit")));
   llvm::StringRef origin = parts->getString("source").value_or("");
   if (origin.trim().empty())
-    return failPart("source", "expected a text that says where the value comes from, found " +
-                                  shown(*parts->get("source")));
+    return failPart("source",
+                    "expected a text that says where the value comes from, found " + shown(*parts->get("source")));
   if (source)
     *source = origin.str();
   auto number = parts->getNumber("value");
   if (!number || !wanted.isValid(*number))
-    return failPart("value", "expected " + wanted.range + " (" + wanted.unit + "), found " + shown(*parts->get("value")));
+    return failPart("value",
+                    "expected " + wanted.range + " (" + wanted.unit + "), found " + shown(*parts->get("value")));
   return number;
 }

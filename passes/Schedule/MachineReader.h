@@ -1,4 +1,5 @@
-// Reads the JSON of machine files, of processors and of GPUs. An error names its line and column, and what was expected.
+// Reads the JSON of machine files, of processors and of GPUs. An error names its line and column, and what was
+// expected.
 #pragma once
 #include "passes/Schedule/JsonPlaces.h"
 #include "passes/Schedule/Machine.h"
@@ -29,7 +30,8 @@ public:
   bool readTexts(llvm::StringRef name, llvm::StringRef what, std::vector<std::string> &values);
   /// Reads a number, whose object is a member of `in`, and its source.
   std::optional<double> readNumber(const llvm::json::Object &in, const Quantity &, std::string *source = nullptr);
-  /// Fails at the value of a member, or at its name if `atKey`; at the beginning of the file if there is no such member.
+  /// Fails at the value of a member, or at its name if `atKey`; at the beginning of the file if there is no such
+  /// member.
   bool failAt(llvm::StringRef path, const llvm::Twine &what, bool atKey = false);
 
   /// Describes a value that was found: "a string", "true", "-3".

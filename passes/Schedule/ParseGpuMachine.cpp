@@ -72,8 +72,8 @@ static bool readDevices(MachineReader &reader, const json::Object &object, GpuDe
     GpuDevice device;
     const json::Object *one = entry.getAsObject();
     if (!one)
-      return reader.failAt("devices", "devices: expected a list of objects, found " + MachineReader::shown(entry) +
-                                          " in it");
+      return reader.failAt("devices",
+                           "devices: expected a list of objects, found " + MachineReader::shown(entry) + " in it");
     for (const auto &member : *one)
       if (!llvm::is_contained({"name", "processors", "clock", "memory_rate"}, member.first.str()))
         return reader.failAt(above + member.first.str(), "unknown field '" + above + member.first.str() + "'",

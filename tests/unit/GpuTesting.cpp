@@ -68,8 +68,8 @@ static attn::GpuScheduleAttr withStrategies(attn::GpuScheduleAttr given,
   for (const auto &[number, name] : strategies)
     names[number] = StringAttr::get(context, name);
   return attn::GpuScheduleAttr::get(context, given.getTarget(), given.getEngine(), given.getRows(), given.getKeys(),
-                                    given.getStages(), given.getKeepQueries(), given.getColumns(),
-                                    given.getWarpRows(), names);
+                                    given.getStages(), given.getKeepQueries(), given.getColumns(), given.getWarpRows(),
+                                    names);
 }
 
 GpuOutcome GpuLayer::lower(const GpuOptions &options) {

@@ -182,8 +182,9 @@ TEST(GpuMachineErrors, EveryFieldIsAPositiveNumberWithItsUnit) {
 }
 
 TEST(GpuMachineErrors, TargetsEnginesAndDevices) {
-  EXPECT_TRUE(llvm::StringRef(gpuErrorAfter([](json::Object &all) { all["warp"] = 1; }))
-                  .starts_with("unknown field 'warp' (did you mean 'warps'?); known: about, targets, "));
+  EXPECT_TRUE(llvm::StringRef(gpuErrorAfter([](json::Object &all) {
+                all["warp"] = 1;
+              })).starts_with("unknown field 'warp' (did you mean 'warps'?); known: about, targets, "));
   const std::string names = "targets: expected a list of names like \"sm_80\"";
   EXPECT_EQ(gpuErrorAfter([](json::Object &all) { all.erase("targets"); }), names);
   EXPECT_EQ(gpuErrorAfter([](json::Object &all) { all["targets"] = json::Array(); }), names);
@@ -197,7 +198,9 @@ TEST(GpuMachineErrors, TargetsEnginesAndDevices) {
             "devices: expected a list of objects, found 3 in it");
   EXPECT_EQ(gpuErrorAfter([](json::Object &all) { all["devices"] = json::Array{json::Object()}; }),
             "'devices[0].name' is missing: expected a text");
-  EXPECT_EQ(gpuErrorAfter([](json::Object &all) { all["devices"] = json::Array{json::Object{{"title", "x"}}}; }),
+  EXPECT_EQ(gpuErrorAfter([](json::Object &all) {
+              all["devices"] = json::Array{json::Object{{"title", "x"}}};
+            }),
             "unknown field 'devices[0].title'");
   EXPECT_TRUE(llvm::StringRef(gpuErrorAfter([](json::Object &all) {
                 all["devices"] = json::Array{json::Object{{"name", "x"}}};
@@ -213,9 +216,9 @@ TEST(GpuMachineErrors, PlacesAreThoseOfTheText) {
   EXPECT_GT(line, 1u);
   auto description = gpu::parseGpuDescription(text, "my.json");
   ASSERT_FALSE(description);
-  EXPECT_EQ(llvm::toString(description.takeError()),
-            llvm::formatv("my.json:{0}:{1}: error: devices[0].clock: expected the unit \"GHz\", found \"MHz\"", line,
-                          column)
-                .str());
+  EXPECT_EQ(
+      llvm::toString(description.takeError()),
+      llvm::formatv("my.json:{0}:{1}: error: devices[0].clock: expected the unit \"GHz\", found \"MHz\"", line, column)
+          .str());
 }
 } // namespace

@@ -178,10 +178,9 @@ static double rescaleCycles(double blocks, const AttentionSizes &sizes, const Ta
 double skewer::cyclesPerRow(const AttentionSizes &sizes, const Blocking &blocking, const Target &target) {
   RegisterTile tile = blocking.registers();
   int64_t rows = blocking.rowBlock, keys = std::max<int64_t>(1, blocking.keyBlock);
-  double compute =
-      (contentCycles(tile.rows, sizes, tile, target) +
-       multiplyCycles(tile.rows, llvm::divideCeil(sizes.width, target.lanes), sizes.keys, tile, target)) /
-      tile.rows;
+  double compute = (contentCycles(tile.rows, sizes, tile, target) +
+                    multiplyCycles(tile.rows, llvm::divideCeil(sizes.width, target.lanes), sizes.keys, tile, target)) /
+                   tile.rows;
   for (const RowCycles &cycles : sizes.more)
     compute += cycles(sizes, blocking, target);
   double exponentials = target.separateAdd()

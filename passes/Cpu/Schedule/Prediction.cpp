@@ -1,8 +1,8 @@
 // Counts the work of the loops of a scheduled attention.
 #include "passes/Cpu/Schedule/Prediction.h"
-#include "passes/Analysis/DotKeys.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "passes/Analysis/DotKeys.h"
 #include "passes/Analysis/TileCounts.h"
 #include "passes/Analysis/TileTables.h"
 #include "llvm/ADT/STLExtras.h"
