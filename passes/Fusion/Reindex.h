@@ -15,7 +15,7 @@ struct Reindexing {
   std::map<std::string, std::vector<std::string>> names = {};
 
   /// Set if a key of the new space may lie outside the old one: where it lies inside. Operands are read as 0 outside.
-  std::optional<subscript::Expr> keyExists;
+  std::optional<subscript::Expr> keyExists = std::nullopt;
   /// An old query axis with more queries than before. The additional queries are read as 0, and their results are cut
   /// off.
   struct Longer {
