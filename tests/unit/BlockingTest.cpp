@@ -176,15 +176,10 @@ protected:
     return output;
   }
 
-<<<<<<< HEAD
-  /// Tests a band, and a table whose rows are added to the keys.
-  void check(Layer layer) {
-=======
-  /// As a band, and with the table's rows added to the keys. `others` differ from the layer in what its operands hold:
-  /// the kernel is compiled once for all of them.
+  /// Tests a band, and a table whose rows are added to the keys. `others` differ from the layer in the numbers of its
+  /// operands: the kernel is compiled once for all of them.
   void check(Layer layer, std::vector<Layer> others = {}) {
     others.insert(others.begin(), layer);
->>>>>>> c4c52469 (wip suite time)
     for (const char *strategy : {"band", "strided_add"}) {
       if (layer.hidden != kNone && strategy != std::string("band"))
         continue;

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 using namespace skewer;
-using namespace skewer::driver;
 using language::Decision;
 using language::Decisions;
 using subscript::Expr;

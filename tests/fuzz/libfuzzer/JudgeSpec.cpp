@@ -6,8 +6,6 @@
 
 namespace skewer::fuzzing {
 
-using namespace driver;
-
 /// A refusal has a reason that is for the reader of the spec.
 static void expectReason(llvm::StringRef messages, const char *step) {
   if (!messages.contains("error: "))
