@@ -3,6 +3,7 @@
 #include "AttentionTesting.h"
 #include "passes/Analysis/BiasKind.h"
 #include "passes/Analysis/TileCounts.h"
+#include "passes/Cpu/Schedule/Prediction.h"
 
 using namespace skewer;
 using namespace skewer::attn;

@@ -160,7 +160,7 @@ TEST(GpuStrategies, EachThatFitsIsObeyed) {
     GpuLayer layer(c.text);
     auto shape = layer.shape();
     ASSERT_TRUE(shape) << c.text;
-    auto term = llvm::find(shape->strategies, StringRef(c.strategies.front()));
+    auto term = llvm::find(shape->strategies, llvm::StringRef(c.strategies.front()));
     ASSERT_NE(term, shape->strategies.end()) << c.text;
     std::set<std::pair<int64_t, int64_t>> works;
     for (const std::string &strategy : c.strategies) {
