@@ -208,10 +208,13 @@ TEST(GpuMachineErrors, TargetsEnginesAndDevices) {
 }
 
 TEST(GpuMachineErrors, PlacesAreThoseOfTheText) {
-  std::string text = gpu::gpuMachineTexts().front().text, wrong = "\"GHz\"";
-  size_t at = text.find(wrong);
-  ASSERT_NE(at, std::string::npos);
-  text.replace(at, wrong.size(), "\"MHz\"");
+  llvm::ArrayRef<MachineText> texts = gpu::gpuMachineTexts();
+  auto hasDevices = [](const MachineText &one) { return llvm::StringRef(one.text).contains("\"GHz\""); };
+  auto found = llvm::find_if(texts, hasDevices);
+  ASSERT_NE(found, texts.end());
+  std::string text = found->text;
+  size_t at = text.find("\"GHz\"");
+  text.replace(at, 5, "\"MHz\"");
   auto [line, column] = lineAndColumn(text, at);
   EXPECT_GT(line, 1u);
   auto description = gpu::parseGpuDescription(text, "my.json");
