@@ -452,6 +452,8 @@ const TermClass *TermClasses::find(const Term &term, TermAnalysis &analysis) con
   return nullptr;
 }
 
+llvm::ArrayRef<llvm::StringLiteral> skewer::termClassNames() { return kLabels; }
+
 TermAnalysis skewer::analyse(const Term &term) {
   TermAnalysis analysis;
   const TermClasses *classes = classesOf(TermOp(term.op).getContext());

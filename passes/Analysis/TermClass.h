@@ -106,6 +106,8 @@ private:
   std::multimap<unsigned, std::unique_ptr<TermClass>> classes;
 };
 
+/// Returns the names of the compiler's own classes, in the order of TermKind.
+llvm::ArrayRef<llvm::StringLiteral> termClassNames();
 /// Returns the class of a term and what was found about it.
 TermAnalysis analyse(const attn::Term &);
 TermAnalysis analyse(attn::TermOp);
