@@ -117,7 +117,8 @@ private:
       sizes.erase(axis);
     for (const auto &[axis, size] : now.sizes)
       sizes[axis] = size;
-    Domain within = domainOf(sizes, now);
+    const Domain known = domainOf(sizes, now);
+    Domain within = known;
     for (const std::string &axis : now.value)
       within.erase(axis); // an axis of one element would become the constant 0, and be in the result alone
     Expr seen = guard ? logicalAnd(change.mask, substitute(*guard, change.moved)) : change.mask;
@@ -131,13 +132,13 @@ private:
         at.push_back(moved(subscript, within));
       bool ofKeys = usesAny(subscripts, uncertainKeys), ofQueries = usesAny(subscripts, longerAxes);
       bool ofPairs = usesAny(subscripts, old.query) && usesAny(subscripts, old.key);
-      if (!ofPairs && (ofKeys || (ofQueries && !staysInside(operand, at, within, std::nullopt)))) {
+      if (!ofPairs && (ofKeys || (ofQueries && !staysInside(operand, at, known, std::nullopt)))) {
         input = viewOf(operand, subscripts, ofKeys, rest, sizes, dimensions);
         if (!input)
           return false;
         continue;
       }
-      if ((ofKeys || ofQueries) && !staysInside(operand, at, within, seen))
+      if ((ofKeys || ofQueries) && !staysInside(operand, at, known, seen))
         return false;
       for (auto [subscript, extent] : llvm::zip(at, shapeOf(operand)))
         dimensions.push_back(dimensionFor(subscript, sizes, extent));
