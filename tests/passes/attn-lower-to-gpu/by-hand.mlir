@@ -42,7 +42,7 @@ func.func @f(%q: tensor<45x32xf16>, %v: tensor<45x1040xf16>) -> tensor<45x1040xf
 // -----
 // gpu_schedule_c9: a strategy of another class
 func.func @f(%q: tensor<45x32xf16>, %v: tensor<45x16xf16>, %t: tensor<89x32xf16>) -> tensor<45x16xf16> attributes {attn.kernel, attn.sizes = []} {
-  // expected-error @below {{strategy 2 is 'lookup', but that term is computed by 'band' (gpu_schedule_c9)}}
+  // expected-error @below {{strategy 2 is 'lookup', but that term is computed by 'band' or 'per_score' (gpu_schedule_c9)}}
   %0 = attn.attention "i j" value "j e -> i e" (%v) score {
     attn.term "i d, j d" (%q, %q) scale 0.25 : tensor<45x32xf16>, tensor<45x32xf16>
     attn.term "i d, (j - i + 44) d" (%q, %t) scale 0.25 : tensor<45x32xf16>, tensor<89x32xf16>
