@@ -31,7 +31,10 @@ bool AttentionCandidate::findRoles(std::string &why) {
 }
 
 bool AttentionCandidate::readProduct(WeightDimensions &of, std::string &why) {
-  if (product.getInputs().size() != 2 || !of.resolved.spec.result || (of.resolved.guard && !source.direct)) {
+  // The condition of a product with direct weights may be the mask of the attention. Any other condition is that of a
+  // term of the values.
+  bool hasOwnGuard = of.resolved.guard && !(source.direct && isUnderMask(product, source));
+  if (product.getInputs().size() != 2 || !of.resolved.spec.result || hasOwnGuard) {
     why = "the product with the weights is not of two operands without a guard";
     return false;
   }
