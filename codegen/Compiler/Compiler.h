@@ -1,6 +1,6 @@
-// The compiler as a library. `compile` turns a request into objects, headers and manifests; a Compilation goes the same
-// way step by step, for who wants a module between two of them. Programs include this header and no other of the folder
-// (`house.compiler-header`).
+// The compiler as a library. `compile` turns a request into objects, headers and manifests. A Compilation runs the same
+// steps one by one, for programs that need the module between two steps. Programs include this header, or its light
+// parts Request.h and Messages.h, and no other of the folder (`house.compiler-header`).
 #pragma once
 #include "codegen/Compiler/Compilation.h"
 #include "codegen/Compiler/CompileGpu.h"

@@ -1,4 +1,4 @@
-// What a caller asks of the compiler, and what it gets.
+// The request that a caller gives to the compiler, and the result that the compiler returns.
 #pragma once
 #include "dialect/Language/Diagnostic.h"
 #include "dialect/Language/Parameter.h"

@@ -1,4 +1,4 @@
-// Who has accessed a block's shared memory, with vector clocks: for kernels whose warps wait for each other by
+// Records the accesses to a block's shared memory with vector clocks, for kernels whose warps wait for each other by
 // mbarriers and named barriers, and whose copies and products run on their own.
 #pragma once
 #include "codegen/GPU/Interpreter/Clocks.h"

@@ -10,7 +10,7 @@
 
 namespace skewer::gpu {
 
-/// One that accesses memory, with a time of its own that goes forward: a thread; the copies that complete on an
+/// Something that accesses memory and has a time of its own: a thread; the copies that complete on an
 /// mbarrier; the products of a warp; the bulk stores, or the cp.async, of a thread.
 using Agent = unsigned;
 
@@ -35,7 +35,7 @@ public:
     for (size_t k = 0; k < other.times.size(); ++k)
       times[k] = std::max(times[k], other.times[k]);
   }
-  /// Keeps what both know.
+  /// Keeps the accesses that both know of.
   void meet(const Clock &other) {
     times.resize(std::min(times.size(), other.times.size()));
     for (size_t k = 0; k < times.size(); ++k)
@@ -46,7 +46,7 @@ private:
   std::vector<uint32_t> times;
 };
 
-/// What is known of accesses, and what the async proxy may rely on.
+/// Holds the accesses that a thread knows of, and those of them that the async proxy may rely on.
 struct Knowledge {
   Clock generic, async;
   void join(const Knowledge &other) {
@@ -57,7 +57,7 @@ struct Knowledge {
     generic.meet(other.generic);
     async.meet(other.async);
   }
-  /// The async proxy's own work has been waited for: loads and stores may rely on it too.
+  /// Adds an event of the async proxy that has been waited for: loads and stores may rely on it too.
   void raise(Event event) {
     generic.raise(event);
     async.raise(event);
@@ -74,11 +74,11 @@ public:
   /// Adds what `thread` knows to `to`. Its later accesses are not part of it.
   void release(unsigned thread, Knowledge &to);
   void acquire(unsigned thread, const Knowledge &from) { known[thread].join(from); }
-  /// bar.warp.sync: each lane knows what all know.
+  /// Executes bar.warp.sync: each lane then knows the accesses that any lane knew.
   void joinWarp(unsigned warp);
   /// fence.proxy.async: the thread's own accesses so far become visible to the async proxy.
   void fenceAsync(unsigned thread);
-  /// What all lanes of a warp know.
+  /// Returns the accesses that all lanes of a warp know of.
   Knowledge commonOf(unsigned warp) const;
 
   /// Adds an agent; `name` says in messages who it is.

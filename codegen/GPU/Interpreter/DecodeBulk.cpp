@@ -34,7 +34,8 @@ std::optional<TensorMap> mapAt(Warp &warp, unsigned lane, uint64_t address, size
   return std::nullopt;
 }
 
-/// What a copy of a box needs: registers of the map, the place in shared memory and the coordinates.
+/// Holds the operands of a copy of a box: the registers of the map, of the place in shared memory and of the
+/// coordinates.
 struct Box {
   Box(Decoder &decoder, Value map, Value shared, ValueRange coordinates)
       : map(decoder.slots(map).first), shared(decoder.slots(shared).first) {

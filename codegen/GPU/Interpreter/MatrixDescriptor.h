@@ -1,4 +1,4 @@
-// Where wgmma finds an operand in shared memory. PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions: Shared
+// Finds the operands of wgmma in shared memory. PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions: Shared
 // Memory Matrix Layout, Matrix Descriptor Format"; canonical layouts: CUTLASS,
 // include/cute/atom/mma_traits_sm90_gmma.hpp.
 #pragma once
@@ -15,7 +15,8 @@ struct MatrixDescriptor {
   unsigned baseOffset = 0;
   bool reserved = false; // a bit is set that has no meaning
 
-  /// What the interpreter refuses; "" if nothing. A swizzled operand must begin in row 0 of eight.
+  /// Returns why the interpreter refuses the descriptor; "" if it accepts it. A swizzled operand must begin in row 0 of
+  /// eight.
   std::string problem(bool transposed) const;
   /// The address of 16 bytes that lie together. Not transposed: bytes 16 × chunk of the 32 bytes that row (m or n)
   /// `row` has of k. Transposed: elements 8 × chunk … 8 × chunk + 7 of m or n in row `row` of k, of 2 bytes each.

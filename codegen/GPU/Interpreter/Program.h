@@ -18,7 +18,7 @@ struct Slots {
   unsigned bits = 32; // of each scalar; pointers have 64
 };
 
-/// What a step does with registers, where wgmma works on some of them at the same time.
+/// Says which registers a step reads and writes. It is needed where wgmma works on registers at the same time.
 struct StepRegisters {
   bool isWgmma = false;                             // it takes care of them itself (WgmmaRegisters.h)
   std::vector<std::pair<unsigned, unsigned>> moves; // from, to: of a step that copies registers and does no more

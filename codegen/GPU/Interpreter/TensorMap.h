@@ -25,8 +25,8 @@ struct TensorMap {
   std::array<uint32_t, 5> box{};     // elements
   unsigned swizzleBytes = 0;         // 128, 64, 32, or 0: none
 
-  /// Returns what the driver would refuse; "" if nothing. A swizzled box must have rows of `swizzleBytes`, which is
-  /// stricter than the driver: there it may be less.
+  /// Returns why the driver would refuse the map; "" if it would accept it. A swizzled box must have rows of
+  /// `swizzleBytes`, which is stricter than the driver: there it may be less.
   std::string problem() const;
   unsigned boxBytes() const;
 };

@@ -124,7 +124,7 @@ private:
     }
   }
 
-  /// What the lanes that end here must have waited for.
+  /// Notes a fault if a lane that ends here has not waited for its copies or products.
   void endLanes(mlir::Operation *end) {
     for (unsigned lane = 0; lane < kLanes; ++lane)
       if (warp.runs(lane))

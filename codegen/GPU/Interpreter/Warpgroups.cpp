@@ -39,8 +39,8 @@ void Warpgroups::end() {
 
 namespace {
 constexpr unsigned kRegisters = 65536;
-/// What a thread begins with if the compiler is told the number of threads and one block a multiprocessor: an equal
-/// share, in eights (168 for 384 threads).
+/// Returns the registers that a thread begins with if the compiler is told the number of threads and one block a
+/// multiprocessor: an equal share, in eights (168 for 384 threads).
 unsigned shareOf(unsigned threads) { return std::min(kRegisters / threads, 255u) / 8 * 8; }
 } // namespace
 

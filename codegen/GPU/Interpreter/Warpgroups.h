@@ -1,4 +1,5 @@
-// What the four warps of a warpgroup must do alike, and how they share out the registers of a block (setmaxnreg).
+// Checks that the four warps of a warpgroup execute the same instructions, and counts the registers that the warps of
+// a block share (setmaxnreg).
 #pragma once
 #include "codegen/GPU/Interpreter/Machine.h"
 #include <deque>
