@@ -128,6 +128,56 @@ def AttnSplitWindows : Pass<"attn-split-windows", "::mlir::func::FuncOp"> {
   }];
   let dependentDialects = ["::skewer::attn::AttnDialect"];
 }
+def AttnFitLengths : Pass<"attn-fit-lengths", "::mlir::ModuleOp"> {
+  let summary = "the layers of a few lengths become one layer for all lengths";
+  let description = [{
+    A kernel with run-time lengths (`size N <= 64`) is one function for all of them. It is found from the same layer
+    compiled for a few lengths: each length at its bound and one less, in all combinations, and one more that checks.
+    The module holds a module for each of these points, the bounds first; `skewer compile --emit=attn` writes this
+    form. The pass runs `pipeline` on each, compares the results operation by operation, and writes a number that
+    differs as a function of the lengths, which become index operands (`N[0]`). Only the layer for all lengths remains.
+
+    Results may differ in more than numbers, for example if chunks divide only the bound. The pass then starts again
+    and states, by attributes of the functions, that positions stay whole or are one number each. Messages of tries
+    that fail are dropped, except those of the last one. A layer that depends on its length in another way is an error
+    at the operation that differs.
+
+    ```mlir
+    module {
+      module {
+        func.func @layer(%x: tensor<64x8xf32> {attn.name = "x", attn.shape = [64, 8]}, %t: tensor<64x8xf32> {attn.name = "table", attn.shape = [64, 8]}) -> (tensor<64x8xf32> {attn.shape = [64, 8]}) attributes {attn.kernel, attn.lengths = {N = 64 : i64}, attn.sizes = []} {
+          %y = attn.einsum "i d, (63 - i) d -> i d"(%x, %t) : (tensor<64x8xf32>, tensor<64x8xf32>) -> tensor<64x8xf32>
+          return %y : tensor<64x8xf32>
+        }
+      }
+      module {
+        func.func @layer(%x: tensor<63x8xf32> {attn.name = "x", attn.shape = [63, 8]}, %t: tensor<63x8xf32> {attn.name = "table", attn.shape = [63, 8]}) -> (tensor<63x8xf32> {attn.shape = [63, 8]}) attributes {attn.kernel, attn.sizes = []} {
+          %y = attn.einsum "i d, (62 - i) d -> i d"(%x, %t) : (tensor<63x8xf32>, tensor<63x8xf32>) -> tensor<63x8xf32>
+          return %y : tensor<63x8xf32>
+        }
+      }
+      module {
+        func.func @layer(%x: tensor<61x8xf32> {attn.name = "x", attn.shape = [61, 8]}, %t: tensor<61x8xf32> {attn.name = "table", attn.shape = [61, 8]}) -> (tensor<61x8xf32> {attn.shape = [61, 8]}) attributes {attn.kernel, attn.sizes = []} {
+          %y = attn.einsum "i d, (60 - i) d -> i d"(%x, %t) : (tensor<61x8xf32>, tensor<61x8xf32>) -> tensor<61x8xf32>
+          return %y : tensor<61x8xf32>
+        }
+      }
+    }
+    ```
+    becomes, with `pipeline=attn-fuse,attn-align-lengths`, which is the default,
+    ```mlir
+    module {
+      func.func @layer(%x: tensor<64x8xf32> {attn.name = "x", attn.shape = ["N", 8]}, …, %N: tensor<1xi32> {attn.length, …}) … {
+        %y = attn.einsum "i j, (N[0] - 1 - i) j -> i j" where "i < N[0]" indices(N = %N : tensor<1xi32>)(%x, %t) {…} : …
+        return %y : tensor<64x8xf32>
+      }
+    }
+    ```
+  }];
+  let options = [Option<"pipeline", "pipeline", "std::string", "\"attn-fuse,attn-align-lengths\"",
+                        "passes that run on the layer of each length before the comparison">];
+}
+
 def AttnSchedule : Pass<"attn-schedule", "::mlir::func::FuncOp"> {
   let summary = "the cost model chooses tiles, blocks and a strategy for each term";
   let description = [{

@@ -1,11 +1,25 @@
-// Registration of the passes and of the pipelines that have a flag of their own.
+// The passes of every step, in the order in which a kernel goes through them: fusion, lengths, a schedule, loops, the
+// LLVM dialect; then the same for GPUs. codegen/Compiler/Compile.cpp shows what is around them.
 #include "passes/Pipelines.h"
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/Linalg/Passes.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
 #include "passes/Cpu/TermStrategy.h"
 #include "passes/Passes.h"
+#include "passes/Schedule/GpuMachine.h"
 #include "passes/Schedule/GpuSchedule.h"
 
 using namespace mlir;
+using namespace skewer;
+
+/// Bottom up, the folding ends where it does top down, in half the time: fewer operations are visited twice.
+static const GreedyRewriteConfig kBottomUp = GreedyRewriteConfig().setUseTopDownTraversal(false);
+
+// Level 1 to level 2: einsums become attentions.
 
 void skewer::addFusionPipeline(OpPassManager &manager) {
   manager.addNestedPass<func::FuncOp>(createAttnRaiseSoftplus());
@@ -27,6 +41,121 @@ void skewer::addFusionPipeline(OpPassManager &manager) {
 
 void skewer::addPlainPipeline(OpPassManager &manager) { manager.addNestedPass<func::FuncOp>(createAttnKeepContent()); }
 
+// Level 2 to level 2. A kernel with lengths: attn-fit-lengths runs the passes above and these on the layer of each
+// length, and makes one layer of them.
+
+void skewer::addLengthPipeline(OpPassManager &manager, bool forGpu) {
+  addOperandPipeline(manager);
+  manager.addNestedPass<func::FuncOp>(createAttnFlattenPositions());
+  manager.addNestedPass<func::FuncOp>(createAttnNameAxes());
+  if (forGpu)
+    manager.addNestedPass<func::FuncOp>(createAttnPrepareGpuStages());
+  else
+    manager.addNestedPass<func::FuncOp>(createAttnPrepareStages());
+}
+
+void skewer::addOperandPipeline(OpPassManager &manager) {
+  manager.addNestedPass<func::FuncOp>(createAttnDenseOperands());
+}
+
+// Level 2 to level 3: a schedule for a processor.
+
+void skewer::addSchedulePipeline(OpPassManager &manager, const Target &target, const CpuRequest &request) {
+  AttnScheduleOptions options;
+  options.target = target.spelling();
+  options.tileRows = request.tileRows;
+  options.tileVectors = request.tileVectors;
+  options.rowBlock = request.rowBlock;
+  options.keyBlock = request.keyBlock;
+  options.rowsPerItem = request.rowsPerItem;
+  options.keysPerItem = request.keysPerItem;
+  for (const auto &[term, name] : request.strategies)
+    options.strategies.push_back(std::to_string(term) + ":" + name);
+  manager.addNestedPass<func::FuncOp>(createAttnSplitBlocks());
+  manager.addNestedPass<func::FuncOp>(createAttnSplitWindows());
+  addOperandPipeline(manager);
+  manager.addNestedPass<func::FuncOp>(createAttnSchedule(options));
+}
+
+// Level 3 to level 4: loops over memory.
+
+void skewer::addCpuLoweringPipeline(OpPassManager &manager, const Target &target) {
+  AttnLowerToCpuOptions options;
+  options.target = target.spelling();
+  manager.addNestedPass<func::FuncOp>(createAttnNameAxes());
+  manager.addPass(createAttnLowerToCpu(options));
+  manager.addPass(createAttnLowerGeneric());
+  manager.addPass(createCanonicalizerPass(kBottomUp));
+  manager.addPass(createCSEPass());
+}
+
+// Level 4 to the LLVM dialect.
+
+void skewer::addLlvmPipeline(OpPassManager &manager, const Target &) {
+  manager.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass());
+  manager.addPass(createLoopInvariantCodeMotionPass());
+  manager.addNestedPass<func::FuncOp>(createAttnApproximateErf());
+  manager.addPass(memref::createExpandStridedMetadataPass());
+  manager.addPass(createLowerAffinePass());
+  manager.addPass(arith::createArithExpandOpsPass());
+  manager.addNestedPass<func::FuncOp>(createAttnUnrollSmallLoops());
+  manager.addPass(createSCFToControlFlowPass());
+  ConvertVectorToLLVMPassOptions vectors;
+  vectors.x86Vector = true;
+  manager.addPass(createConvertVectorToLLVMPass(vectors));
+  manager.addPass(createConvertMathToLLVMPass());
+  manager.addPass(createConvertMathToLibmPass());
+  manager.addPass(createConvertVectorToLLVMPass(vectors)); // for the lanes of vectors that became library calls
+  manager.addPass(createFinalizeMemRefToLLVMConversionPass());
+  manager.addPass(createArithToLLVMConversionPass());
+  manager.addPass(createConvertIndexToLLVMPass());
+  manager.addPass(createUBToLLVMConversionPass()); // undefined values that folding leaves
+  manager.addPass(createConvertFuncToLLVMPass());
+  manager.addPass(createConvertControlFlowToLLVMPass());
+  manager.addPass(createReconcileUnrealizedCastsPass());
+}
+
+// Level 2 to level 3: a schedule for a GPU.
+
+void skewer::addGpuSchedulePipeline(OpPassManager &manager, const gpu::GpuRequest &request) {
+  AttnScheduleGpuOptions options;
+  options.target = request.target;
+  options.rows = request.rows;
+  options.keys = request.keys;
+  options.stages = request.stages;
+  options.columns = request.columns;
+  options.warpRows = request.warpRows;
+  options.keyParts = request.keyParts;
+  options.rank = request.rank;
+  if (request.keepQueries)
+    options.queries = *request.keepQueries ? "registers" : "shared";
+  manager.addPass(createAttnScheduleGpu(options));
+}
+
+// Level 3 to level 4, and on to the NVVM dialect: kernels in a GPU module.
+
+void skewer::addGpuLoweringPipeline(OpPassManager &manager, bool fuse) {
+  AttnLowerToGpuOptions options;
+  options.fuse = fuse;
+  manager.addPass(createAttnLowerToGpu(options));
+  manager.addPass(createCanonicalizerPass(kBottomUp));
+  manager.addPass(createCSEPass());
+  manager.addPass(createLoopInvariantCodeMotionPass());
+}
+
+void skewer::addNvvmPipeline(OpPassManager &manager) {
+  manager.addNestedPass<mlir::gpu::GPUModuleOp>(createAttnGpuMath());
+  manager.addPass(createSCFToControlFlowPass());
+  manager.addPass(createConvertMathToLLVMPass());
+  manager.addPass(createArithToLLVMConversionPass());
+  manager.addPass(createConvertControlFlowToLLVMPass());
+  manager.addPass(createReconcileUnrealizedCastsPass());
+  manager.addPass(createCanonicalizerPass(kBottomUp));
+  manager.addPass(createCSEPass());
+}
+
+// The flags of the steps, and the strategies by name.
+
 void skewer::registerStrategies(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *, attn::AttnDialect *dialect) {
     TermStrategies::of(dialect);
@@ -34,13 +163,54 @@ void skewer::registerStrategies(DialectRegistry &registry) {
   });
 }
 
+namespace {
+struct LengthOptions : PassPipelineOptions<LengthOptions> {
+  Option<bool> gpu{*this, "gpu", llvm::cl::desc("as stages of GPUs need them"), llvm::cl::init(false)};
+};
+struct CpuOptions : PassPipelineOptions<CpuOptions> {
+  Option<std::string> target{*this, "target", llvm::cl::desc("the name of a processor, or a machine file"),
+                             llvm::cl::init("host")};
+};
+struct GpuOptions : PassPipelineOptions<GpuOptions> {
+  Option<std::string> target{*this, "target", llvm::cl::desc("the GPU, as ptxas names it"), llvm::cl::init("sm_80")};
+};
+
+/// Returns a target for a pipeline, whose passes find it by this name and report an unknown one.
+Target called(const std::string &name) {
+  Target target;
+  target.name = name;
+  return target;
+}
+} // namespace
+
 void skewer::registerSkewerPasses() {
   registerGeneratedPasses();
   PassPipelineRegistration<>(
       "attn-fuse",
       "level 1 to level 2: name axes, raise, propagate masks, compose, sum lone axes, split products, form attention, hoist",
       [](OpPassManager &manager) { addFusionPipeline(manager); });
+  PassPipelineRegistration<LengthOptions>(
+      "attn-align-lengths", "level 2 to level 2: forms in which the layers of several lengths can be compared",
+      [](OpPassManager &manager, const LengthOptions &options) { addLengthPipeline(manager, options.gpu); });
+  PassPipelineRegistration<CpuOptions>("attn-to-schedule", "level 2 to level 3: a schedule for each attention",
+                                       [](OpPassManager &manager, const CpuOptions &options) {
+                                         addSchedulePipeline(manager, called(options.target));
+                                       });
+  PassPipelineRegistration<CpuOptions>("attn-to-loops", "level 3 to level 4: loops over memory, with the kernel's plan",
+                                       [](OpPassManager &manager, const CpuOptions &options) {
+                                         addCpuLoweringPipeline(manager, called(options.target));
+                                       });
   PassPipelineRegistration<>("attn-to-llvm",
                              "level 4 to the LLVM dialect: loops over memory, vectors, linalg on memrefs and func",
                              [](OpPassManager &manager) { addLlvmPipeline(manager, hostTarget()); });
+  PassPipelineRegistration<GpuOptions>("attn-to-gpu-schedule", "level 2 to level 3, for a GPU",
+                                       [](OpPassManager &manager, const GpuOptions &options) {
+                                         gpu::GpuRequest request;
+                                         request.target = options.target;
+                                         addGpuSchedulePipeline(manager, request);
+                                       });
+  PassPipelineRegistration<>("attn-to-gpu-kernels", "level 3 to level 4, for a GPU: kernels in a GPU module",
+                             [](OpPassManager &manager) { addGpuLoweringPipeline(manager); });
+  PassPipelineRegistration<>("attn-to-nvvm", "level 4 to the NVVM dialect, for a GPU",
+                             [](OpPassManager &manager) { addNvvmPipeline(manager); });
 }

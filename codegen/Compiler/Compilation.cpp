@@ -12,10 +12,8 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
-#include "passes/Fusion/Factorise.h"
-#include "passes/Fusion/VaryingMasks.h"
 #include "passes/Lengths/FitLengths.h"
-#include "passes/Lengths/FlatPositions.h"
+#include "passes/Passes.h"
 #include "passes/Pipelines.h"
 #include <fmt/format.h>
 #include <functional>
@@ -29,10 +27,15 @@ static std::string &ownPasses() {
   return pipeline;
 }
 
+/// Makes the flags of passes and pipelines known, once.
+static void registerPasses() {
+  [[maybe_unused]] static const bool isDone = (registerSkewerPasses(), true);
+}
+
 bool useOwnPasses(const std::string &pipeline) {
   if (pipeline.empty())
     return true;
-  registerSkewerPasses();
+  registerPasses();
   std::string why;
   llvm::raw_string_ostream stream(why);
   OpPassManager parsed(ModuleOp::getOperationName());
@@ -50,6 +53,7 @@ func::FuncOp Kernel::einsumFunction() const {
 }
 
 Compilation::Compilation(const Target &target) : machine(target) {
+  registerPasses();
   DialectRegistry registry;
   registerDialects(registry);
   // Without threads, because starting them takes longer than one kernel's passes.
@@ -245,97 +249,41 @@ void Compilation::reportOwnFault(Location location, const std::string &name, con
          "product or a table that is written here in another form may too";
 }
 
-OwningOpRef<ModuleOp> Compilation::runOnAll(const Kernel &kernel, const char *what,
-                                            llvm::function_ref<void(OpPassManager &)> add) {
-  if (!kernel.shorter.empty())
-    return runOnLengths(kernel, what, add);
-  OwningOpRef<ModuleOp> module = cloneOf(kernel);
-  return runPasses(*module, kernel.name, what, add) ? std::move(module) : OwningOpRef<ModuleOp>();
-}
-
-/// Returns whether the masks of the layer's attentions differ between its lengths.
-static bool masksVary(ArrayRef<func::FuncOp> layers) {
-  SmallVector<SmallVector<StringRef>> masks;
-  for (func::FuncOp layer : layers) {
-    masks.emplace_back();
-    layer.walk([&](attn::AttentionOp attention) { masks.back().push_back(attention.getMask().value_or("")); });
-  }
-  return llvm::any_of(masks, [&](const auto &own) { return own != masks[0]; });
-}
-
-/// Makes one layer for all lengths. A chunk length may divide only some of the checked lengths, mostly the bound; the
-/// positions would then be split into chunks only there, so they stay whole at all lengths. If the inner axes of a map
-/// have lengths, the strides between its lines depend on lengths too; positions are then one number, which is split
-/// only where that matters.
-OwningOpRef<ModuleOp> Compilation::runOnLengths(const Kernel &kernel, const char *what,
-                                                llvm::function_ref<void(OpPassManager &)> add) {
-  size_t known = remarks.size();
-  enum Attempt { AsTheyAre, Whole, Flat, WholeThenFlat }; // positions
-  SmallVector<func::FuncOp> asWritten = {kernel.einsumFunction()};
+OwningOpRef<ModuleOp> levelOneOf(const Kernel &kernel) {
+  if (kernel.shorter.empty())
+    return cloneOf(kernel);
+  OwningOpRef<ModuleOp> all = ModuleOp::create((*kernel.einsum)->getLoc());
+  all->push_back((*kernel.einsum)->clone());
   for (const auto &shorter : kernel.shorter)
-    asWritten.push_back(*(*shorter).getOps<func::FuncOp>().begin());
-  bool varies = decideByLengths(asWritten);
-  std::function<OwningOpRef<ModuleOp>(Attempt)> attempt = [&](Attempt positions) -> OwningOpRef<ModuleOp> {
-    remarks.resize(known);
-    std::vector<OwningOpRef<ModuleOp>> all;
-    all.push_back(cloneOf(kernel));
-    for (const auto &shorter : kernel.shorter)
-      all.emplace_back(cast<ModuleOp>((*shorter)->clone()));
-    SmallVector<func::FuncOp> layers;
-    size_t ofLongest = known;
-    for (auto &module : all) {
-      func::FuncOp layer = *module->getOps<func::FuncOp>().begin();
-      if (positions == Whole || positions == WholeThenFlat)
-        layer->setAttr(kWholePositions, UnitAttr::get(mlirContext.get()));
-      if (positions == Flat || positions == WholeThenFlat)
-        layer->setAttr(kFlatPositions, UnitAttr::get(mlirContext.get()));
-      if (varies)
-        layer->setAttr(kVaryingMasks, UnitAttr::get(mlirContext.get()));
-      if (!runPasses(*module, kernel.name, what, add))
-        return {};
-      layers.push_back(*module->getOps<func::FuncOp>().begin());
-      layers.back()->removeAttr(kWholePositions);
-      layers.back()->removeAttr(kFlatPositions);
-      layers.back()->removeAttr(kVaryingMasks);
-      ofLongest = layers.size() == 1 ? remarks.size() : ofLongest;
+    all->push_back((*shorter)->clone());
+  return all;
+}
+
+OwningOpRef<ModuleOp> Compilation::runOnAll(const Kernel &kernel, const char *what, std::string pipeline,
+                                            bool forGpu) {
+  OwningOpRef<ModuleOp> module = levelOneOf(kernel);
+  bool isDone = runPasses(*module, kernel.name, what, [&](OpPassManager &manager) {
+    if (kernel.shorter.empty()) {
+      if (!pipeline.empty())
+        (void)parsePassPipeline(pipeline, manager); // of known passes: useOwnPasses has checked the others
+      return;
     }
-    remarks.resize(ofLongest);
-    if (!varies && masksVary(layers)) { // results that depend on the masks hold only at the checked lengths
-      varies = true;
-      return attempt(positions);
-    }
-    if (failed(fitLengths(layers)) || failed(verify(*all.front())))
-      return {};
-    return std::move(all.front());
-  };
-  {
-    ScopedDiagnosticHandler quiet(mlirContext.get(), [](mlir::Diagnostic &) { return success(); });
-    for (Attempt positions : {AsTheyAre, Whole, Flat, WholeThenFlat})
-      if (OwningOpRef<ModuleOp> module = attempt(positions))
-        return module;
-  }
-  MlirDiagnostics said(sources, mlirContext.get());
-  return attempt(Flat);
+    pipeline += (pipeline.empty() ? "" : ",") + std::string("attn-align-lengths{gpu=") + (forGpu ? "true}" : "false}");
+    manager.addPass(createAttnFitLengths({pipeline}));
+  });
+  return isDone ? std::move(module) : OwningOpRef<ModuleOp>();
 }
 
 OwningOpRef<ModuleOp> Compilation::cloneEinsum(const Kernel &kernel) {
-  OwningOpRef<ModuleOp> module = runOnAll(kernel, "reading", [&](OpPassManager &manager) {
-    if (!kernel.shorter.empty())
-      addLengthPipeline(manager);
-  });
+  OwningOpRef<ModuleOp> module = runOnAll(kernel, "reading", "");
   if (module)
     module->walk([](attn::AttentionOp attention) { attention.removeScheduleAttr(); });
   return module;
 }
 
 OwningOpRef<ModuleOp> Compilation::fuse(const Kernel &kernel, std::string *fusedText, bool forGpu) {
-  OwningOpRef<ModuleOp> module = runOnAll(kernel, "fusion", [&](OpPassManager &manager) {
-    if (!ownPasses().empty())
-      (void)parsePassPipeline(ownPasses(), manager); // useOwnPasses has already checked it
-    addFusionPipeline(manager);
-    if (!kernel.shorter.empty())
-      addLengthPipeline(manager, forGpu);
-  });
+  OwningOpRef<ModuleOp> module =
+      runOnAll(kernel, "fusion", ownPasses() + (ownPasses().empty() ? "" : ",") + "attn-fuse", forGpu);
   if (!module)
     return {};
   if (fusedText)
@@ -357,20 +305,16 @@ bool Compilation::scheduleFused(ModuleOp module, const std::string &name) {
 
 OwningOpRef<ModuleOp> Compilation::schedulePlain(const Kernel &kernel) {
   size_t known = remarks.size();
-  OwningOpRef<ModuleOp> module = runOnAll(kernel, "fusion", [&](OpPassManager &manager) {
-    addFusionPipeline(manager);
-    if (!kernel.shorter.empty()) {
-      addPlainPipeline(manager);
-      addLengthPipeline(manager);
-    }
-  });
+  bool hasLengths = !kernel.shorter.empty();
+  OwningOpRef<ModuleOp> module =
+      runOnAll(kernel, "fusion", hasLengths ? "attn-fuse,func.func(attn-keep-content)" : "attn-fuse");
   bool isGood = static_cast<bool>(module);
   // The plain layer is another layer, with its own schedule.
   if (isGood)
     module->walk([](attn::AttentionOp attention) { attention.removeScheduleAttr(); });
   bool isFused = isGood && module->walk([](attn::AttentionOp) { return WalkResult::interrupt(); }).wasInterrupted();
   isGood = isFused && runPasses(*module, kernel.name, "scheduling the plain layer", [&](OpPassManager &manager) {
-             if (kernel.shorter.empty())
+             if (!hasLengths)
                addPlainPipeline(manager);
              addSchedulePipeline(manager, machine);
            });

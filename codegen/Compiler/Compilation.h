@@ -42,6 +42,8 @@ struct Kernel {
 
 /// Returns a copy of the kernel's module as it was written.
 mlir::OwningOpRef<mlir::ModuleOp> cloneOf(const Kernel &);
+/// Returns the same; for a kernel with lengths a module with the modules of its layers, the longest first.
+mlir::OwningOpRef<mlir::ModuleOp> levelOneOf(const Kernel &);
 /// Returns a kernel's function as a module of its own.
 mlir::OwningOpRef<mlir::ModuleOp> moduleOf(mlir::func::FuncOp);
 
@@ -134,11 +136,10 @@ private:
   bool decidesAlike(const Lengths &bounds, const std::vector<language::Decisions> &atFittingPoints);
   /// Adds the layers at other lengths to each kernel that has lengths.
   bool importShorter(language::Decisions atBounds);
-  /// Runs `add` on the module and on its variants at shorter lengths, then merges them into one module.
-  mlir::OwningOpRef<mlir::ModuleOp> runOnAll(const Kernel &, const char *what,
-                                             llvm::function_ref<void(mlir::OpPassManager &)> add);
-  mlir::OwningOpRef<mlir::ModuleOp> runOnLengths(const Kernel &, const char *what,
-                                                 llvm::function_ref<void(mlir::OpPassManager &)> add);
+  /// Runs a pipeline, given by its flags, on the kernel; if it has lengths, on the layer of each, and makes one layer
+  /// of them (attn-fit-lengths).
+  mlir::OwningOpRef<mlir::ModuleOp> runOnAll(const Kernel &, const char *what, std::string pipeline,
+                                             bool forGpu = false);
   /// When the operations of a module are verified: after each pass, or once after the last one. A lowered module has
   /// thousands of operations, which only MLIR's own passes change; verifying them after each pass takes a tenth of a
   /// compilation.

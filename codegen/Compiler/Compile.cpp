@@ -171,7 +171,7 @@ void SpecCompiler::addNames(Compilation &compilation, const std::string &path) {
 bool KernelCompiler::run() {
   compilation.doing("compiling kernel '" + kernel.name + "'");
   if (wants(Emit::Attn))
-    add(".attn.mlir", Compilation::textOf(*kernel.einsum));
+    add(".attn.mlir", Compilation::textOf(*levelOneOf(kernel)));
   std::string fusedText;
   mlir::OwningOpRef<mlir::ModuleOp> fused = compilation.fuse(kernel, &fusedText);
   if (!fused)

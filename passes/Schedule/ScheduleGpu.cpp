@@ -122,18 +122,3 @@ struct ScheduleAttentionForGpu : skewer::impl::AttnScheduleGpuBase<ScheduleAtten
 };
 
 } // namespace
-
-void skewer::addGpuSchedulePipeline(OpPassManager &manager, const GpuRequest &request) {
-  AttnScheduleGpuOptions options;
-  options.target = request.target;
-  options.rows = request.rows;
-  options.keys = request.keys;
-  options.stages = request.stages;
-  options.columns = request.columns;
-  options.warpRows = request.warpRows;
-  options.keyParts = request.keyParts;
-  options.rank = request.rank;
-  if (request.keepQueries)
-    options.queries = *request.keepQueries ? "registers" : "shared";
-  manager.addPass(createAttnScheduleGpu(options));
-}

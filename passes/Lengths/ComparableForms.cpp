@@ -1,10 +1,8 @@
 // The passes that change operations one by one, before the layers of several lengths are compared operation by
 // operation.
-#include "mlir/Pass/PassManager.h"
 #include "passes/Analysis/GpuShape.h"
 #include "passes/Lengths/FlatPositions.h"
 #include "passes/Passes.h"
-#include "passes/Pipelines.h"
 #include "passes/Stages/NarrowOperands.h"
 #include "passes/Stages/PrepareStages.h"
 #include "passes/Stages/Stages.h"
@@ -53,13 +51,3 @@ struct PrepareGpuStages : skewer::impl::AttnPrepareGpuStagesBase<PrepareGpuStage
   }
 };
 } // namespace
-
-void skewer::addLengthPipeline(OpPassManager &manager, bool forGpu) {
-  manager.addNestedPass<func::FuncOp>(createAttnDenseOperands());
-  manager.addNestedPass<func::FuncOp>(createAttnFlattenPositions());
-  manager.addNestedPass<func::FuncOp>(createAttnNameAxes());
-  if (forGpu)
-    manager.addNestedPass<func::FuncOp>(createAttnPrepareGpuStages());
-  else
-    manager.addNestedPass<func::FuncOp>(createAttnPrepareStages());
-}
