@@ -1,5 +1,6 @@
 // Joins products of the same weights into one product with the values of all, side by side.
 #include "passes/Fusion/JoinProducts.h"
+#include "dialect/IR/Texts.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Analysis/TopologicalSortUtils.h"
 #include "mlir/IR/Builders.h"
@@ -117,23 +118,6 @@ std::optional<Product> productOf(EinsumOp op, Value weights) {
   return product;
 }
 
-/// Renames axes by `names`, and adds new names for those that it lacks.
-void rename(Dimensions &dimensions, std::map<std::string, std::string> &names) {
-  auto nameOf = [&](const std::string &axis) {
-    return names.try_emplace(axis, "a" + std::to_string(names.size())).first->second;
-  };
-  for (Dimension &dimension : dimensions) {
-    for (std::string &axis : dimension.axes)
-      axis = nameOf(axis);
-    if (dimension.isProduct())
-      continue;
-    Substitution renamed;
-    for (const std::string &axis : symbolsOf(dimension.index))
-      renamed[axis] = Expr::symbol(nameOf(axis));
-    dimension.index = substitute(dimension.index, renamed);
-  }
-}
-
 /// The axis that stands for the own axes, whatever their width.
 constexpr const char *kColumns = "columns";
 
@@ -148,14 +132,14 @@ Form formOf(const Product &product) {
   Dimensions weights = product.resolved.spec.operands[1 - product.valueOperand], values = product.read.dimensions,
              result = product.written.dimensions;
   values[product.read.place].axes = result[product.written.place].axes = {kColumns};
-  std::map<std::string, std::string> names;
+  AxisRenaming names;
+  for (const std::string &axis : Einsum{{weights, values}, result}.axes())
+    names[axis] = "a" + std::to_string(names.size());
   Form form;
   for (auto [dimensions, texts] : {std::pair(&weights, &form.weights), std::pair(&values, &form.values),
-                                   std::pair(&result, &form.result)}) {
-    rename(*dimensions, names);
-    for (const Dimension &dimension : *dimensions)
+                                   std::pair(&result, &form.result)})
+    for (const Dimension &dimension : renamed(*dimensions, names))
       texts->push_back(print(Dimensions{dimension}));
-  }
   for (const auto &[axis, name] : names)
     form.sizes[name] = axis == kColumns ? 0 : product.resolved.sizes.at(axis);
   return form;

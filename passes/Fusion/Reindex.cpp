@@ -1,5 +1,6 @@
 // Rewrites an attention by other axes.
 #include "passes/Fusion/Reindex.h"
+#include "dialect/IR/Texts.h"
 #include "passes/Analysis/AxisNames.h"
 #include "passes/Analysis/AxisProducts.h"
 
@@ -50,6 +51,35 @@ Value skewer::createView(OpBuilder &builder, Location location, Value operand, A
     return {};
   auto type = RankedTensorType::get(shape, cast<RankedTensorType>(operand.getType()).getElementType());
   return EinsumOp::create(builder, location, type, text, sizes, where, operand);
+}
+
+Value skewer::moveToEnd(OpBuilder &builder, Location location, Value tensor, std::optional<size_t> dimension) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  Dimensions dimensions;
+  for (int64_t d = 0; d < type.getRank(); ++d)
+    dimensions.push_back({{"d" + std::to_string(d)}, {}});
+  Einsum spec{{dimensions}, dimensions};
+  SmallVector<int64_t> shape(type.getShape());
+  if (dimension) {
+    std::rotate(spec.result->begin() + *dimension, spec.result->begin() + *dimension + 1, spec.result->end());
+    std::rotate(shape.begin() + *dimension, shape.begin() + *dimension + 1, shape.end());
+  }
+  return RearrangeOp::create(builder, location, type.clone(shape), builder.getStringAttr(print(spec)), DictionaryAttr(),
+                             tensor);
+}
+
+Dimensions skewer::replaceAxes(Dimensions dimensions,
+                               const std::map<std::string, std::vector<std::string>> &replacements) {
+  for (Dimension &dimension : dimensions) {
+    std::vector<std::string> axes;
+    for (const std::string &axis : dimension.axes)
+      if (auto found = replacements.find(axis); found != replacements.end())
+        llvm::append_range(axes, found->second);
+      else
+        axes.push_back(axis);
+    dimension.axes = std::move(axes);
+  }
+  return dimensions;
 }
 
 namespace {
@@ -122,27 +152,80 @@ private:
     for (const std::string &axis : now.value)
       within.erase(axis); // an axis of one element would become the constant 0, and be in the result alone
     Expr seen = guard ? logicalAnd(change.mask, substitute(*guard, change.moved)) : change.mask;
-    for (auto [operand, subscripts] : llvm::zip(operands, resolved.subscripts)) {
+    for (auto [operand, dimensions, before] : llvm::zip(operands, resolved.spec.operands, resolved.subscripts)) {
+      Dimensions own = dimensions;
+      std::vector<Expr> subscripts = before;
+      Value &input = result.inputs.emplace_back(joined(operand, own, subscripts));
+      Dimensions &written = result.spec.operands.emplace_back();
       if (addsPositions() && llvm::any_of(subscripts, readsElements))
         return false;
-      Dimensions &dimensions = result.spec.operands.emplace_back();
-      Value &input = result.inputs.emplace_back(operand);
       SmallVector<Expr> at;
       for (const Expr &subscript : subscripts)
         at.push_back(moved(subscript, within));
       bool ofKeys = usesAny(subscripts, uncertainKeys), ofQueries = usesAny(subscripts, longerAxes);
       bool ofPairs = usesAny(subscripts, old.query) && usesAny(subscripts, old.key);
-      if (!ofPairs && (ofKeys || (ofQueries && !staysInside(operand, at, known, std::nullopt)))) {
-        input = viewOf(operand, subscripts, ofKeys, rest, sizes, dimensions);
+      if (!ofPairs && (ofKeys || (ofQueries && !staysInside(input, at, known, std::nullopt)))) {
+        input = viewOf(input, subscripts, ofKeys, rest, sizes, written);
         if (!input)
           return false;
         continue;
       }
-      if ((ofKeys || ofQueries) && !staysInside(operand, at, known, seen))
+      if ((ofKeys || ofQueries) && !staysInside(input, at, known, seen))
         return false;
-      for (auto [subscript, extent] : llvm::zip(at, shapeOf(operand)))
-        dimensions.push_back(dimensionFor(subscript, sizes, extent));
+      for (auto [d, extent] : llvm::enumerate(shapeOf(input))) {
+        bool stays = own[d].axes.size() < 2 && substitute(subscripts[d], change.moved) == subscripts[d];
+        if (change.merged.empty() || (at[d].isSymbol() && !stays))
+          written.push_back(dimensionFor(at[d], sizes, extent));
+        else
+          written.push_back(stays ? own[d] : Dimension{{}, at[d]});
+      }
     }
+    return true;
+  }
+
+  /// If an operand has axes that become one axis as separate dimensions, returns a view that has them as one dimension.
+  /// `dimensions` and `subscripts`, of the operand by the old axes, become those of the view.
+  Value joined(Value operand, Dimensions &dimensions, std::vector<Expr> &subscripts) {
+    auto type = cast<RankedTensorType>(operand.getType());
+    Einsum spec{{{}}, Dimensions()};
+    Dimensions before = std::exchange(dimensions, {});
+    std::vector<Expr> at = std::exchange(subscripts, {});
+    SmallVector<int64_t> shape;
+    AxisSizes sizes;
+    for (size_t d = 0; d < before.size();) {
+      std::string name = "d" + std::to_string(d);
+      auto axes = llvm::find_if(change.merged, [&](const auto &merged) {
+        return startsWith(ArrayRef(before).drop_front(d), type.getShape().drop_front(d), merged.second);
+      });
+      if (axes == change.merged.end()) {
+        spec.operands[0].push_back({{name}, {}});
+        spec.result->push_back({{name}, {}});
+        dimensions.push_back(before[d]);
+        subscripts.push_back(at[d]);
+        shape.push_back(type.getDimSize(d++));
+        continue;
+      }
+      for (const std::string &axis : axes->second)
+        spec.operands[0].push_back({{}, change.moved.at(axis)});
+      sizes[axes->first] = now.sizes.at(axes->first);
+      spec.result->push_back({{axes->first}, {}});
+      dimensions.push_back({axes->second, {}});
+      subscripts.push_back(flatIndex(dimensions.back(), old.sizes));
+      shape.push_back(sizes.at(axes->first));
+      d += axes->second.size();
+    }
+    if (sizes.empty())
+      return operand;
+    views.push_back(EinsumOp::create(builder, operand.getLoc(), type.clone(shape), builder.getStringAttr(print(spec)),
+                                     sizesTo(builder.getContext(), sizes), StringAttr(), operand));
+    return views.back();
+  }
+
+  /// Returns whether the first dimensions are exactly these axes, each of them whole.
+  bool startsWith(ArrayRef<Dimension> dimensions, ArrayRef<int64_t> shape, ArrayRef<std::string> axes) const {
+    for (auto [d, axis] : llvm::enumerate(axes))
+      if (d >= dimensions.size() || dimensions[d].axes != std::vector{axis} || shape[d] != old.sizes.at(axis))
+        return false;
     return true;
   }
 
@@ -159,7 +242,7 @@ private:
     } else {
       Dimension read;
       llvm::copy_if(old.query, std::back_inserter(read.axes), [&](auto &axis) { return usesAny(subscripts, {axis}); });
-      llvm::copy_if(renamed({read}).front().axes, std::back_inserter(positions),
+      llvm::copy_if(replaceAxes({read}, change.names).front().axes, std::back_inserter(positions),
                     [&](auto &axis) { return llvm::is_contained(now.query, axis); });
       for (const auto &[axis, longer] : change.longer)
         if (usesAny(subscripts, {axis}))
@@ -178,13 +261,9 @@ private:
 
   void write(const Term &term, const Operands &operands) {
     TermOp op = term.op;
-    auto text = [&](const Expr &e) { return builder.getStringAttr(print(moved(e, domain))); };
+    rewriteTexts(op, {[](Dimensions same) { return same; }, [&](const Expr &e) { return moved(e, domain); }});
     op.setSubscripts(print(operands.spec));
     op.getInputsMutable().assign(operands.inputs);
-    if (term.einsum.guard)
-      op.setGuardAttr(text(*term.einsum.guard));
-    if (term.factor)
-      op.setValueAttr(text(*term.factor));
     bindIndices(op);
   }
 
@@ -201,7 +280,7 @@ private:
         given[axis] = now.sizes.at(axis);
     Dimensions dimensions = ofRows;
     dimensions.emplace_back().axes = now.key;
-    values.spec.result = renamed(*before->value->spec.result);
+    values.spec.result = replaceAxes(*before->value->spec.result, change.names);
     attention.setSpace(print(dimensions));
     attention.setSizesAttr(sizesTo(builder.getContext(), given));
     attention.setMaskAttr(change.mask.isConstant(1) ? StringAttr() : builder.getStringAttr(print(change.mask)));
@@ -236,7 +315,7 @@ private:
   Value inOrder(Value numbers, RankedTensorType type) {
     Dimensions dimensions(ofRows.begin(), ofRows.begin() + static_cast<std::ptrdiff_t>(old.leading.size()));
     dimensions.emplace_back().axes = old.query;
-    Einsum spec{{ofRows}, renamed(dimensions)};
+    Einsum spec{{ofRows}, replaceAxes(dimensions, change.names)};
     AxisSizes sizes;
     for (const std::string &axis : now.query)
       sizes[axis] = now.sizes.at(axis);
@@ -244,19 +323,6 @@ private:
         RearrangeOp::create(builder, numbers.getLoc(), lengthened(dimensions, type), builder.getStringAttr(print(spec)),
                             sizes.size() > 1 ? sizesTo(builder.getContext(), sizes) : DictionaryAttr(), numbers);
     return cutOff(dimensions, type, all);
-  }
-
-  Dimensions renamed(Dimensions dimensions) const {
-    for (Dimension &dimension : dimensions) {
-      std::vector<std::string> axes;
-      for (const std::string &axis : dimension.axes)
-        if (auto names = change.names.find(axis); names != change.names.end())
-          llvm::append_range(axes, names->second);
-        else
-          axes.push_back(axis);
-      dimension.axes = std::move(axes);
-    }
-    return dimensions;
   }
 
   bool isLonger(const Dimension &dimension) const {

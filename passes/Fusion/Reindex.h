@@ -24,6 +24,10 @@ struct Reindexing {
   };
   std::map<std::string, Longer> longer = {};
 
+  /// The old axes that become one axis, by its name. If this has entries, operands are read by single axes and by index
+  /// expressions, without products of axes.
+  std::map<std::string, std::vector<std::string>> merged = {};
+
   /// Adds a leading axis and returns its name, which no axis of the attention has.
   std::string addLeading(const attn::AttentionView &, int64_t size);
 };
@@ -46,5 +50,13 @@ struct ViewAxes {
 mlir::Value createView(mlir::OpBuilder &, mlir::Location, mlir::Value operand,
                        llvm::ArrayRef<subscript::Expr> subscripts, const ViewAxes &,
                        const std::optional<subscript::Expr> &guard, subscript::Dimensions &result);
+
+/// Creates a copy of the tensor, with one of its dimensions, if one is given, behind all others.
+mlir::Value moveToEnd(mlir::OpBuilder &, mlir::Location, mlir::Value tensor,
+                      std::optional<size_t> dimension = std::nullopt);
+
+/// Replaces axes in products. An axis without an entry stays.
+subscript::Dimensions replaceAxes(subscript::Dimensions,
+                                  const std::map<std::string, std::vector<std::string>> &replacements);
 
 } // namespace skewer

@@ -1,8 +1,7 @@
 // Replaces products of axes by one axis, in attentions and in einsums.
 #include "passes/Lengths/FlatPositions.h"
-#include "dialect/IR/Term.h"
 #include "passes/Analysis/AxisNames.h"
-#include "passes/Analysis/AxisProducts.h"
+#include "passes/Fusion/Reindex.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -43,11 +42,8 @@ public:
     all.insert(total.begin(), total.end());
     return all;
   }
+  const Substitution &moved() const { return parts; }
   Expr moved(const Expr &e) const { return simplify(substitute(e, parts), domainOf(after())); }
-  std::string moved(StringRef text) const {
-    auto parsed = parse(std::string_view(text));
-    return parsed ? print(moved(*parsed)) : text.str();
-  }
 
   /// Renames whole products; returns false if a part of one is alone, or together with other axes.
   bool rename(Dimensions &dimensions) const {
@@ -72,134 +68,34 @@ public:
     return dimensions;
   }
 
-  /// If an operand has the axes of a product as separate dimensions, returns a view with one dimension for each
-  /// product.
-  Value joined(OpBuilder &builder, Value operand, Dimensions &dimensions, SmallVector<Expr> &subscripts) const {
-    SmallVector<int64_t> shape;
-    Dimensions before = dimensions, after, read;
-    SmallVector<Expr> left;
-    auto type = cast<RankedTensorType>(operand.getType());
-    for (size_t d = 0; d < before.size(); ++d) {
-      size_t count = 0;
-      std::string name;
-      for (const auto &[axes, whole] : names)
-        if (isWhole(ArrayRef(before).drop_front(d), type.getShape().drop_front(d), axes))
-          count = axes.size(), name = whole;
-      if (!count) {
-        std::string own = "d" + std::to_string(d);
-        read.push_back({{own}, Expr::symbol(own)});
-        after.push_back(before[d]);
-        left.push_back(subscripts[d]);
-        shape.push_back(type.getDimSize(d));
-        continue;
-      }
-      for (size_t k = 0; k < count; ++k)
-        read.push_back({{}, parts.at(before[d + k].axes[0])});
-      Dimension whole;
-      for (size_t k = 0; k < count; ++k)
-        whole.axes.push_back(before[d + k].axes[0]);
-      after.push_back(whole);
-      left.push_back(Expr::symbol(whole.axes[0]));
-      shape.push_back(total.at(name));
-      d += count - 1;
-    }
-    if (after.size() == before.size())
-      return operand;
-    Einsum spec;
-    spec.operands = {read};
-    spec.result.emplace();
-    AxisSizes sizesOfView;
-    for (size_t d = 0, from = 0; d < after.size(); from += std::max<size_t>(after[d++].axes.size(), 1)) {
-      auto found = names.find(after[d].axes);
-      bool isProduct = found != names.end();
-      spec.result->push_back(isProduct ? Dimension{{found->second}, Expr::symbol(found->second)} : read[from]);
-      if (isProduct)
-        sizesOfView[found->second] = total.at(found->second);
-    }
-    dimensions = after;
-    subscripts = left;
-    return EinsumOp::create(builder, operand.getLoc(), RankedTensorType::get(shape, type.getElementType()),
-                            builder.getStringAttr(print(spec)), sizesTo(builder.getContext(), sizesOfView),
-                            StringAttr(), operand);
-  }
-
 private:
-  /// Returns whether the first dimensions are exactly these axes, each of them whole.
-  bool isWhole(ArrayRef<Dimension> dimensions, ArrayRef<int64_t> shape, const std::vector<std::string> &axes) const {
-    for (auto [k, axis] : llvm::enumerate(axes))
-      if (k >= dimensions.size() || dimensions[k].axes != std::vector{axis} || shape[k] != sizes.at(axis))
-        return false;
-    return true;
-  }
-
   AxisSizes sizes, total;
   Substitution parts;
   std::map<std::vector<std::string>, std::string> names;
 };
 
-/// Makes the operand read as flattened; `dimensions` becomes its new subscripts.
-void flattenOperand(const Flattening &flat, OpOperand &operand, Dimensions &dimensions, ArrayRef<Expr> subscripts) {
-  Operation *reader = operand.getOwner();
-  OpBuilder builder(isa<TermOp>(reader) ? reader->getParentOp() : reader);
-  SmallVector<Expr> own(subscripts);
-  operand.set(flat.joined(builder, operand.get(), dimensions, own));
-  dimensions = flat.read(dimensions, own);
-}
 } // namespace
 
 void skewer::flattenPositions(AttentionOp attention) {
   auto view = viewOf(attention);
-  const ScoreSpace &space = view->space;
-  if (space.query.size() < 2 && space.key.size() < 2)
-    return;
-  Flattening flat(space.sizes);
-  std::string query = space.query.size() > 1 ? kQueryAxis : space.query[0];
-  std::string key = space.key.size() > 1 ? kKeyAxis : space.key[0];
-  if ((space.query.size() > 1 && !flat.flatten(space.query, query)) ||
-      (space.key.size() > 1 && !flat.flatten(space.key, key)))
-    return;
-  auto valueSpec = parseEinsum(std::string_view(attention.getValueSpec()));
-  auto spaceOf = parseDimensions(std::string_view(attention.getSpace()));
-  if (!valueSpec || !valueSpec->result || !spaceOf || !flat.rename(*valueSpec->result) || !flat.rename(*spaceOf))
-    return;
-  if (!view->value || view->sharesValues)
-    return;
-  MLIRContext *context = attention.getContext();
-  const ResolvedEinsum &values = *view->value;
-  valueSpec->operands = {values.spec.operands[0]};
-  flattenOperand(flat, attention.getValueMutable(), valueSpec->operands[0], values.subscripts[0]);
-  auto text = [&](const std::string &s) { return StringAttr::get(context, s); };
-  auto flatten = [&](const Term &said) {
-    TermOp term = said.op;
-    Einsum spec;
-    spec.operands = said.einsum.spec.operands;
-    for (size_t k = 0; k < spec.operands.size(); ++k)
-      flattenOperand(flat, term.getInputsMutable()[k], spec.operands[k], said.einsum.subscripts[k]);
-    term.setSubscripts(print(spec));
-    if (term.getGuard())
-      term.setGuard(flat.moved(*term.getGuard()));
-    if (term.getValue())
-      term.setValue(flat.moved(*term.getValue()));
-    if (term.getArguments()) {
-      SmallVector<Attribute> arguments;
-      for (Attribute argument : term.getArgumentsAttr()) {
-        StringRef written = cast<StringAttr>(argument).getValue();
-        arguments.push_back(written.starts_with("#") ? argument : text(flat.moved(written)));
-      }
-      term.setArgumentsAttr(ArrayAttr::get(context, arguments));
-    }
-  };
-  llvm::for_each(view->score, flatten);
-  llvm::for_each(view->values, flatten);
-  if (attention.getMask())
-    attention.setMask(flat.moved(*attention.getMask()));
-  AxisSizes given = flat.after();
-  for (const auto *axes : {&space.leading, &space.value})
+  Reindexing change{view->space};
+  Flattening flat(view->space.sizes);
+  for (auto [axes, name] : {std::pair(&change.space.query, kQueryAxis), std::pair(&change.space.key, kKeyAxis)}) {
+    if (axes->size() < 2)
+      continue;
+    if (!flat.flatten(*axes, name))
+      return;
     for (const std::string &axis : *axes)
-      given.erase(axis);
-  attention.setSpace(print(*spaceOf));
-  attention.setValueSpec(print(*valueSpec));
-  attention.setSizesAttr(sizesTo(context, given));
+      change.names[axis] = axis == axes->front() ? std::vector{name} : std::vector<std::string>();
+    change.merged[name] = std::exchange(*axes, {name});
+  }
+  Dimensions result = view->value ? view->value->spec.result.value_or(Dimensions()) : Dimensions();
+  if (change.merged.empty() || !flat.rename(result))
+    return;
+  change.space.sizes = flat.after();
+  change.moved = flat.moved();
+  change.mask = flat.moved(view->mask.value_or(1));
+  reindex(attention, change);
 }
 
 void skewer::flattenPositions(EinsumOp einsum) {
@@ -230,7 +126,7 @@ void skewer::flattenPositions(EinsumOp einsum) {
     size = size->second == kRuntime ? given.erase(size) : std::next(size);
   einsum.setSpec(print(spec));
   if (einsum.getGuard())
-    einsum.setGuard(flat.moved(*einsum.getGuard()));
+    einsum.setGuard(print(flat.moved(*resolved.guard)));
   einsum.setSizesAttr(sizesTo(einsum.getContext(), given));
 }
 
