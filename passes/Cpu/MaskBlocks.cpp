@@ -1,5 +1,6 @@
 // Finds blocks of a map in a mask, from the keys that each query sees along one key axis.
 #include "passes/Cpu/MaskBlocks.h"
+#include "passes/Fusion/Factorise.h"
 
 using namespace skewer;
 using namespace skewer::attn;
@@ -11,16 +12,16 @@ using llvm::ArrayRef;
 // blocks of 7 (0.38 of the map) 0.87.
 static constexpr double kMostShare = 0.4;
 
-/// Returns the keys that each block sees by the conjuncts `own` of the two axes; nothing if a block sees none.
-static std::vector<subscript::Range> keysOfBlocks(ArrayRef<Expr> own, const BlockAxis &axis, const AxisSizes &sizes) {
+std::vector<subscript::Range> skewer::keysOfBlocks(ArrayRef<Expr> conjuncts, const std::string &query,
+                                                   const std::string &key, int64_t rows, const AxisSizes &sizes) {
   std::vector<subscript::Range> seen;
-  int64_t rows = std::max(axis.rows, int64_t(1)), queries = sizes.at(axis.query), keys = sizes.at(axis.key);
-  for (int64_t n = 0; n < axis.count; ++n) {
+  int64_t queries = sizes.at(query), keys = sizes.at(key);
+  for (int64_t first = 0; first < queries; first += rows) {
     subscript::Range range{keys, -1};
-    for (int64_t i = n * rows; i < std::min((n + 1) * rows, queries); ++i)
+    for (int64_t i = first; i < std::min(first + rows, queries); ++i)
       for (int64_t j = 0; j < keys; ++j)
-        if (llvm::all_of(own, [&](const Expr &e) {
-              return evaluate(e, {{axis.query, i}, {axis.key, j}}).value_or(1) != 0;
+        if (llvm::all_of(conjuncts, [&](const Expr &e) {
+              return evaluate(e, {{query, i}, {key, j}}).value_or(1) != 0;
             }))
           range = {std::min(range.low, j), std::max(range.high, j)};
     if (range.low > range.high)
@@ -51,19 +52,6 @@ static std::optional<BlockAxis> narrowest(ArrayRef<subscript::Range> seen, Block
   return best;
 }
 
-/// Collects the numbers that divide positions of the axis, but do not divide its size. (For those that do, the axis has
-/// already been taken apart.)
-static void collectRagged(const Expr &e, const std::string &axis, int64_t size, std::set<int64_t> &rows) {
-  for (const Expr &operand : e.operands())
-    collectRagged(operand, axis, size, rows);
-  if ((e.kind() != Kind::FloorDiv && e.kind() != Kind::Mod) || !e.operands()[0].isSymbol() ||
-      e.operands()[0].name() != axis || !e.operands()[1].isConstant())
-    return;
-  int64_t divisor = e.operands()[1].value();
-  if (divisor > 1 && divisor < size && size % divisor)
-    rows.insert(divisor);
-}
-
 /// Returns the blocks of a query axis and a key axis that hold the fewest pairs.
 static std::optional<BlockAxis> blocksAlong(ArrayRef<Expr> conjuncts, const std::string &query, const std::string &key,
                                             const ScoreSpace &space, bool numbers, bool ragged) {
@@ -73,8 +61,10 @@ static std::optional<BlockAxis> blocksAlong(ArrayRef<Expr> conjuncts, const std:
   for (const Expr &conjunct : conjuncts)
     if (symbolsOf(conjunct) == std::set<std::string>{query, key} && readNodes(conjunct).empty()) {
       own.push_back(conjunct);
-      if (ragged)
-        collectRagged(conjunct, query, size, rows);
+      // A divisor of the axis's size has already taken the axis apart.
+      for (int64_t divisor : ragged ? divisorsOf(conjunct, query) : std::set<int64_t>())
+        if (divisor > 1 && divisor < size && size % divisor)
+          rows.insert(divisor);
     }
   if (own.empty())
     return std::nullopt;
@@ -89,7 +79,7 @@ static std::optional<BlockAxis> blocksAlong(ArrayRef<Expr> conjuncts, const std:
                    .keys = 0,
                    .count = of ? (size + of - 1) / of : size,
                    .rows = of};
-    auto found = narrowest(keysOfBlocks(own, axis, space.sizes), axis);
+    auto found = narrowest(keysOfBlocks(own, query, key, std::max(of, int64_t(1)), space.sizes), axis);
     if (found && found->keys < space.sizes.at(key) &&
         (!best || found->keys * found->padded() < best->keys * best->padded()))
       best = found;

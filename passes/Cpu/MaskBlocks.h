@@ -22,4 +22,9 @@ struct BlockAxis {
 /// much of the map that the whole map is faster.
 std::vector<BlockAxis> blocksOf(const subscript::Expr &mask, const attn::ScoreSpace &);
 
+/// Returns the first and the last key that each block of `rows` queries sees along the two axes by these conjuncts;
+/// nothing if a block sees none.
+std::vector<subscript::Range> keysOfBlocks(llvm::ArrayRef<subscript::Expr> conjuncts, const std::string &query,
+                                           const std::string &key, int64_t rows, const subscript::AxisSizes &);
+
 } // namespace skewer

@@ -1,6 +1,7 @@
 // attn-split-windows. In windows on maps, adjacent queries see almost the same keys of each line. So lines are divided
 // into blocks of queries, each with the few keys that the windows of the block reach.
 #include "dialect/IR/Term.h"
+#include "passes/Cpu/MaskBlocks.h"
 #include "passes/Fusion/SplitAttention.h"
 #include "passes/Passes.h"
 #include "llvm/Support/MathExtras.h"
@@ -21,7 +22,8 @@ namespace {
 // share what a tile reads. Milliseconds of blocks, then of whole lines, for one head of depth 64 on an EPYC core with
 // AVX-512:
 // - 8 queries a block, windows of 7 keys: lines of 32 0.34, 0.46; lines of 56 1.08, 1.08;
-// - 4 queries a block, windows of 13 keys: lines of 32 1.19, 0.93; of 40 1.98, 1.78; of 48 (three windows) 1.32 in blocks;
+// - 4 queries a block, windows of 13 keys: lines of 32 1.19, 0.93; of 40 1.98, 1.78; of 48 1.32 in
+//   blocks;
 // - 2 queries a block: lines of 50 4.69, 2.76; lines of 34, windows of 5 keys, 1.72, 0.43.
 constexpr int64_t kLanes = 16;
 struct BlockOfQueries {
@@ -32,7 +34,7 @@ constexpr BlockOfQueries kBlocks[] = {{16, 2}, {8, 2}, {4, 3}};
 /// Returns the keys of a line that each query of a line may see; nothing if a query sees none, or no conjunct is of the
 /// line alone.
 std::vector<subscript::Range> windowsOf(ArrayRef<Expr> conjuncts, const std::string &query, const std::string &key,
-                                        int64_t size) {
+                                        const AxisSizes &sizes) {
   std::vector<Expr> ofLine;
   for (const Expr &conjunct : conjuncts) {
     std::set<std::string> symbols = symbolsOf(conjunct);
@@ -41,17 +43,7 @@ std::vector<subscript::Range> windowsOf(ArrayRef<Expr> conjuncts, const std::str
     if (symbols.empty() && readNodes(conjunct).empty())
       ofLine.push_back(conjunct);
   }
-  std::vector<subscript::Range> windows;
-  for (int64_t i = 0; i < size && !ofLine.empty(); ++i) {
-    subscript::Range seen{size, -1};
-    for (int64_t j = 0; j < size; ++j)
-      if (llvm::all_of(ofLine, [&](const Expr &e) { return evaluate(e, {{query, i}, {key, j}}).value_or(1) != 0; }))
-        seen = {std::min(seen.low, j), j};
-    if (seen.low > seen.high)
-      return {};
-    windows.push_back(seen);
-  }
-  return windows;
+  return ofLine.empty() ? std::vector<subscript::Range>() : keysOfBlocks(ofLine, query, key, 1, sizes);
 }
 
 /// Returns the narrowest window, of a multiple of kLanes keys, that moves evenly with such blocks of queries and holds
@@ -87,7 +79,7 @@ bool splitWindows(AttentionOp attention) {
   if (size != space.sizes.at(key))
     return false;
   std::vector<subscript::Range> windows =
-      windowsOf(conjunctsOf(simplify(*view->mask, view->domain)), query, key, size);
+      windowsOf(conjunctsOf(simplify(*view->mask, view->domain)), query, key, space.sizes);
   if (windows.empty())
     return false;
   std::optional<Split> best;

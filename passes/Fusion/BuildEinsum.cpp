@@ -41,6 +41,18 @@ void skewer::restoreSingles(Dimensions &dimensions, const std::vector<int64_t> &
     }
 }
 
+AxisSizes skewer::untoldSizes(const Einsum &spec, const AxisSizes &all) {
+  AxisSizes sizes;
+  for (const std::string &axis : spec.axes())
+    if (all.at(axis) != kRuntime)
+      sizes[axis] = all.at(axis);
+  for (const Dimensions &operand : spec.operands)
+    for (const Dimension &dimension : operand)
+      if (dimension.isAxis())
+        sizes.erase(dimension.axes.front());
+  return sizes;
+}
+
 namespace {
 void eachExpression(Summand &summand, llvm::function_ref<void(Expr &)> visit) {
   for (Factor &factor : summand.factors)

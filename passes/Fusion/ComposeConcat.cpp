@@ -48,12 +48,9 @@ std::vector<Source> sourcesOf(Value part) {
     if (isa<arith::NegFOp>(op)) {
       source.sign = -source.sign;
     } else if (auto map = mapOf(op); map && map->inside.isConstant(1)) {
-      Substitution here;
-      for (auto [d, subscript] : llvm::enumerate(source.subscripts))
-        here[indexName(d)] = subscript;
-      source.subscripts.clear();
-      for (const Expr &subscript : map->subscripts)
-        source.subscripts.push_back(simplify(substitute(subscript, here), domain));
+      source.subscripts = mapAt(*map, source.subscripts).subscripts;
+      for (Expr &subscript : source.subscripts)
+        subscript = simplify(subscript, domain);
     } else {
       break;
     }

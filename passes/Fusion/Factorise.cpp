@@ -4,12 +4,12 @@
 
 using namespace skewer::subscript;
 
-namespace {
-void collectDivisors(const Expr &e, const std::string &symbol, std::set<int64_t> &divisors) {
+std::set<int64_t> skewer::divisorsOf(const Expr &e, const std::string &symbol) {
+  std::set<int64_t> divisors;
   for (const Expr &operand : e.operands())
-    collectDivisors(operand, symbol, divisors);
+    divisors.merge(divisorsOf(operand, symbol));
   if ((e.kind() != Kind::FloorDiv && e.kind() != Kind::Mod) || !e.operands()[1].isConstant())
-    return;
+    return divisors;
   int64_t divisor = e.operands()[1].value();
   const Expr &inner = e.operands()[0];
   if (inner.isSymbol() && inner.name() == symbol)
@@ -21,13 +21,13 @@ void collectDivisors(const Expr &e, const std::string &symbol, std::set<int64_t>
     if (!__builtin_mul_overflow(inner.operands()[1].value(), divisor, &product))
       divisors.insert(product);
   }
+  return divisors;
 }
-} // namespace
 
 std::vector<int64_t> skewer::factorsOf(const std::string &symbol, int64_t size, const std::vector<Expr> &expressions) {
   std::set<int64_t> divisors;
   for (const Expr &e : expressions)
-    collectDivisors(e, symbol, divisors);
+    divisors.merge(divisorsOf(e, symbol));
   std::vector<int64_t> factors; // innermost first
   int64_t stride = 1;
   for (int64_t divisor : divisors) {
@@ -75,8 +75,6 @@ static Expr divideLines(const Expr &e, const std::string &symbol, llvm::ArrayRef
 }
 
 Expr skewer::byLines(const Expr &e, const std::string &symbol, llvm::ArrayRef<int64_t> factors) {
-  std::set<int64_t> divisors;
-  collectDivisors(e, symbol, divisors);
-  bool any = llvm::any_of(divisors, [&](int64_t divisor) { return lineOf(divisor, factors) > 1; });
+  bool any = llvm::any_of(divisorsOf(e, symbol), [&](int64_t divisor) { return lineOf(divisor, factors) > 1; });
   return any ? divideLines(e, symbol, factors) : e;
 }

@@ -10,6 +10,9 @@ namespace skewer {
 /// that is compared with itself at other lengths, because the divisors may not divide those lengths.
 constexpr llvm::StringLiteral kWholePositions = "attn.whole_positions";
 
+/// Returns the numbers by which the expression takes `symbol` apart, by division or by remainder.
+std::set<int64_t> divisorsOf(const subscript::Expr &, const std::string &symbol);
+
 /// Returns the sizes of the axes, outermost first, into which the expressions take `symbol` (0 .. size-1) apart: {H, W}
 /// if all of `symbol floordiv W` and `symbol mod W` agree. Returns the one entry `size` if no divisor divides it or the
 /// divisors disagree. A divisor of several whole lines that does not divide the map (blocks of lines, the last block

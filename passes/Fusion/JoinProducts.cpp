@@ -3,7 +3,7 @@
 #include "dialect/IR/Texts.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Analysis/TopologicalSortUtils.h"
-#include "mlir/IR/Builders.h"
+#include "passes/Fusion/BuildEinsum.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -245,22 +245,6 @@ private:
                                sizes.empty() ? DictionaryAttr() : sizesTo(builder.getContext(), sizes), tensor);
   }
 
-  /// Returns the sizes of axes that are not alone in a dimension of an operand.
-  DictionaryAttr untold(const Einsum &spec) const {
-    AxisSizes sizes;
-    for (bool alone : {false, true})
-      for (const Dimensions &operand : spec.operands)
-        for (const Dimension &dimension : operand)
-          for (const std::string &axis : dimension.axes)
-            if (dimension.isAxis() == alone) {
-              if (alone)
-                sizes.erase(axis);
-              else if (int64_t size = first.resolved.sizes.at(axis); size != kRuntime)
-                sizes[axis] = size;
-            }
-    return sizes.empty() ? DictionaryAttr() : sizesTo(builder.getContext(), sizes);
-  }
-
   Value product(Value values, Type type) {
     Einsum spec = first.resolved.spec;
     spec.operands[first.valueOperand] = first.read.dimensions;
@@ -270,8 +254,10 @@ private:
       columns->axes = {first.own.front()};
     SmallVector<Value> inputs(EinsumOp(first.op).getInputs());
     inputs[first.valueOperand] = values;
+    AxisSizes sizes = untoldSizes(spec, first.resolved.sizes);
     return EinsumOp::create(builder, EinsumOp(first.op).getLoc(), type, builder.getStringAttr(print(spec)),
-                            untold(spec), StringAttr(), inputs);
+                            sizes.empty() ? DictionaryAttr() : sizesTo(builder.getContext(), sizes), StringAttr(),
+                            inputs);
   }
 
   ArrayRef<Product> products;

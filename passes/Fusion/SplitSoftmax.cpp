@@ -44,12 +44,9 @@ bool areAlike(Value numbers, size_t along) {
     auto map = numbers.getDefiningOp() ? mapOf(numbers.getDefiningOp()) : std::nullopt;
     if (!map || !map->inside.isConstant(1))
       return false;
-    Substitution here;
-    for (auto [d, subscript] : llvm::enumerate(place))
-      here["d" + std::to_string(d)] = subscript;
-    place.clear();
-    for (const Expr &subscript : map->subscripts)
-      place.push_back(simplify(substitute(subscript, here), domain));
+    place = mapAt(*map, place).subscripts;
+    for (Expr &subscript : place)
+      subscript = simplify(subscript, domain);
     numbers = numbers.getDefiningOp()->getOperand(0);
   }
   return true;

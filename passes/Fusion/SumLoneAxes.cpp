@@ -103,19 +103,6 @@ Summed summed(const ResolvedEinsum &resolved, size_t operand, RankedTensorType t
   return made;
 }
 
-/// Returns the sizes that the operands' shapes do not tell.
-AxisSizes untoldSizes(const Einsum &spec, const AxisSizes &all) {
-  AxisSizes sizes;
-  for (const std::string &axis : spec.axes())
-    if (all.at(axis) != kRuntime)
-      sizes[axis] = all.at(axis);
-  for (const Dimensions &operand : spec.operands)
-    for (const Dimension &dimension : operand)
-      if (dimension.isAxis())
-        sizes.erase(dimension.axes.front());
-  return sizes;
-}
-
 struct SumLoneAxes : skewer::impl::AttnSumLoneAxesBase<SumLoneAxes> {
   void runOnOperation() override {
     SmallVector<EinsumOp> products;

@@ -119,10 +119,8 @@ void Expansion::lookThroughOperand(Summand &summand, Factor &factor) const {
     auto map = mapOf(op);
     if (!map || (splatValue(op->getOperand(0)) && !std::isfinite(*splatValue(op->getOperand(0)))))
       return;
-    Substitution here;
-    for (auto [k, index] : llvm::enumerate(factor.subscripts))
-      here["d" + std::to_string(k)] = index;
-    Expr everywhere = substitute(map->inside, here), inside = predicate(everywhere);
+    IndexMap here = mapAt(*map, factor.subscripts);
+    Expr everywhere = here.inside, inside = predicate(everywhere);
     if (!inside.isConstant(1) && (map->padding != 0 || !options.guards || !options.guards(inside)))
       return;
     // Padding that a mask hides stays if rows are read whole, also for masked pairs.
@@ -131,8 +129,8 @@ void Expansion::lookThroughOperand(Summand &summand, Factor &factor) const {
       return;
     Expr guard = logicalAnd(summand.guard, inside);
     std::vector<Expr> subscripts;
-    for (const Expr &subscript : map->subscripts)
-      subscripts.push_back(simplified(substitute(subscript, here), guard));
+    for (const Expr &subscript : here.subscripts)
+      subscripts.push_back(simplified(subscript, guard));
     if ((!options.uneven &&
          !readsEvenly(subscripts, shapeOf(op->getOperand(0)), summand.contracted, domain, options)) ||
         !llvm::all_of(subscripts, hasText))
@@ -253,13 +251,11 @@ std::vector<Summand> Expansion::expandEinsum(EinsumOp op, const std::vector<Expr
 /// Expands a view; nothing if the map pads with a number other than 0, or an index has no text.
 std::optional<std::vector<Summand>> Expansion::expandView(Operation *op, const attn::IndexMap &map,
                                                           const std::vector<Expr> &at) {
-  Substitution here;
-  for (auto [k, index] : llvm::enumerate(at))
-    here["d" + std::to_string(k)] = index;
-  Expr inside = predicate(substitute(map.inside, here));
+  IndexMap here = mapAt(map, at);
+  Expr inside = predicate(here.inside);
   std::vector<Expr> below;
-  for (const Expr &subscript : map.subscripts)
-    below.push_back(simplified(substitute(subscript, here), inside));
+  for (const Expr &subscript : here.subscripts)
+    below.push_back(simplified(subscript, inside));
   if ((!inside.isConstant(1) && map.padding != 0) || !llvm::all_of(below, hasText))
     return std::nullopt;
   std::optional<Expr> outer = assumed;

@@ -48,6 +48,16 @@ std::optional<skewer::attn::IndexMap> skewer::mapOf(Operation *op) {
   return map;
 }
 
+skewer::attn::IndexMap skewer::mapAt(const attn::IndexMap &map, ArrayRef<Expr> indices) {
+  Substitution here;
+  for (auto [d, index] : llvm::enumerate(indices))
+    here["d" + std::to_string(d)] = index;
+  attn::IndexMap result{{}, substitute(map.inside, here), map.padding};
+  for (const Expr &subscript : map.subscripts)
+    result.subscripts.push_back(substitute(subscript, here));
+  return result;
+}
+
 bool skewer::isNumberOfCall(PositionOp op) {
   auto expression = parse(std::string_view(op.getExpression()));
   auto type = cast<RankedTensorType>(op.getResult().getType());

@@ -14,6 +14,8 @@ bool isNumberOfCall(attn::PositionOp);
 bool isView(attn::EinsumOp);
 /// Returns the view as a map from result indices d0, d1, …; the result is 0 where its guard does not hold.
 std::optional<attn::IndexMap> mapOf(mlir::Operation *);
+/// Returns where the map reads, and its condition, at these indices of its result.
+attn::IndexMap mapAt(const attn::IndexMap &, llvm::ArrayRef<subscript::Expr> indices);
 /// Returns the number that every element of the tensor is, if it is known.
 std::optional<double> splatValue(mlir::Value);
 /// Returns whether the expression has a text of reasonable length; a large table of constants has none.

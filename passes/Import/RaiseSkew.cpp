@@ -86,16 +86,11 @@ struct RaiseSkew : skewer::impl::AttnRaiseSkewBase<RaiseSkew> {
       auto next = mapOf(below);
       if (!next)
         break;
-      Substitution here;
-      for (auto [k, subscript] : llvm::enumerate(subscripts))
-        here["d" + std::to_string(k)] = subscript;
-      std::vector<Expr> composed;
-      for (const Expr &subscript : next->subscripts)
-        composed.push_back(substitute(subscript, here));
-      if (!llvm::all_of(composed, isShort))
+      IndexMap composed = mapAt(*next, subscripts);
+      if (!llvm::all_of(composed.subscripts, isShort))
         break;
-      subscripts = std::move(composed);
-      summand.guard = logicalAnd(summand.guard, substitute(next->inside, here));
+      subscripts = std::move(composed.subscripts);
+      summand.guard = logicalAnd(summand.guard, composed.inside);
       passed.push_back(below);
       source = below.getInputs()[0];
     }

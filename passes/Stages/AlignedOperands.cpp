@@ -1,8 +1,8 @@
 // Transposes the small operands of sums.
 #include "passes/Stages/AlignedOperands.h"
 #include "dialect/Subscript/Analysis.h"
-#include "mlir/IR/Builders.h"
 #include "passes/Analysis/Strides.h"
+#include "passes/Fusion/Reindex.h"
 #include "passes/Stages/Matmul.h"
 #include "passes/Stages/Stages.h"
 
@@ -36,22 +36,6 @@ static bool isWeights(Value tensor) {
     tensor = op->getOperand(0);
   }
   return false;
-}
-
-/// Returns a view of the operand with the dimension moved to the end.
-static Value turned(OpBuilder &builder, Location location, Value operand, size_t dimension) {
-  auto type = cast<RankedTensorType>(operand.getType());
-  Einsum spec;
-  Dimensions own;
-  SmallVector<int64_t> shape(type.getShape());
-  for (int64_t d = 0; d < type.getRank(); ++d)
-    own.push_back({{"d" + std::to_string(d)}, {}});
-  spec.operands = {own};
-  std::rotate(own.begin() + dimension, own.begin() + dimension + 1, own.end());
-  std::rotate(shape.begin() + dimension, shape.begin() + dimension + 1, shape.end());
-  spec.result = own;
-  return attn::RearrangeOp::create(builder, location, type.clone(shape), builder.getStringAttr(print(spec)),
-                                   DictionaryAttr(), operand);
 }
 
 static void align(attn::EinsumOp op) {
@@ -94,7 +78,8 @@ static void align(attn::EinsumOp op) {
     return;
   OpBuilder builder(op);
   for (auto [number, dimension] : turns) {
-    op.getInputsMutable()[number].set(turned(builder, op.getLoc(), op.getInputs()[number], dimension));
+    op.getInputsMutable()[number].set(
+        moveToEnd(builder, op.getLoc(), op.getInputs()[number], dimension));
     Dimensions &dimensions = resolved.spec.operands[number];
     std::rotate(dimensions.begin() + dimension, dimensions.begin() + dimension + 1, dimensions.end());
   }

@@ -3,6 +3,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "passes/Fusion/Reindex.h"
 #include "passes/Stages/Stages.h"
 
 using namespace mlir;
@@ -51,16 +52,8 @@ void skewer::gpu::narrowOperands(func::FuncOp function) {
     for (Value operand : operandsOf(attention)) {
       Value stored = beforeWidening(b, operand);
       if (Value memory = memoryOf(stored);
-          isa_and_nonnull<arith::ConstantOp, tensor::SplatOp>(memory.getDefiningOp())) {
-        auto type = cast<RankedTensorType>(stored.getType());
-        subscript::Einsum spec;
-        subscript::Dimensions dimensions;
-        for (int64_t d = 0; d < type.getRank(); ++d)
-          dimensions.push_back({{"d" + std::to_string(d)}, {}});
-        spec.operands = {dimensions};
-        spec.result = dimensions;
-        stored = attn::RearrangeOp::create(b, type, b.getStringAttr(subscript::print(spec)), DictionaryAttr(), stored);
-      }
+          isa_and_nonnull<arith::ConstantOp, tensor::SplatOp>(memory.getDefiningOp()))
+        stored = moveToEnd(b, b.getLoc(), stored);
       if (stored != operand)
         replaceOperand(attention, operand, stored);
     }

@@ -7,6 +7,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "passes/Analysis/Elementwise.h"
+#include "passes/Fusion/Reindex.h"
 #include "passes/Stages/Matmul.h"
 #include "passes/Stages/PackedOperands.h"
 #include "passes/Stages/PrefixSum.h"
@@ -78,16 +79,10 @@ static bool renameAxes(subscript::Einsum &move, const subscript::Dimensions &nam
         return false;
     }
   }
-  for (subscript::Dimension &dimension : *move.result) {
-    std::vector<std::string> axes;
-    for (const std::string &axis : dimension.axes) {
-      auto found = called.find(axis);
-      if (found == called.end())
-        return false;
-      axes.insert(axes.end(), found->second.begin(), found->second.end());
-    }
-    dimension.axes = std::move(axes);
-  }
+  for (const subscript::Dimension &dimension : *move.result)
+    if (!llvm::all_of(dimension.axes, [&](const std::string &axis) { return called.count(axis) > 0; }))
+      return false;
+  move.result = replaceAxes(std::move(*move.result), called);
   return true;
 }
 
@@ -473,17 +468,8 @@ void skewer::separateResults(func::FuncOp function) {
     Operation *owner = memoryOf(result.get()).getDefiningOp();
     if (owner && !isNumber(owner) && taken.insert(memoryOf(result.get())).second)
       continue;
-    auto type = cast<RankedTensorType>(result.get().getType());
-    subscript::Dimensions dimensions;
-    for (int64_t d = 0; d < type.getRank(); ++d)
-      dimensions.push_back({{"d" + std::to_string(d)}, {}});
-    subscript::Einsum spec;
-    spec.operands = {dimensions};
-    spec.result = dimensions;
     OpBuilder builder(end);
-    Value copy =
-        attn::RearrangeOp::create(builder, result.get().getLoc(), type, builder.getStringAttr(subscript::print(spec)),
-                                  DictionaryAttr(), result.get());
+    Value copy = moveToEnd(builder, result.get().getLoc(), result.get());
     taken.insert(copy);
     result.set(copy);
   }

@@ -2,6 +2,7 @@
 #include "tools/skewer/ReaderAxes.h"
 #include "dialect/IR/Attn.h"
 #include "dialect/IR/Reductions.h"
+#include "dialect/IR/Texts.h"
 #include "mlir/IR/Verifier.h"
 #include <map>
 #include <set>
@@ -55,11 +56,11 @@ std::vector<WrittenAxes> writtenAxesOf(AttentionOp attention, func::FuncOp text)
 
 /// Maps an attention's own axis names to the text's names. Both lists of axes are in order; a dimension of the text may
 /// correspond to a product of the attention's axes, or the other way round. Empty if the two do not match.
-std::map<std::string, std::string> namesOf(const Dimensions &own, const AxisSizes &sizes, const WrittenAxes &written) {
+AxisRenaming namesOf(const Dimensions &own, const AxisSizes &sizes, const WrittenAxes &written) {
   std::vector<std::string> axes;
   for (const Dimension &dimension : own)
     axes.insert(axes.end(), dimension.axes.begin(), dimension.axes.end());
-  std::map<std::string, std::string> names;
+  AxisRenaming names;
   std::set<std::string> taken;
   size_t next = 0;
   for (auto [dimension, size] : llvm::zip(written.dimensions, written.shape)) {
@@ -77,85 +78,32 @@ std::map<std::string, std::string> namesOf(const Dimensions &own, const AxisSize
     if (product != kRuntime && size != kRuntime && product != size)
       return {};
   }
-  return next == axes.size() ? names : std::map<std::string, std::string>();
+  return next == axes.size() ? names : AxisRenaming();
 }
 
-/// Renames the axes of an attention and its terms.
-class Renaming {
-public:
-  explicit Renaming(std::map<std::string, std::string> names) : names(std::move(names)) {}
-
-  /// Renames the attention's other axes (summed in a term, or of the values only) if the text's names now use their
-  /// names.
-  void giveWay(const std::set<std::string> &others) {
-    std::set<std::string> used;
-    for (const auto &[own, name] : names)
-      used.insert(name);
-    for (const std::string &other : others)
-      if (!names.count(other) && !used.count(other))
-        used.insert(other);
-    std::map<std::string, std::string> moved;
-    for (const std::string &other : others) {
-      if (names.count(other))
-        continue;
-      std::string name = other;
-      for (unsigned k = 1; isTaken(name) || (k > 1 && used.count(name)); ++k)
-        name = other + std::to_string(k);
-      used.insert(name);
-      if (name != other)
-        moved[other] = name;
-    }
-    names.insert(moved.begin(), moved.end());
+/// Renames the attention's other axes (summed in a term, or of the values only) if the text's names now use their
+/// names.
+void giveWay(AxisRenaming &names, const std::set<std::string> &others) {
+  std::set<std::string> own, used; // the names of the weights' axes, and all names
+  for (const auto &[axis, name] : names)
+    own.insert(name);
+  used = own;
+  for (const std::string &other : others)
+    if (!names.count(other))
+      used.insert(other);
+  AxisRenaming moved;
+  for (const std::string &other : others) {
+    if (names.count(other))
+      continue;
+    std::string name = other;
+    for (unsigned k = 1; own.count(name) || (k > 1 && used.count(name)); ++k)
+      name = other + std::to_string(k);
+    used.insert(name);
+    if (name != other)
+      moved[other] = name;
   }
-
-  std::string of(StringRef expression) const {
-    auto parsed = parse(std::string_view(expression));
-    return parsed ? print(renamed(*parsed)) : expression.str();
-  }
-  Dimensions of(Dimensions dimensions) const {
-    for (Dimension &dimension : dimensions) {
-      for (std::string &axis : dimension.axes)
-        axis = of(axis, names);
-      dimension.index = renamed(dimension.index);
-    }
-    return dimensions;
-  }
-  std::string ofSpec(StringRef text) const {
-    auto spec = parseEinsum(std::string_view(text));
-    if (!spec)
-      return text.str();
-    for (Dimensions &operand : spec->operands)
-      operand = of(std::move(operand));
-    if (spec->result)
-      spec->result = of(*spec->result);
-    return print(*spec);
-  }
-  DictionaryAttr of(DictionaryAttr sizes) const {
-    if (!sizes)
-      return sizes;
-    AxisSizes result;
-    for (const auto &[axis, size] : sizesFrom(sizes))
-      result[of(axis, names)] = size;
-    return sizesTo(sizes.getContext(), result);
-  }
-
-private:
-  static std::string of(const std::string &axis, const std::map<std::string, std::string> &names) {
-    auto name = names.find(axis);
-    return name == names.end() ? axis : name->second;
-  }
-  /// Returns whether an axis of the weights has the name.
-  bool isTaken(const std::string &name) const {
-    return llvm::any_of(names, [&](const auto &pair) { return pair.second == name; });
-  }
-  Expr renamed(const Expr &expression) const {
-    Substitution substitution;
-    for (const auto &[own, name] : names)
-      substitution[own] = Expr::symbol(name);
-    return substitute(expression, substitution);
-  }
-  std::map<std::string, std::string> names;
-};
+  names.insert(moved.begin(), moved.end());
+}
 
 std::set<std::string> axesOfAll(AttentionOp attention) {
   std::set<std::string> axes;
@@ -175,37 +123,17 @@ void rename(AttentionOp attention, func::FuncOp text) {
   if (!own)
     return;
   AxisSizes sizes = scoreSpace(attention).sizes;
-  std::map<std::string, std::string> names;
+  AxisRenaming names;
   for (const WrittenAxes &written : writtenAxesOf(attention, text))
     if (names = namesOf(*own, sizes, written); !names.empty())
       break;
   if (names.empty() || llvm::all_of(names, [](const auto &pair) { return pair.first == pair.second; }))
     return;
-  Renaming renaming(std::move(names));
-  renaming.giveWay(axesOfAll(attention));
+  giveWay(names, axesOfAll(attention));
   SmallVector<TermOp> terms = termsOf(attention);
-  attention.setSpace(print(renaming.of(*own)));
-  attention.setValueSpec(renaming.ofSpec(attention.getValueSpec()));
-  if (attention.getMask())
-    attention.setMask(renaming.of(*attention.getMask()));
-  attention.setSizesAttr(renaming.of(attention.getSizesAttr()));
-  for (TermOp term : terms) {
-    term.setSubscripts(renaming.ofSpec(term.getSubscripts()));
-    term.setSizesAttr(renaming.of(term.getSizesAttr()));
-    if (term.getGuard())
-      term.setGuard(renaming.of(*term.getGuard()));
-    if (term.getValue())
-      term.setValue(renaming.of(*term.getValue()));
-    if (ArrayAttr arguments = term.getArgumentsAttr()) {
-      SmallVector<Attribute> renamed;
-      for (Attribute argument : arguments) {
-        StringRef words = cast<StringAttr>(argument).getValue(); // "#0" names an operand
-        renamed.push_back(StringAttr::get(argument.getContext(),
-                                          words.starts_with("#") ? words.str() : renaming.of(words)));
-      }
-      term.setArgumentsAttr(ArrayAttr::get(arguments.getContext(), renamed));
-    }
-  }
+  renameAxes(attention, names);
+  for (TermOp term : terms)
+    renameAxes(term, names);
 }
 
 } // namespace
