@@ -113,6 +113,8 @@ public:
   /// Returns the bytes of one element of an operand that has memory.
   int64_t bytesOf(unsigned argument) const;
   bool isNarrow(unsigned argument) const { return argument < stage.narrow.size() && stage.narrow[argument]; }
+  /// Returns the engine that multiplies the elements of two operands as they are in memory.
+  const CpuEngine &engineOf(unsigned argument, unsigned other) const;
   bool isComputed(unsigned argument) const { return argument < stage.computed.size() && stage.computed[argument]; }
   /// Returns whether sums of `depth` products of this scale belong to such large scores that their rounding errors are
   /// compensated.

@@ -49,20 +49,27 @@ void CpuKernel::planGeometry() {
   g.scoreStride = g.keyBlock + g.lanes;
 }
 
+const CpuEngine &CpuKernel::engineOf(unsigned argument, unsigned other) const {
+  ElementType element = stage.elements[argument];
+  bool isOne = element == stage.elements[other] && stage.schedule.getLanes() == stage.target.lanes;
+  return isOne ? engineFor(element, stage.target) : fmaEngine();
+}
+
 /// Returns the engine for the element type that all queries and keys have in memory. An engine that packs no floats
 /// scales the sums, so all terms must have one scale; and strategies with phases add rows of a table to the keys.
 const CpuEngine &CpuKernel::engineOfContent() const {
-  const ContentTerm *first = nullptr;
+  const CpuEngine *engine = nullptr;
+  double scale = 1;
   for (const ContentTerm &term : shape.content) {
     if (term.inPlace)
       continue;
-    first = first ? first : &term;
-    for (unsigned argument : {term.query.argument, term.key.argument})
-      if (stage.elements[argument] != stage.elements[first->key.argument] || term.scale != first->scale)
-        return fmaEngine();
+    const CpuEngine &own = engineOf(term.query.argument, term.key.argument);
+    if (engine && (&own != engine || term.scale != scale))
+      return fmaEngine();
+    engine = &own;
+    scale = term.scale;
   }
-  bool takesPacked = first && !stage.schedule.addsStrided() && stage.schedule.getLanes() == stage.target.lanes;
-  return takesPacked ? engineFor(stage.elements[first->key.argument], stage.target) : fmaEngine();
+  return engine && !stage.schedule.addsStrided() ? *engine : fmaEngine();
 }
 
 void CpuKernel::planContent() {

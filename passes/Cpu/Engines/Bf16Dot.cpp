@@ -54,7 +54,7 @@ private:
 };
 } // namespace
 
-const CpuEngine &bf16DotEngine() {
+const VectorEngine &bf16DotVectors() {
   static const Bf16Dot engine;
   return engine;
 }

@@ -1,18 +1,25 @@
 // The list of engines that have code.
-#include "passes/Cpu/Engine.h"
+#include "passes/Cpu/Engines/VectorEngine.h"
 #include "llvm/Support/ErrorHandling.h"
 
 using namespace mlir;
 using namespace skewer;
 
-const CpuEngine &bf16DotEngine();
+const VectorEngine &fmaVectors();
+const VectorEngine &bf16DotVectors();
+
+const CpuEngine &skewer::fmaEngine() { return fmaVectors(); }
 
 const CpuEngine &skewer::engineFor(ElementType element, const Target &target) {
   const CpuEngineCost &cost = cpuEngineFor(element, target);
-  for (const CpuEngine *engine : {&fmaEngine(), &bf16DotEngine()})
+  for (const CpuEngine *engine : {&fmaEngine(), static_cast<const CpuEngine *>(&bf16DotVectors())})
     if (&engine->cost == &cost)
       return *engine;
   llvm_unreachable("an engine without code");
+}
+
+const VectorEngine &skewer::widestEngineFor(ElementType element, const Target &target) {
+  return bf16DotVectors().cost.fits(element, target) ? bf16DotVectors() : fmaVectors();
 }
 
 void CpuEngine::multiplyInto(VectorBuilder &b, const TileProduct &product, const ProductOperand &target) const {

@@ -22,7 +22,7 @@ protected:
 };
 } // namespace
 
-const CpuEngine &skewer::fmaEngine() {
+const VectorEngine &fmaVectors() {
   static const Fma engine;
   return engine;
 }

@@ -27,4 +27,8 @@ private:
                                           int64_t steps, llvm::SmallVector<mlir::Value> sums) const;
 };
 
+/// Returns the engine that multiplies the most elements of this type at once, whatever the rate: for products that wait
+/// for memory.
+const VectorEngine &widestEngineFor(ElementType element, const Target &);
+
 } // namespace skewer

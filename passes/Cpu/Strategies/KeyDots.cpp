@@ -5,6 +5,7 @@
 // Panels with the lanes along the keys need no such sums, but keys must first be packed into them. With few queries
 // (decoding: one for each head of a group), packed keys are not read often enough to make up for that.
 #include "passes/Analysis/StridedShape.h"
+#include "passes/Cpu/Engines/VectorEngine.h"
 #include "passes/Cpu/Strategy.h"
 #include "passes/Cpu/Schedule/CostModel.h"
 #include "llvm/ADT/bit.h"
@@ -52,8 +53,8 @@ namespace {
 class KeyDots : public CpuStrategy {
 public:
   KeyDots(CpuKernel &kernel, const ContentTerm &term)
-      : CpuStrategy(kernel), term(term), stride(llvm::alignTo(term.depth, lanes)),
-        computed(kernel.isComputed(term.key.argument)) {}
+      : CpuStrategy(kernel), term(term), vectors(engineOf(kernel, term)), elements(vectors.cost.elementsOfStep()),
+        stride(llvm::alignTo(vectors.stepsOf(term.depth), lanes)), computed(kernel.isComputed(term.key.argument)) {}
 
   void plan(Layout &layout) override {
     layout.reserve(queries, rowBlock * stride, Layout::Zone::Panels);
@@ -62,19 +63,13 @@ public:
   void open() override {
     queriesMemory = view(memory.local, queries);
     keysMemory = computed ? view(memory.local, keys) : memory.arguments[term.key.argument];
-    pairs = mayMultiplyPairs();
-    if (pairs)
-      queriesMemory = memref::ViewOp::create(
-          b.builder, MemRefType::get({ShapedType::kDynamic}, b.builder.getBF16Type()), memory.local,
-          b.index(queries.offset), ValueRange{b.index(2 * queries.floats)});
   }
   void packQueries(const RowBlock &block) override {
-    if (pairs)
-      return packPairs(block);
-    if (stride > term.depth)
+    if (stride > vectors.stepsOf(term.depth))
       b.loop(b.index(0), b.mul(block.groups, tileRows), 1,
              [&](Value row) { b.store(b.constant(0), queriesMemory, b.add(b.mul(row, stride), stride - lanes)); });
-    kernel.packQueryRows(engine, term.query, term.depth, term.scale, block, queriesMemory, stride);
+    double scale = vectors.packsFloats() ? term.scale : 1;
+    kernel.packQueryRows(vectors, term.query, term.depth, scale, block, queriesMemory, stride);
   }
 
   /// Computes keys without memory, for the block that they are in.
@@ -114,32 +109,17 @@ public:
   }
 
 private:
-  /// Returns whether queries and keys are bf16 in memory, in whole vectors of twice the lanes. Their products are exact
-  /// in f32, so the rows are multiplied as they are stored, two elements a lane.
-  bool mayMultiplyPairs() {
-    auto isStored = [&](const Walk &walk) {
-      return walk.depth == 1 && cpuEngine("bf16_dot").fits(kernel.stage.elements[walk.argument], kernel.stage.target);
+  /// Returns the engine whose vectors of elements, as queries and keys are in memory, the depth fills; else FMAs.
+  static const VectorEngine &engineOf(const CpuKernel &kernel, const ContentTerm &term) {
+    auto elementOf = [&](const Walk &walk) {
+      return walk.depth == 1 ? kernel.stage.elements[walk.argument] : ElementType::F32;
     };
-    return lanes == 16 && term.depth % (2 * lanes) == 0 && isStored(term.query) && isStored(term.key);
-  }
-  /// Packs rows of queries as they are stored; their products are scaled instead.
-  void packPairs(const RowBlock &block) {
-    Value source = memory.arguments[term.query.argument], base = kernel.positions.baseOf(term.query.base);
-    auto type = VectorType::get({2 * lanes}, b.builder.getBF16Type());
-    Value none = arith::ConstantOp::create(b.builder, cast<TypedAttr>(b.builder.getZeroAttr(type)));
-    b.loop(b.index(0), b.mul(block.groups, tileRows), 1, [&](Value row) {
-      auto put = [&](llvm::function_ref<Value(int64_t)> at) {
-        for (int64_t d = 0; d < term.depth; d += 2 * lanes)
-          b.storePairs(at(d), queriesMemory, b.add(b.mul(row, stride), d));
-      };
-      b.when(
-          b.less(row, block.rows),
-          [&] {
-            Value from = b.add(base, b.mul(kernel.positionOf(block.firstRow, row), term.query.query));
-            put([&](int64_t d) { return b.loadPairs(source, b.add(from, d)); });
-          },
-          [&] { put([&](int64_t) { return none; }); });
-    });
+    ElementType element = elementOf(term.key);
+    const VectorEngine &engine = widestEngineFor(
+        elementOf(term.query) == element && kernel.lanes == kernel.stage.target.lanes ? element : ElementType::F32,
+        kernel.stage.target);
+    bool fills = term.depth % (kernel.lanes * engine.cost.elementsOfStep()) == 0;
+    return fills ? engine : widestEngineFor(ElementType::F32, kernel.stage.target);
   }
 
   /// Returns where the row of a key begins. A key behind the last one has the row of the last key; its score is hidden
@@ -165,16 +145,14 @@ private:
                                          [&](int64_t c) { return placeAhead(places[c], b.add(firstKey, c)); });
     // Multiplies the keys [first, end) with all rows, from their element d on.
     auto step = [&](Value d, int64_t valid, int64_t first, int64_t end, SmallVector<Value> carried) {
-      SmallVector<Value> vectors;
-      for (int64_t r = 0; r < rows; ++r) {
-        Value at = b.add(b.add(query, r * stride), d);
-        vectors.push_back(pairs ? b.loadPairs(queriesMemory, at) : b.load(queriesMemory, at));
-      }
+      SmallVector<Value> parts;
+      for (int64_t r = 0; r < rows; ++r)
+        parts.push_back(b.load(queriesMemory, b.add(b.add(query, r * stride), b.divide(d, elements))));
       for (int64_t c = first; c < end; ++c) {
         Value key = keyPart(b.add(places[c], d), valid);
         for (int64_t r = 0; r < rows; ++r) {
           Value &sum = carried[r * (end - first) + c - first];
-          sum = pairs ? b.addProductsOfPairs(vectors[r], key, sum) : b.fma(vectors[r], key, sum);
+          sum = vectors.addProducts(b, parts[r], key, sum);
         }
       }
       return carried;
@@ -192,8 +170,8 @@ private:
       auto chain = [&](Value from, Value to, ValueRange start) {
         return b.loop(from, to, turn, start, [&](Value d, ValueRange before) {
           SmallVector<Value> carried(before);
-          for (int64_t part = 0; part < turn; part += pairs ? 2 * lanes : lanes)
-            carried = step(b.add(d, part), lanes, first, end, std::move(carried));
+          for (int64_t part = 0; part < turn; part += lanes * elements)
+            carried = step(b.add(d, part), lanes * elements, first, end, std::move(carried));
           for (int64_t c = first; c < end && !computed; ++c)
             b.prefetch(keysMemory,
                        inOrder ? b.add(ahead.front(), b.add(b.mul(d, count), c * turn)) : b.add(ahead[c], d));
@@ -218,13 +196,11 @@ private:
       for (auto [n, sum] : llvm::enumerate(products(first, first + together)))
         sums[n / together * count + first + n % together] = sum;
     Value scores = sumsOfLanes(b, std::move(sums));
-    return pairs ? b.mulf(scores, b.constant(term.scale)) : scores;
+    return vectors.packsFloats() ? scores : b.mulf(scores, b.constant(term.scale));
   }
   /// Returns the elements of a key that one step multiplies.
   Value keyPart(Value at, int64_t valid) {
-    if (pairs)
-      return b.loadPairs(keysMemory, at);
-    return computed ? b.load(keysMemory, at) : b.loadFirst(keysMemory, at, valid);
+    return computed ? b.load(keysMemory, at) : vectors.loadSteps(b, keysMemory, at, valid, 1);
   }
   /// Returns whether the keys and values of one batch row alone are more than the caches of a processor hold. They are
   /// then read in their order in memory, one key after the other, which the processor predicts.
@@ -246,9 +222,10 @@ private:
   }
 
   const ContentTerm &term;
-  const int64_t stride; // floats from a packed row to the next one
-  const bool computed;  // keys have no memory
-  bool pairs = false;   // pairs of bf16 are multiplied as they are stored
+  const VectorEngine &vectors;
+  const int64_t elements; // of a step
+  const int64_t stride;   // floats from a packed row to the next one
+  const bool computed;    // keys have no memory
   Buffer queries, keys;
   Value queriesMemory, keysMemory;
 };

@@ -9,15 +9,17 @@
 using namespace mlir;
 using namespace skewer;
 
-OffsetTable::OffsetTable(CpuKernel &kernel, const OffsetTerm &term) : CpuStrategy(kernel), term(term) {
+OffsetTable::OffsetTable(CpuKernel &kernel, const OffsetTerm &term, const CpuEngine &products)
+    : CpuStrategy(kernel), term(term), products(products) {
   // Rows of a table that counts query - key are packed in reverse, so that columns always count key - query.
   constant = term.sign > 0 ? term.constant : term.rows - 1 - term.constant;
   panels = llvm::divideCeil(term.rows, lanes) + tileVectors;
   copies = countOf(term.tableAxes, shape.space);
   copyFloats = panels * stride();
-  // The content's packed queries serve if they are the same rows; a different scale moves into the table.
+  // The content's packed queries serve if they are the same rows; a different scale moves into the table, or follows
+  // the sums.
   ownQueries = true;
-  if (kernel.engine.packsFloats() && depth == term.depth && !shape.content.empty()) {
+  if (&kernel.engine == &products && depth == steps() && !shape.content.empty()) {
     const ContentTerm &content = shape.content[0];
     const Walk &a = content.query, &q = term.query;
     if (!content.inPlace && a.argument == q.argument && a.base == q.base && a.query == q.query && a.depth == q.depth &&
@@ -47,10 +49,10 @@ void OffsetTable::pack(Value low, Value high, int64_t first) {
     Value copy = b.divide(local, panels), panel = b.remainder(local, panels);
     kernel.positions.enterCopy(term.tableAxes, copy);
     PanelTarget place = panelsOf(target, copy);
-    engine.packPanel(b,
-                     {memory.arguments[term.table], baseOf(term.tableBase), term.rowStride, term.depthStride, term.rows,
-                      term.depth, factor, term.sign < 0, rowLength()},
-                     place, panel);
+    products.packPanel(b,
+                       {memory.arguments[term.table], baseOf(term.tableBase), term.rowStride, term.depthStride,
+                        term.rows, term.depth, products.packsFloats() ? factor : 1, term.sign < 0, rowLength()},
+                       place, panel);
   });
 }
 
@@ -68,7 +70,7 @@ bool OffsetLogits::isWhole() const { return isOfWholePositions(term, shape); }
 
 void OffsetLogits::plan(Layout &layout) {
   layout.reserve(table, copies * copyFloats, Layout::Zone::Windows, Layout::Space::Shared);
-  layout.reserve(queries, ownQueries ? rowBlock * term.depth : 0, Layout::Zone::Windows);
+  layout.reserve(queries, ownQueries ? rowBlock * steps() : 0, Layout::Zone::Windows);
   int64_t span = term.keyAxis.isWhole(shape.keys) ? keyBlock : term.keyAxis.extent;
   span += term.queryAxis.isWhole(shape.queries) ? tileRows : std::max(term.queryAxis.extent, tileRows);
   // Reads before and behind the computed columns stay inside the buffer: their keys are masked or overwritten.
@@ -86,7 +88,8 @@ void OffsetLogits::open() {
 
 void OffsetLogits::packQueries(const RowBlock &block) {
   if (ownQueries)
-    kernel.packQueryRows(engine, term.query, term.depth, term.scale, block, queriesMemory, term.depth);
+    kernel.packQueryRows(products, term.query, term.depth, products.packsFloats() ? term.scale : 1, block,
+                         queriesMemory, steps());
 }
 
 /// Returns the first and the last value of an axis over a row group; its whole extent if the axis wraps inside the
@@ -129,22 +132,22 @@ void OffsetLogits::computeLogits(Value group, Value firstRow, Value lowKey, Valu
   end = b.minimum(end, b.index(panels - tileVectors));
 
   Value copy = b.mul(kernel.positions.copyOf(term.tableAxes), panels * stride());
-  int64_t rowStride = ownQueries ? term.depth : depth;
+  int64_t rowStride = ownQueries ? steps() : depth;
   Value rowsBase = b.mul(group, tileRows * rowStride);
   Value target = b.add(b.mul(group, tileRows * logitsStride), margin);
   bool large = !isWhole() || ownQueries || std::abs(factor) >= kLargeFactor;
   bool huge = isWhole() && kernel.isHuge(term.scale, term.depth);
-  Summation summation = huge ? CpuKernel::kCompensated : Summation{large ? kChunk : std::max<int64_t>(term.depth, 1)};
+  Summation summation = huge ? CpuKernel::kCompensated : Summation{large ? kChunk : std::max<int64_t>(steps(), 1)};
   auto tile = [&](Value panel, int64_t vectors) {
     Value column = b.add(target, b.mul(b.sub(panel, start), lanes));
     Value panelBase = b.add(copy, b.mul(panel, stride()));
-    engine.multiplyInto(b,
-                        {{0, tileRows, 0, vectors},
-                         term.depth,
-                         summation,
-                         {queriesMemory, rowsBase, rowStride},
-                         {tableMemory, panelBase, stride()}},
-                        {logitsMemory, column, logitsStride});
+    TileProduct product{{0, tileRows, 0, vectors},
+                        steps(),
+                        summation,
+                        {queriesMemory, rowsBase, rowStride},
+                        {tableMemory, panelBase, stride()}};
+    product.scale = products.packsFloats() ? 1 : term.scale;
+    products.multiplyInto(b, product, {logitsMemory, column, logitsStride});
   };
   // Whole tiles first, then single vectors: one more tile would compute up to three vectors too many.
   Value count = b.maximum(b.sub(end, start), b.index(0));

@@ -10,7 +10,7 @@ namespace skewer {
 
 class OffsetTable : public CpuStrategy {
 public:
-  OffsetTable(CpuKernel &, const OffsetTerm &);
+  OffsetTable(CpuKernel &, const OffsetTerm &, const CpuEngine &);
   int64_t packItems() const override { return copies * panels; }
   std::optional<llvm::SmallVector<unsigned>> packedArguments() const override;
   void pack(mlir::Value low, mlir::Value high, int64_t first) override;
@@ -18,13 +18,15 @@ public:
 protected:
   /// Returns where the panels of a copy lie.
   virtual PanelTarget panelsOf(mlir::Value target, mlir::Value copy);
-  int64_t stride() const { return CpuEngine::panelStride(term.depth, lanes); }
+  int64_t steps() const { return products.stepsOf(term.depth); } // of a row and a column
+  int64_t stride() const { return CpuEngine::panelStride(steps(), lanes); }
   /// Returns the column of (query axis 0, key axis 0): columns count key - query.
   mlir::Value firstColumn();
   /// Returns how many rows the table has if that is known only at run time; else null.
   mlir::Value rowLength();
 
   const OffsetTerm &term;
+  const CpuEngine &products;
   Buffer table;            // in the shared workspace
   int64_t panels = 0;      // of one copy
   int64_t copies = 1;      // one for each tuple of OffsetTerm::tableAxes
@@ -42,7 +44,8 @@ inline bool isOfWholePositions(const OffsetTerm &term, const AttentionShape &sha
 /// Computes the logits of the columns that a group of rows can reach, `logitsStride` floats for each row.
 class OffsetLogits : public OffsetTable {
 public:
-  using OffsetTable::OffsetTable;
+  OffsetLogits(CpuKernel &kernel, const OffsetTerm &term)
+      : OffsetTable(kernel, term, kernel.engineOf(term.query.argument, term.table)) {}
   void plan(Layout &) override;
   void open() override;
   void packQueries(const RowBlock &) override;

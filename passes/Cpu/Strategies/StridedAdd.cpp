@@ -50,7 +50,7 @@ static SmallVector<Value> multiplySums(VectorBuilder &b, int64_t tileRows, int64
 namespace {
 class StridedAdd : public OffsetTable {
 public:
-  StridedAdd(CpuKernel &kernel, const OffsetTerm &term) : OffsetTable(kernel, term) {
+  StridedAdd(CpuKernel &kernel, const OffsetTerm &term) : OffsetTable(kernel, term, fmaEngine()) {
     // Panel p belongs to (key vector) - (row of the phase) = p - phaseRows; tiles reach beyond the last row and key.
     phaseRows = llvm::divideCeil(shape.queries, lanes) + tileRows;
     phasePanels = phaseRows + llvm::alignTo(keyVectors, tileVectors) + tileRows + tileVectors;
