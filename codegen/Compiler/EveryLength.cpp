@@ -128,13 +128,14 @@ std::optional<UnlikeDecision> EveryLength::amongFitted() const {
           ((decisions[k].kind == Decision::Choice || decisions[k].kind == Decision::Whole) &&
            decisions[k].number != fitted[0][k].number))
         return UnlikeDecision{fitted[0][k].place,
-                              "it decides otherwise at other lengths than at " + sayLengths(bounds)};
+                              "the decision at other lengths is not the one at " + sayLengths(bounds)};
   return std::nullopt;
 }
 
 std::optional<UnlikeDecision> EveryLength::at(const Lengths &lengths, const Decisions &there) const {
-  auto unlike = [&](const Decision &decision, const std::string &what) {
-    return UnlikeDecision{decision.place, "at " + sayLengths(lengths) + " " + what + " at " + sayLengths(bounds)};
+  const std::string here = " at " + sayLengths(lengths), longest = " at " + sayLengths(bounds);
+  auto unlike = [](const Decision &decision, std::string what) {
+    return UnlikeDecision{decision.place, std::move(what)};
   };
   // With an axis of one position, fewer decisions are made, because a function of the axis is a number. Then it is not
   // known which expressions correspond, and only the decisions about numbers are compared.
@@ -155,31 +156,34 @@ std::optional<UnlikeDecision> EveryLength::at(const Lengths &lengths, const Deci
     switch (one.kind) {
     case Decision::Choice:
       if (one.number != first.number)
-        return unlike(first, "this is " + std::string(one.number ? "so" : "not so") + ", unlike");
+        return unlike(first, one.number ? "this holds" + here + ", but not" + longest
+                                        : "this holds" + longest + ", but not" + here);
       break;
     case Decision::Whole: // a number that is whole by chance, such as 6 / N at N = 3, is handled like any other
       if (first.number && !one.number)
-        return unlike(first, "this is no whole number, unlike");
+        return unlike(first, "this is a whole number" + longest + ", but not" + here);
       break;
     case Decision::Quantity:
       if (auto polynomial = LengthPolynomial::through(numbers, bounds)) {
         auto expected = subscript::evaluate(polynomial->expression(), subscript::Assignment(lengths));
         if (expected && *expected != one.number)
-          return unlike(first, "this is " + std::to_string(one.number) + ", which does not go with what it is");
+          return unlike(first, "this is " + std::to_string(one.number) + here +
+                                   ", which does not follow from what it is" + longest);
       }
       break;
     case Decision::Rewritten:
       if (auto all = isWhole ? fitExpressions(kept, bounds) : std::nullopt)
         if (!areSame(one.written, withLengths(*all, lengths), one.domain))
-          return unlike(first, "'" + subscript::abbreviateTables(subscript::print(one.kept)) +
-                                   "' is left of a condition or an index here, which does not go with '" +
-                                   subscript::abbreviateTables(subscript::print(first.kept)) + "'");
+          return unlike(first, "a condition or an index becomes '" +
+                                   subscript::abbreviateTables(subscript::print(one.kept)) + "'" + here +
+                                   ", which does not follow from '" +
+                                   subscript::abbreviateTables(subscript::print(first.kept)) + "'" + longest);
       break;
     case Decision::Factor: // the kernel computes it if it depends on a length
       break;
     case Decision::Table:
       if (isWhole && !isPartOf(one, first))
-        return unlike(first, "this function of positions has other values than");
+        return unlike(first, "this function of positions has other values" + here + " than" + longest);
       break;
     }
   }

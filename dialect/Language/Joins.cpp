@@ -304,12 +304,13 @@ Joined joinByPlace(const Shape &a, const Shape &b) {
                      {});
     if (!mine->namings.empty() && !other->namings.empty() && !sharedNaming(*mine, *other) &&
         (isLone(*mine) == isLone(*other) || isRepeated))
-      return refused("by place the dimensions '" + print(mine->namings[0]) + "' and '" + print(other->namings[0]) +
-                         "' would be one",
-                     {"a dimension has no name (" + describeAxes(a.dimensions) + " and " + describeAxes(b.dimensions) +
-                          "), so that the two are joined from the last one on, as NumPy does",
-                      "to join by name, name all dimensions: x[b, i, j], or an einsum; to join by place, give each its "
-                      "own: x[:, None]"});
+      return refused(
+          "the operands are joined by place, and there '" + print(mine->namings[0]) + "' meets '" +
+              print(other->namings[0]) + "'",
+          {"a dimension has no name (" + describeAxes(a.dimensions) + " and " + describeAxes(b.dimensions) +
+               "), so the dimensions are matched from the last one, as in NumPy",
+           "to join by name, name all dimensions: x[b, i, j], or an einsum; to join by place, add a dimension "
+           "of size 1: x[:, None]"});
     const Dimension &kept = isRepeated && mine->size == 1 ? *other : *mine;
     Dimension own = kept;
     if (!isRepeated) {

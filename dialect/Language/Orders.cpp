@@ -15,12 +15,12 @@ bool Moves::requireOrder(StringRef place, const Value &value, const std::string 
     return true;
   std::string axes = describeAxes(value.dimensions), first = print(value.dimensions[*open].namings[0]),
               second = print(value.dimensions[*open + 1].namings[0]);
-  error(place, who + " goes by the places of dimensions, and nothing says whether '" + first + "' or '" + second +
-                   "' of this tensor comes first");
-  diagnostics.note("it is made of parts that have one of them each, or of positions along both; name the axis where one "
-                   "is meant, sum(x, " +
-                   second + "), softmax(x, axis = " + second + "), or say the order: rearrange(x, \"" + axes + " -> " +
-                   axes + "\")");
+  error(place, who + " depends on the order of the dimensions, and nothing says whether '" + first + "' or '" + second +
+                   "' comes first");
+  diagnostics.note(
+      "its parts have one of the two axes each, or are functions of positions along both; name the axis, sum(x, " +
+      second + ") or softmax(x, axis = " + second + "), or give the order: rearrange(x, \"" + axes + " -> " + axes +
+      "\")");
   return false;
 }
 

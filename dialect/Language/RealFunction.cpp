@@ -139,6 +139,26 @@ void collectWholes(const RealFunction &f, std::vector<int64_t> &wholes) {
     collectWholes(*operand, wholes);
 }
 
+bool isOfTensors(const RealFunction &f) {
+  switch (f.kind) {
+  case RealKind::Select:
+    return isOfTensors(*f.operands[1]) && isOfTensors(*f.operands[2]);
+  case RealKind::Double: // computed at compile time
+  case RealKind::FloorDivide:
+  case RealKind::Modulo:
+  case RealKind::Less:
+  case RealKind::LessEqual:
+  case RealKind::Equal:
+  case RealKind::NotEqual:
+  case RealKind::And:
+  case RealKind::Or:
+  case RealKind::Not:
+    return false;
+  default:
+    return llvm::all_of(f.operands, [](const RealPtr &operand) { return isOfTensors(*operand); });
+  }
+}
+
 bool isArithmetic(const RealFunction &f) {
   switch (f.kind) {
   case RealKind::Number:

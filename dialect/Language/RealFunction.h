@@ -82,6 +82,9 @@ RealPtr withIndices(const RealPtr &,
 void collectWholes(const RealFunction &, std::vector<int64_t> &wholes);
 /// Returns whether the function consists of arithmetic alone, without mathematical functions and selections.
 bool isArithmetic(const RealFunction &);
+/// Returns whether the function consists of operations that tensors have. The condition of a selection is an index
+/// expression, whatever it is made of.
+bool isOfTensors(const RealFunction &);
 
 /// The split of a function that is -inf wherever the condition `holds` is false, and `value` elsewhere.
 struct LowestSplit {

@@ -112,28 +112,6 @@ Value RealFunctions::atRunTime(const Node &node, const RealFunction &f) {
   return {};
 }
 
-/// Returns whether the function consists of operations that tensors have. The condition of a selection is an index
-/// expression, whatever it is made of.
-static bool isOfTensors(const RealFunction &f) {
-  switch (f.kind) {
-  case RealKind::Select:
-    return isOfTensors(*f.operands[1]) && isOfTensors(*f.operands[2]);
-  case RealKind::Double: // computed at compile time
-  case RealKind::FloorDivide:
-  case RealKind::Modulo:
-  case RealKind::Less:
-  case RealKind::LessEqual:
-  case RealKind::Equal:
-  case RealKind::NotEqual:
-  case RealKind::And:
-  case RealKind::Or:
-  case RealKind::Not:
-    return false;
-  default:
-    return all_of(f.operands, [](const RealPtr &operand) { return isOfTensors(*operand); });
-  }
-}
-
 /// Returns the values of a function of one offset over its range, computed at run time; null for other functions.
 /// Positions along the table are whole numbers, like lengths, and are compared between lengths.
 typed::Tensor *RealFunctions::tableAtRunTime(const Node &node, const RealForms &forms) {

@@ -256,7 +256,14 @@ Value RealFunctions::realTensor(const Node &node, const Value &value) {
       return sayTableOutside(diagnostics, kernel.lookups, node.text, *bad), Value();
   size_t place = factors++;
   spelling = options.spelledOut.count(place) != 0;
-  typed::Tensor *table = options.atRunTime.count(place) ? tableAtRunTime(node, *forms) : nullptr;
+  bool isAtRunTime = options.atRunTime.count(place) != 0;
+  typed::Tensor *table = isAtRunTime ? tableAtRunTime(node, *forms) : nullptr;
+  if (isAtRunTime && !table && forms->forms.size() > 1 && isOfTensors(*value.function)) {
+    computing = true; // the values depend on several offsets, so they are computed where they are added
+    Value computed = typer.arithmetic.toTensor(node, typeReal(node, *value.function, value));
+    computing = spelling = false;
+    return diagnostics.hasErrors() ? Value() : computed;
+  }
   spelling = false;
   if (diagnostics.hasErrors())
     return {};

@@ -12,7 +12,7 @@ std::optional<size_t> Reductions::rowAxis(const Node &node, StringRef function, 
   std::string who = "'" + function.str() + "'";
   const Node *axis = typer.expressions.keyword(node, "axis"), *dim = typer.expressions.keyword(node, "dim");
   if (axis && dim)
-    return error(dim->text, who + " is told twice what it runs along"), std::nullopt;
+    return error(dim->text, who + " gets its axis twice"), std::nullopt;
   const Node *given = axis ? axis : dim;
   size_t rank = value.dimensions.size();
   if (!given)

@@ -39,7 +39,7 @@ std::optional<Reductions::AlongAxes> Reductions::alongAxes(const Node &node, Str
   for (StringRef name : {"axis", "dim"})
     if (const Node *given = typer.expressions.keyword(node, name)) {
       if (over)
-        return error(given->text, function + " is told twice what it runs over"), std::nullopt;
+        return error(given->text, function + " gets its axis twice"), std::nullopt;
       over = given;
     }
   auto operand = typer.expressions.tensorArgument(node, 0, /*movesElements=*/false, /*readsPlaces=*/false);

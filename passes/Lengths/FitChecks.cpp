@@ -73,7 +73,7 @@ LogicalResult Fitter::checkMap(const Same &same) {
           return own[d] == other[e] && product(own, d) == product(other, e);
         });
       if (!stays)
-        return refuse(same[0], "a dimension of run-time length is divided or merged with others");
+        return refuse(same[0], "a dimension of run-time length is split, or merged with others");
     }
     return success();
   }

@@ -58,7 +58,7 @@ LogicalResult Fitter::fitShapes() {
     auto stated = own.getResultAttrOfType<ArrayAttr>(k, "attn.shape");
     ArrayAttr shape = fitShape([k](func::FuncOp f) { return f.getResultTypes()[k]; }, stated);
     if (!shape)
-      return refuse(own, "a result has a dimension that is no sum of products of lengths");
+      return refuse(own, "a result has a dimension that is not a sum of products of lengths");
     own.setResultAttr(k, "attn.shape", shape);
   }
   return success();
@@ -116,7 +116,7 @@ void Fitter::addLengths() {
 LogicalResult Fitter::fitSignature() {
   for (func::FuncOp layer : layers)
     if (layer.getNumArguments() != layers[0].getNumArguments() || layer.getNumResults() != layers[0].getNumResults())
-      return refuse(layers[0], "its operands are others at other lengths");
+      return refuse(layers[0], "the kernel has other operands at other lengths");
   if (failed(fitShapes()) || failed(fitRanges()))
     return failure();
   addLengths();
@@ -143,7 +143,7 @@ LogicalResult Fitter::fitBlocks(ArrayRef<Block *> blocks) {
   Operation *around = blocks[0]->getParentOp();
   for (const auto &list : lists)
     if (list.size() != lists[0].size())
-      return refuse(around, "it is made of other operations at other lengths");
+      return refuse(around, "this becomes other operations at other lengths");
   for (size_t k = 0; k < lists[0].size(); ++k) {
     Same same;
     for (const auto &list : lists)
@@ -313,7 +313,7 @@ LogicalResult Fitter::fitAttribute(const Same &same, StringRef name, ArrayRef<At
   if (name == "sizes")
     return success(); // axisExtents fits them
   if (llvm::any_of(values, [](Attribute value) { return !value; }))
-    return refuse(same[0], "its " + name + " is there at some lengths alone");
+    return refuse(same[0], "its " + name + " exists only at some lengths");
   // attn.position states a shape for sizes without a bound; the other sizes are those of its result (fitResults).
   if (name == "attn.shape" && llvm::all_of(values, llvm::IsaPred<ArrayAttr>))
     return success();
@@ -324,11 +324,11 @@ LogicalResult Fitter::fitAttribute(const Same &same, StringRef name, ArrayRef<At
     if (llvm::all_of(values, [&](Attribute value) { return isPrefix(cast<DenseElementsAttr>(value), whole); }))
       return success();
     return refuse(same[0], whole.isSplat()
-                               ? "a number in it depends on the length"
+                               ? "a number in this depends on the length, and no kernel computes it"
                                : "a table of constants has other numbers at other lengths, not more of them");
   }
   if (llvm::all_of(values, llvm::IsaPred<FloatAttr>))
-    return refuse(same[0], "a number in it depends on the length");
+    return refuse(same[0], "a number in this depends on the length, and no kernel computes it");
   return refuse(same[0], "its " + name + " depends on the length");
 }
 
@@ -346,12 +346,12 @@ LogicalResult Fitter::fitResults(const Same &same) {
     for (Operation *op : same) {
       auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType());
       if (!type || type.getRank() != rank)
-        return refuse(same[0], "it has another rank at another length");
+        return refuse(same[0], "this has another number of dimensions at another length");
       sizes.push_back(type.getDimSize(d));
     }
     Attribute extent = llvm::all_equal(sizes) ? Attribute(builder.getI64IntegerAttr(0)) : extentOf(sizes);
     if (!extent)
-      return refuse(same[0], "a size in it is no sum of products of lengths");
+      return refuse(same[0], "a size in this is not a sum of products of lengths");
     any |= isa<StringAttr>(extent);
     extents.push_back(extent);
   }
@@ -396,18 +396,18 @@ LogicalResult Fitter::fit(const Same &same) {
   for (Operation *op : same)
     if (op->getName() != own->getName() || op->getNumOperands() != own->getNumOperands() ||
         op->getNumResults() != own->getNumResults() || op->getNumRegions() != own->getNumRegions())
-      return refuse(own, "it is made of other operations at other lengths");
+      return refuse(own, "this becomes other operations at other lengths");
   for (auto [layer, op] : llvm::enumerate(same)) {
     for (auto [operand, ownOperand] : llvm::zip(op->getOperands(), own->getOperands()))
       if (places[layer].lookup(operand) != places[0].lookup(ownOperand))
-        return refuse(own, "it is made of other operands at other lengths");
+        return refuse(own, "this reads other operands at other lengths");
     number(layer, op->getResults());
   }
   if (failed(checkMap(same)))
     return failure();
   auto extents = axisExtents(same);
   if (!extents)
-    return refuse(own, "a size in it is no sum of products of lengths");
+    return refuse(own, "a size in this is not a sum of products of lengths");
   SmallVector<subscript::Dimensions> named;
   auto addSpec = [&](StringRef text) {
     if (auto spec = subscript::parseEinsum(std::string_view(text))) {
@@ -445,7 +445,7 @@ LogicalResult Fitter::fit(const Same &same) {
     SmallVector<Block *> blocks;
     for (Operation *op : same) {
       if (op->getRegion(region).empty() != own->getRegion(region).empty())
-        return refuse(own, "it is made of other operations at other lengths");
+        return refuse(own, "this becomes other operations at other lengths");
       if (!op->getRegion(region).empty())
         blocks.push_back(&op->getRegion(region).front());
     }

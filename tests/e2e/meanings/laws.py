@@ -170,15 +170,15 @@ case(PICK.format("beside_near") + '  near = einsum("b h i d, b j d -> b h i j", 
 
 # A text whose meaning differs between lengths is refused, and the message says what to write.
 REFUSED = {
-    "equality": (HEAD + "kernel r" + ROWS + "t * (1 if N == 7 else 2)\n}", "at N = 7 this is so, unlike at N = 64"),
-    "truth": (HEAD + "kernel r" + ROWS + "t * (N == 7)\n}", "at N = 7 this is so, unlike at N = 64"),
-    "select": (HEAD + "kernel r" + ROWS + "t * select(N != 9, 1, 2)\n}", "at N = 9 this is not so, unlike at N = 64"),
-    "rest": (HEAD + "kernel r" + ROWS + "t * (1 if N % 3 == 1 else 2)\n}", "it decides otherwise at other lengths than at N = 64"),
-    "product": (HEAD + "kernel r" + ROWS + "t * (1 if (N - 5) * (N - 9) == 0 else 2)\n}", "at N = 9 this is so, unlike at N = 64"),
-    "least": (HEAD + "kernel r" + ROWS + "t * min(N, 50)\n}", "which does not go with what it is at N = 64"),
+    "equality": (HEAD + "kernel r" + ROWS + "t * (1 if N == 7 else 2)\n}", "this holds at N = 7, but not at N = 64"),
+    "truth": (HEAD + "kernel r" + ROWS + "t * (N == 7)\n}", "this holds at N = 7, but not at N = 64"),
+    "select": (HEAD + "kernel r" + ROWS + "t * select(N != 9, 1, 2)\n}", "this holds at N = 64, but not at N = 9"),
+    "rest": (HEAD + "kernel r" + ROWS + "t * (1 if N % 3 == 1 else 2)\n}", "the decision at other lengths is not the one at N = 64"),
+    "product": (HEAD + "kernel r" + ROWS + "t * (1 if (N - 5) * (N - 9) == 0 else 2)\n}", "this holds at N = 9, but not at N = 64"),
+    "least": (HEAD + "kernel r" + ROWS + "t * min(N, 50)\n}", "which does not follow from what it is at N = 64"),
     "two": ("size N <= 64, M <= 64\nkernel r(y : f32[N, 4], z : f32[M, 4]) -> f32[N, 4] {\n"
-            '  return einsum("n c, m c -> n c", y, z) * (1 if N - M == 9 else 2)\n}', "this is so, unlike at M = 64, N = 64"),
-    "logarithm": (HEAD + "kernel r" + ROWS + "t * (1 if log(N) > 1.6 else 2)\n}", "at N = 4 this is not so, unlike at N = 64"),
+            '  return einsum("n c, m c -> n c", y, z) * (1 if N - M == 9 else 2)\n}', ", but not at M = 64, N = 64"),
+    "logarithm": (HEAD + "kernel r" + ROWS + "t * (1 if log(N) > 1.6 else 2)\n}", "this holds at N = 64, but not at N = 4"),
     "mask": (HEAD + "kernel r" + ROWS + "t & 3\n}", "'&' takes whole numbers and positions, found a tensor"),
     "places": ('kernel r(w : i32[3], x : f32[3]) -> f32[3] {\n  return einsum("a -> a", x) * (1 >> w[a])\n}',
                "bits are shifted by 0 to 62 places"),
