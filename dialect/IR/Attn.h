@@ -157,7 +157,4 @@ ScoreSpace scoreSpace(AttentionOp);
 ResolvedEinsum resolve(TermOp);
 /// Returns the terms of the score, then the terms of the values.
 llvm::SmallVector<TermOp> termsOf(AttentionOp);
-
-/// Returns the names of the built-in strategies by which a processor's schedule may compute a term. Plugins add others.
-llvm::ArrayRef<llvm::StringLiteral> cpuStrategies();
 } // namespace skewer::attn

@@ -19,8 +19,7 @@ def Attn_CpuScheduleAttr : AttrDef<Attn_Dialect, "CpuSchedule", [ScheduleInterfa
       a row are then joined.
     - `strategies`: one strategy for each term of the score, then one for each term of the values.
 
-    With the strategy `strided_add`, the rows of a tile are `lanes` positions apart, and a work item is one of `lanes`
-    phases.
+    With some strategies, the rows of a tile are `lanes` positions apart, and a work item is one of `lanes` phases.
 
     `attn-schedule` creates this attribute from a cost model; it can also be written by hand. `attn-schedule` and
     `attn-lower-to-cpu` follow an existing schedule or reject it. Constraints cpu_schedule_c1 to cpu_schedule_c10.
@@ -33,8 +32,8 @@ def Attn_CpuScheduleAttr : AttrDef<Attn_Dialect, "CpuSchedule", [ScheduleInterfa
   let extraClassDeclaration = [{
     /// Scores of a block, at most: 256 MiB.
     static constexpr int64_t kMostScores = 1 << 26;
-    /// Whether rows of a tile stand a vector apart.
-    bool addsStrided() const;
+    /// Returns whether a work item is a phase, whose rows are `lanes` positions apart, by one of the strategies.
+    bool hasPhases() const;
     ::llvm::LogicalResult verifyFor(::mlir::Operation *attention, int64_t queries, int64_t keys) const;
     ::llvm::LogicalResult verifyKeysPerItem(::mlir::Operation *attention, int64_t queries, int64_t keys) const;
   }];

@@ -66,7 +66,7 @@ LogicalResult CpuScheduleAttr::verify(EmitError emitError, StringRef target, int
   return success();
 }
 
-bool CpuScheduleAttr::addsStrided() const { return static_cast<bool>(strategyInPhases(*this)); }
+bool CpuScheduleAttr::hasPhases() const { return static_cast<bool>(strategyInPhases(*this)); }
 
 LogicalResult CpuScheduleAttr::verifyFor(Operation *attention, int64_t queries, int64_t keys) const {
   // The consecutive rows of an item: all rows, or the rows of a phase.
@@ -102,10 +102,10 @@ LogicalResult CpuScheduleAttr::verifyKeysPerItem(Operation *attention, int64_t q
   if (number >= keys)
     return attention->emitOpError() << "keys_per_item is " << number << ", expected less than " << keys
                                     << ", all keys, or no such part (attention_c15)";
-  if (getRowBlock() < queries || addsStrided())
+  if (getRowBlock() < queries || hasPhases())
     return attention->emitOpError() << "keys_per_item is " << number << ", but items have parts of the keys only where "
                                     << "one block has all " << queries << " queries; row_block is " << getRowBlock()
-                                    << (addsStrided() ? ", of every vector's lane" : "") << " (attention_c15)";
+                                    << (hasPhases() ? ", of every vector's lane" : "") << " (attention_c15)";
   if (auto fused = dyn_cast<AttentionOp>(attention); fused && fused.getWeights())
     return attention->emitOpError() << "keys_per_item is " << number << ", but the weights are a result: they are "
                                     << "written by the item that has all keys of a row (attention_c15)";

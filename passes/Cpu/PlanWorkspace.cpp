@@ -69,7 +69,7 @@ const CpuEngine &CpuKernel::engineOfContent() const {
     engine = &own;
     scale = term.scale;
   }
-  return engine && !stage.schedule.addsStrided() ? *engine : fmaEngine();
+  return engine && !stage.schedule.hasPhases() ? *engine : fmaEngine();
 }
 
 void CpuKernel::planContent() {
