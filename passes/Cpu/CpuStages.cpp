@@ -14,7 +14,7 @@ void CpuStages::prepare(func::FuncOp function) {
 }
 
 bool CpuStages::isMatrixProduct(attn::EinsumOp einsum) {
-  bool single = tensors.storage[einsum.getResult()].element.isF32() && !tensors.asksForZeros(einsum);
+  bool single = tensors.storage[einsum.getResult()].element.isF32() && !tensors.checksAbsence(einsum);
   for (Value input : einsum.getInputs())
     single &= tensors.storage[input].element.isF32() && !tensors.storage[input].number;
   return single && matmulOf(einsum);
@@ -24,7 +24,7 @@ Value CpuStages::inMemory(Value operand) {
   Value source = memoryOf(operand);
   Value narrow = widenedFrom(source);
   bool reads = narrow != source && !tensors.isStored(source) && tensors.isStored(narrow);
-  return reads && !tensors.storage[narrow].masked && !tensors.storage[narrow].number ? narrow : operand;
+  return reads && !tensors.storage[narrow].mayBeAbsent && !tensors.storage[narrow].number ? narrow : operand;
 }
 
 void CpuStages::planAttention(attn::AttentionOp attention, const std::vector<bool> &computed,

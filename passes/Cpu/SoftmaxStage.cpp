@@ -111,12 +111,15 @@ bool CpuStages::emitSoftmaxRow(const SoftmaxRow &row) {
   // Only a row without a visible element, or with only -inf, sums to 0.
   Value empty = v.compare(arith::CmpFPredicate::OEQ, sum, v.constantScalar(0));
   vectors.scale(v.divf(v.constantScalar(1), v.select(empty, v.constantScalar(1), sum)));
-  if (row.mask) // a masked weight is 0 also where the row is NaN
-    v.when(v.compare(arith::CmpFPredicate::UNO, sum, sum), [&] {
-      code.loops(row.inner, row.symbols, [&] {
-        Value at = element(row.result);
-        code.store(v.select(isVisible(), code.load(row.result, at), code.real(0)), row.result, at);
-      });
+  auto hide = [&](Value weight) {
+    code.loops(row.inner, row.symbols, [&] {
+      Value at = element(row.result);
+      code.store(v.select(isVisible(), code.load(row.result, at), weight), row.result, at);
     });
+  };
+  if (row.result.mayBeAbsent)
+    hide(code.absent());
+  else if (row.mask) // a hidden key has no weight even if the row is NaN
+    v.when(v.compare(arith::CmpFPredicate::UNO, sum, sum), [&] { hide(code.real(0)); });
   return true;
 }

@@ -28,7 +28,7 @@ struct Kernel::ScoreRow {
     int64_t count = planned.space.keys();
     row.element = b.getF32Type();
     row.shape = {{"", count}};
-    row.masked = planned.mask.has_value();
+    row.mayBeAbsent = planned.mask.has_value();
     row.memory = memref::ViewOp::create(b, MemRefType::get({ShapedType::kDynamic}, row.element), code.phase.local,
                                         code.index(0), ValueRange{code.index(count)});
     kernel.plan.localBytes = std::max<int64_t>(kernel.plan.localBytes, llvm::alignTo(count * 4, 64));
@@ -112,7 +112,7 @@ struct Kernel::ScoreRow {
     Value none = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, largest, code.real(-INFINITY));
     largest = arith::SelectOp::create(b, none, code.real(0), largest);
     Value sum = code.sums(keys, symbols, code.real(0), 1, [&](ValueRange so) -> SmallVector<Value> {
-      Value power = visible(code.real(0), [&]() -> Value {
+      Value power = visible(code.absent(), [&]() -> Value {
         return math::ExpOp::create(b, arith::SubFOp::create(b, code.load(row, place()), largest));
       });
       code.store(power, row, place());

@@ -13,7 +13,10 @@ using namespace skewer;
 using namespace skewer::generic;
 using subscript::Expr;
 
-/// Returns, for each factor, whether the code must check which of its elements are 0.
+/// Returns whether the sums of a contraction may be absent.
+static bool marks(const Contraction &contraction) { return contraction.target && contraction.target->mayBeAbsent; }
+
+/// Returns, for each factor, whether the code must check which of its elements are absent.
 static SmallVector<bool> hidingFactors(const Contraction &contraction) {
   SmallVector<const Storage *> operands;
   SmallVector<bool> hide;
@@ -22,6 +25,11 @@ static SmallVector<bool> hidingFactors(const Contraction &contraction) {
   for (size_t number = 0; number < operands.size(); ++number)
     hide.push_back(hidesOthers(operands, number));
   return hide;
+}
+
+Value Contractions::numberOf(const Factor &factor, const Symbols &symbols, const std::string &vectorAxis) {
+  Value element = elementOf(factor, symbols, vectorAxis);
+  return factor.storage->mayBeAbsent ? code.present(element) : element;
 }
 
 bool Contractions::vectorises(const Contraction &contraction, const Axis &axis, int64_t lanes) {
@@ -39,7 +47,7 @@ bool Contractions::vectorises(const Contraction &contraction, const Axis &axis, 
       continue;
     }
     auto by = step(*factor.storage, factor.subscripts, axis.name);
-    // The check whether a masked factor is 0 works on single numbers.
+    // The check whether a factor is absent works on single numbers.
     if (!by || (*by && hides))
       return false;
     moves |= *by != 0;
@@ -59,6 +67,10 @@ Value Contractions::elementOf(const Factor &factor, const Symbols &symbols, cons
   return code.load(*factor.storage, code.position(*factor.storage, factor.subscripts, symbols), wide);
 }
 
+Value Contractions::zeroOf(const Contraction &contraction, bool vector) {
+  return code.real(marks(contraction) ? -0.0 : 0.0, vector);
+}
+
 /// Returns sum + Π factors at the point that `symbols` give; with a `vectorAxis`, at `kLanes` points along it.
 Value Contractions::addProduct(Value sum, const Contraction &contraction, const Symbols &symbols,
                                const std::string &vectorAxis) {
@@ -71,13 +83,13 @@ Value Contractions::addProduct(Value sum, const Contraction &contraction, const 
     Value &product = isa<VectorType>(factor.getType()) ? vectors : scalars;
     product = product ? arith::MulFOp::create(b, product, factor, fast).getResult() : factor;
   };
-  Value present;
+  Value absent;
   SmallVector<bool> hiding = hidingFactors(contraction);
   for (auto [factor, hides] : llvm::zip(contraction.factors, hiding))
     if (hides) {
       Value weight = read(factor);
-      Value some = arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, weight, code.real(0));
-      present = present ? arith::AndIOp::create(b, present, some).getResult() : some;
+      Value gone = code.isAbsent(weight);
+      absent = absent ? arith::OrIOp::create(b, absent, gone).getResult() : gone;
       multiply(weight);
     }
   auto rest = [&]() -> Value {
@@ -90,9 +102,17 @@ Value Contractions::addProduct(Value sum, const Contraction &contraction, const 
       scalars = code.spread(scalars);
     Value left = scalars ? scalars : vectors;
     Value product = scalars && vectors ? arith::MulFOp::create(b, scalars, vectors, fast).getResult() : left;
+    bool isMarked = contraction.factors.size() == 1 && contraction.factors[0].storage->mayBeAbsent;
+    if (marks(contraction) && !isMarked)
+      product = code.present(product);
     return arith::AddFOp::create(b, sum, product, fast);
   };
-  auto unguarded = [&]() -> Value { return present ? code.guarded(present, sum, rest) : rest(); };
+  auto unguarded = [&]() -> Value {
+    if (!absent)
+      return rest();
+    Value present = arith::XOrIOp::create(b, absent, arith::ConstantIntOp::create(b, 1, 1));
+    return code.guarded(present, sum, rest);
+  };
   if (!contraction.guard)
     return unguarded();
   return code.guarded(code.predicate(*contraction.guard, symbols), sum, [&]() -> Value { return unguarded(); });
@@ -105,11 +125,11 @@ Value Contractions::dot(const Contraction &contraction, Symbols &symbols) {
     })[0];
   };
   if (contraction.contracted.empty() || !vectorises(contraction, contraction.contracted.back()))
-    return scalar(contraction.contracted, code.real(0));
+    return scalar(contraction.contracted, zeroOf(contraction, false));
   const Axis &inner = contraction.contracted.back();
   ArrayRef<Axis> outer = ArrayRef<Axis>(contraction.contracted).drop_back();
   int64_t whole = inner.extent.fixed / kLanes * kLanes;
-  SmallVector<Value> start = {code.spread(code.real(0)), code.real(0)};
+  SmallVector<Value> start = {code.spread(zeroOf(contraction, false)), zeroOf(contraction, false)};
   int64_t steps = std::max<int64_t>(whole / kLanes, 1), terms = std::max(steps, inner.extent.fixed - whole);
   SmallVector<Value> both = code.sums(outer, symbols, start, terms, [&](ValueRange so) -> SmallVector<Value> {
     auto run = [&](int64_t low, int64_t high, int64_t step, Value sum) {
@@ -133,7 +153,10 @@ Value Contractions::dot(const Contraction &contraction, Symbols &symbols) {
                                                      })[0]);
     return {wide, whole == inner.extent.fixed ? so[1] : run(whole, inner.extent.fixed, 1, so[1])};
   });
-  Value reduced = vector::ReductionOp::create(b, vector::CombiningKind::ADD, both[0], arith::FastMathFlags::reassoc);
+  constexpr auto kAdd = vector::CombiningKind::ADD;
+  constexpr auto kAnyOrder = arith::FastMathFlags::reassoc;
+  Value reduced = marks(contraction) ? vector::ReductionOp::create(b, kAdd, both[0], start[1], kAnyOrder)
+                                     : vector::ReductionOp::create(b, kAdd, both[0], kAnyOrder);
   return arith::AddFOp::create(b, reduced, both[1]);
 }
 
@@ -167,7 +190,9 @@ void Contractions::contractAcross(const Contraction &contraction, Symbols &symbo
   const Axis &inner = contraction.parallel.back();
   auto run = [&](Value first, int64_t lanes) {
     symbols[inner.name] = first;
-    Value start = lanes > 1 ? code.spread(code.real(0)) : code.real(0);
+    Value start = zeroOf(contraction, false);
+    if (lanes > 1)
+      start = code.spread(start);
     Value total = code.sums(contraction.contracted, symbols, start, 1, [&](ValueRange sum) -> SmallVector<Value> {
       return {addProduct(sum[0], contraction, symbols, lanes > 1 ? inner.name : "")};
     })[0];
@@ -206,7 +231,7 @@ void Contractions::contract(const Contraction &contraction, Symbols &symbols) {
       if (end == done)
         continue;
       code.loop(code.index(done), code.index(end), width, [&](Value first) {
-        SmallVector<Value> places, start(vectors, code.spread(code.real(0)));
+        SmallVector<Value> places, start(vectors, code.spread(zeroOf(contraction, false)));
         for (int64_t v = 0; v < vectors; ++v)
           places.push_back(b.createOrFold<arith::AddIOp>(first, code.index(v * kLanes)));
         auto totals = code.sums(contraction.contracted, symbols, start, 1, [&](ValueRange carried) {
@@ -227,10 +252,9 @@ void Contractions::contract(const Contraction &contraction, Symbols &symbols) {
     if (done < size)
       code.loop(code.index(done), code.index(size), 1, [&](Value at) {
         symbols[inner.name] = at;
-        Value total =
-            code.sums(contraction.contracted, symbols, code.real(0), 1, [&](ValueRange sum) -> SmallVector<Value> {
-              return {addProduct(sum[0], contraction, symbols, "")};
-            })[0];
+        Value total = code.sums(
+            contraction.contracted, symbols, zeroOf(contraction, false), 1,
+            [&](ValueRange sum) -> SmallVector<Value> { return {addProduct(sum[0], contraction, symbols, "")}; })[0];
         put(total, contraction, symbols);
       });
   });

@@ -35,6 +35,8 @@ public:
   mlir::Value dot(const Contraction &, Symbols &);
   /// Returns an element of a factor; with a `vectorAxis`, the lanes along it, or one if they are all the same.
   mlir::Value elementOf(const Factor &, const Symbols &, const std::string &vectorAxis);
+  /// Returns the same; an absent element is the number 0.
+  mlir::Value numberOf(const Factor &, const Symbols &, const std::string &vectorAxis);
   bool vectorises(const Contraction &, const Axis &, int64_t lanes = kLanes);
   /// Moves an axis along which the operands have consecutive elements behind the other axes, if no other axis gives
   /// vectors.
@@ -45,6 +47,8 @@ public:
   mlir::Value extremeOf(const Contraction &, bool least, Symbols &);
 
 private:
+  /// Returns the number from which a contraction's sums begin.
+  mlir::Value zeroOf(const Contraction &, bool vector);
   mlir::Value addProduct(mlir::Value sum, const Contraction &, const Symbols &, const std::string &vectorAxis);
   void contractAcross(const Contraction &, Symbols &);
   /// Finishes a sum, and stores it in the target's element at these symbols.

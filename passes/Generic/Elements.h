@@ -5,6 +5,10 @@
 
 namespace skewer::generic {
 
+/// Returns whether an operation of one element is absent where its first operand is: a scale of it, a conversion, or a
+/// function that is 0 at 0.
+bool keepsAbsence(mlir::Operation *);
+
 class Elements {
 public:
   Elements(mlir::ImplicitLocOpBuilder &b, KernelPlan &plan, PhaseCode &code, Tensors &tensors)
@@ -46,6 +50,8 @@ private:
                                                 const Point &);
   std::optional<subscript::Expr> positionAt(attn::PositionOp, const Point &);
   mlir::Value arithmetic(mlir::Operation *, const Point &, const Symbols &, const std::string &vectorAxis);
+  /// Returns the result of an operation of one element, with the mark where it is absent.
+  mlir::Value marked(mlir::Operation *, mlir::ValueRange operands, mlir::Value result);
   /// Returns whether a tensor is computed from positions when it is read. `precise` returns an element of it in f64,
   /// for products and sums of positions.
   bool dependsOnPosition(mlir::Value tensor);

@@ -14,6 +14,12 @@ using subscript::Expr;
 
 static bool isConversion(Operation *op) { return isWidening(op) || isa<arith::TruncFOp>(op); }
 
+bool generic::keepsAbsence(Operation *op) {
+  return isConversion(op) ||
+         isa<arith::DivFOp, arith::NegFOp, arith::SIToFPOp, math::SqrtOp, math::AbsFOp, math::TanhOp, math::SinOp,
+             math::ErfOp, math::FloorOp, math::CeilOp, math::RoundOp, math::RoundEvenOp>(op);
+}
+
 std::optional<subscript::Substitution> Elements::axesAt(const subscript::Dimensions &dimensions,
                                                         const subscript::AxisSizes &sizes, const Point &point) {
   subscript::Substitution axesOfPoint;
@@ -148,29 +154,35 @@ Value Elements::produce(Operation *op, const Point &point, const Symbols &symbol
     auto move = moved(op, point);
     if (!move)
       return fail(op, "the operation has no index map"), Value();
+    bool marks = tensors.storage[op->getResult(0)].mayBeAbsent;
     auto read = [&] {
-      Value result;
+      Value result, absence;
       for (const auto &[operand, from] : move->reads) {
         if (tensors.storage[operand].number == 1.0 && move->reads.size() > 1)
           continue;
         Value factor = element(operand, from, symbols, vectorAxis);
         if (!factor)
           return Value();
+        if (move->reads.size() > 1 && tensors.storage[operand].mayBeAbsent) {
+          Value none = code.isAbsent(factor);
+          absence = absence ? arith::OrIOp::create(b, absence, none).getResult() : none;
+        }
         result = result ? arith::MulFOp::create(b, result, factor).getResult() : factor;
       }
-      // A weight that a mask hides stays 0, whatever the other factor is.
-      for (const auto &[operand, from] : move->reads)
-        if (tensors.storage[operand].masked && move->reads.size() > 1) {
-          Value none = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, element(operand, from, symbols, vectorAxis),
-                                             code.real(0, vector));
-          result = arith::SelectOp::create(b, none, code.real(0, vector), result);
-        }
-      return result ? result : code.real(1, vector);
+      if (!result)
+        return code.real(1, vector);
+      if (marks && !(move->reads.size() == 1 && tensors.storage[move->reads[0].first].mayBeAbsent))
+        result = code.present(result);
+      if (!absence)
+        return result;
+      Value instead = marks ? code.absent(vector) : code.real(0, vector);
+      return arith::SelectOp::create(b, absence, instead, result).getResult();
     };
     if (move->inside.isConstant(1))
       return read();
     bool good = true;
-    Value padding = code.real(move->padding, vector);
+    bool isPadded = isa<attn::IndexMapOpInterface>(op);
+    Value padding = marks && !isPadded ? code.absent(vector) : code.real(move->padding + 0.0, vector);
     Value result = code.guarded(code.predicate(move->inside, symbols), padding, [&] {
       size_t before = computed.size(); // elements that are computed in a branch cannot be used behind it
       Value inside = read();
@@ -256,7 +268,11 @@ Value Elements::arithmetic(Operation *op, const Point &point, const Symbols &sym
     state.addOperands(angle);
     state.addTypes(angle.getType());
     Type type = vectorAxis.empty() ? Type(b.getF32Type()) : code.real(0, true).getType();
-    return arith::TruncFOp::create(b, type, b.create(state)->getResult(0));
+    Value result = arith::TruncFOp::create(b, type, b.create(state)->getResult(0));
+    if (!tensors.storage[op->getResult(0)].mayBeAbsent)
+      return result;
+    Value operand = element(op->getOperand(0), point, symbols, vectorAxis);
+    return operand ? marked(op, operand, result) : Value();
   }
   SmallVector<Value> operands;
   for (Value operand : op->getOperands()) {
@@ -265,26 +281,41 @@ Value Elements::arithmetic(Operation *op, const Point &point, const Symbols &sym
       return {};
     operands.push_back(value);
   }
-  if (isConversion(op)) // a stored result is rounded by the store
-    return tensors.isStored(op->getResult(0))
-               ? operands[0]
-               : code.widen(code.narrow(operands[0], tensors.storage[op->getResult(0)].element));
+  bool marks = tensors.storage[op->getResult(0)].mayBeAbsent;
+  for (auto [number, operand] : llvm::enumerate(op->getOperands()))
+    if (tensors.storage[operand].mayBeAbsent && (!marks || (number > 0 && isa<arith::DivFOp>(op))))
+      operands[number] = code.present(operands[number]);
+  if (isConversion(op)) { // a stored result is rounded by the store
+    Type element = tensors.storage[op->getResult(0)].element;
+    return tensors.isStored(op->getResult(0)) ? operands[0]
+                                              : marked(op, operands, code.widen(code.narrow(operands[0], element)));
+  }
   if (auto apply = dyn_cast<attn::ApplyOp>(op))
     return attn::findElementFunction(op->getContext(), apply.getFunction())->emit(b, op->getLoc(), operands);
   OperationState state(b.getLoc(), op->getName());
   state.addOperands(operands);
   state.addTypes(operands[0].getType());
   state.addAttributes(op->getAttrs());
-  Value result = b.create(state)->getResult(0);
-  // A weight that a mask hides stays 0, whatever the scale is.
-  if (isa<arith::MulFOp, arith::DivFOp>(op))
-    for (auto [operand, value] : llvm::zip(op->getOperands(), operands))
-      if (tensors.storage[operand].masked && (isa<arith::MulFOp>(op) || operand == op->getOperand(0))) {
-        Value zero = code.real(0, !vectorAxis.empty());
-        Value none = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, value, zero);
-        result = arith::SelectOp::create(b, none, zero, result);
-      }
-  return result;
+  return marked(op, operands, b.create(state)->getResult(0));
+}
+
+Value Elements::marked(Operation *op, ValueRange operands, Value result) {
+  if (!tensors.storage[op->getResult(0)].mayBeAbsent || isa<arith::AddFOp>(op)) // two marks add to the mark
+    return result;
+  Value absence;
+  for (auto [operand, value] : llvm::zip(op->getOperands(), operands)) {
+    if (!tensors.storage[operand].mayBeAbsent)
+      continue;
+    Value none = code.isAbsent(value);
+    if (isa<arith::SubFOp>(op))
+      absence = absence ? arith::AndIOp::create(b, absence, none).getResult() : none;
+    else
+      absence = absence ? arith::OrIOp::create(b, absence, none).getResult() : none;
+    if (keepsAbsence(op)) // of the first operand alone
+      break;
+  }
+  Value mark = code.absent(isa<VectorType>(result.getType()));
+  return arith::SelectOp::create(b, absence, mark, code.present(result));
 }
 
 Value Elements::finished(const Stage &stage, const Point &point, const Symbols &symbols, const std::string &vectorAxis,

@@ -22,7 +22,7 @@ static Value better(ImplicitLocOpBuilder &b, bool least, Value x, Value y) {
 Value Contractions::extremeOf(const Contraction &contraction, bool least, Symbols &symbols) {
   Value worst = code.real(least ? INFINITY : -INFINITY);
   auto read = [&](bool vector) {
-    return elementOf(contraction.factors[0], symbols, vector ? contraction.contracted.back().name : "");
+    return numberOf(contraction.factors[0], symbols, vector ? contraction.contracted.back().name : "");
   };
   auto scalar = [&](ArrayRef<Axis> axes, Value start) {
     return code.carry(axes, symbols, start,
@@ -103,7 +103,7 @@ bool Kernel::emitExtremum(attn::ExtremumOp op) {
               for (int64_t v = 0; v < vectors; ++v) {
                 at(v);
                 next.push_back(
-                    better(b, least, so[v], contractions.elementOf(contraction.factors[0], symbols, inner.name)));
+                    better(b, least, so[v], contractions.numberOf(contraction.factors[0], symbols, inner.name)));
               }
               return next;
             });

@@ -84,7 +84,10 @@ bool Kernel::emitConcat(const Stage &stage, attn::ConcatOp op) {
     symbols[begin] = done;
     code.items(axes, axes.size() - 1, symbols, [&](ArrayRef<Axis> rest) {
       code.loops(rest, symbols, [&] {
-        code.store(code.load(input, code.position(input, from, symbols)), result, code.position(result, to, symbols));
+        Value element = code.load(input, code.position(input, from, symbols));
+        if (result.mayBeAbsent && !input.mayBeAbsent)
+          element = code.present(element);
+        code.store(element, result, code.position(result, to, symbols));
       });
     });
     before.push_back(input.shape[along]);
@@ -206,10 +209,11 @@ bool Kernel::emitSoftmax(attn::SoftmaxOp op) {
       code.loops(inner, symbols, [&] {
         Value place = code.position(result, subscripts, symbols);
         Value one = keep ? code.load(result, place) : power();
-        // A masked weight is 0 even if the row is NaN.
+        // A hidden key has no weight even if the row is NaN.
         Value weight = arith::DivFOp::create(b, one, divisor);
         if (mask)
-          weight = arith::SelectOp::create(b, code.predicate(*mask, symbols), weight, code.real(0));
+          weight = arith::SelectOp::create(b, code.predicate(*mask, symbols), weight,
+                                           result.mayBeAbsent ? code.absent() : code.real(0));
         code.store(weight, result, place);
       });
     });

@@ -201,7 +201,24 @@ Value PhaseCode::load(const Storage &tensor, Value position, bool vector) {
   return widen(vector::LoadOp::create(b, VectorType::get({lanes}, tensor.element), tensor.memory, position));
 }
 
+Value PhaseCode::isAbsent(Value number) {
+  Type type = b.getI32Type();
+  if (auto vector = dyn_cast<VectorType>(number.getType()))
+    type = VectorType::get(vector.getShape(), type);
+  Value mark = arith::ConstantOp::create(b, b.getIntegerAttr(b.getI32Type(), APInt::getSignMask(32)));
+  if (isa<VectorType>(type))
+    mark = vector::BroadcastOp::create(b, type, mark);
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, arith::BitcastOp::create(b, type, number), mark);
+}
+
+Value PhaseCode::present(Value number) {
+  return arith::AddFOp::create(b, number, real(0, isa<VectorType>(number.getType())));
+}
+
 void PhaseCode::store(Value value, const Storage &tensor, Value position) {
+  // A small negative number becomes -0.0 when it is rounded to fewer bits. It is not absent.
+  if (tensor.mayBeAbsent && !tensor.element.isF32())
+    value = arith::SelectOp::create(b, isAbsent(value), value, present(widen(narrow(value, tensor.element))));
   Value narrowed = narrow(value, tensor.element);
   if (isa<VectorType>(narrowed.getType()))
     vector::StoreOp::create(b, narrowed, tensor.memory, position);

@@ -18,6 +18,12 @@ public:
   mlir::Value real(double);
   mlir::Value real(double, bool vector);
   mlir::Value spread(mlir::Value scalar); // to a vector
+  /// Returns the mark of an absent element, -0.0 (Storage::mayBeAbsent).
+  mlir::Value absent(bool vector = false) { return real(-0.0, vector); }
+  /// Returns whether a number, or each lane of a vector, is this mark.
+  mlir::Value isAbsent(mlir::Value);
+  /// Returns the same number, or 0 for the mark.
+  mlir::Value present(mlir::Value);
   mlir::Value widen(mlir::Value);
   mlir::Value narrow(mlir::Value, mlir::Type element);
   mlir::Value extent(const Extent &);

@@ -83,7 +83,7 @@ Value toSingle(ImplicitLocOpBuilder &b, Value x) {
 void Contractions::runAcross(const Contraction &contraction, const PrefixSum &sum, int64_t size, Symbols &symbols,
                              const std::string &vectorAxis, Value first, int64_t vectors) {
   bool isVector = !vectorAxis.empty();
-  Value zero = code.real(0, isVector);
+  Value zero = zeroOf(contraction, isVector);
   SmallVector<Value> start(vectors, toDouble(b, zero)), places;
   for (int64_t v = 0; isVector && v < vectors; ++v)
     places.push_back(b.createOrFold<arith::AddIOp>(first, code.index(v * kLanes)));
@@ -105,7 +105,7 @@ void Contractions::runAcross(const Contraction &contraction, const PrefixSum &su
 /// Emits the running sums along the axis of the vectors.
 void Contractions::runWithin(const Contraction &contraction, const PrefixSum &sum, int64_t size, Symbols &symbols) {
   int64_t whole = size / kLanes * kLanes;
-  Value zero = toDouble(b, code.real(0)), zeros = toDouble(b, code.real(0, true)), base = zeros;
+  Value zero = toDouble(b, zeroOf(contraction, false)), zeros = toDouble(b, zeroOf(contraction, true)), base = zeros;
   auto place = [&](Value at) {
     symbols[sum.along] = symbols[sum.before] = at;
     return code.position(*contraction.target, contraction.targetSubscripts, symbols);
@@ -114,7 +114,7 @@ void Contractions::runWithin(const Contraction &contraction, const PrefixSum &su
     return run(b, {whole, size - whole, 1, sum.reversed}, start,
                [&](Value at, ValueRange before) -> SmallVector<Value> {
                  Value to = place(at);
-                 Value own = toDouble(b, addProduct(code.real(0), contraction, symbols, ""));
+                 Value own = toDouble(b, addProduct(zeroOf(contraction, false), contraction, symbols, ""));
                  Value next = arith::AddFOp::create(b, before[0], own);
                  code.store(toSingle(b, sum.exclusive ? before[0] : next), *contraction.target, to);
                  return {next};
@@ -125,7 +125,7 @@ void Contractions::runWithin(const Contraction &contraction, const PrefixSum &su
   base =
       run(b, {0, whole / kLanes, kLanes, sum.reversed}, base, [&](Value at, ValueRange before) -> SmallVector<Value> {
         Value to = place(at);
-        Value lanes = toDouble(b, addProduct(code.real(0, true), contraction, symbols, sum.before));
+        Value lanes = toDouble(b, addProduct(zeroOf(contraction, true), contraction, symbols, sum.before));
         lanes = summedUp(b, lanes, zeros, sum.reversed);
         Value total = vector::ExtractOp::create(b, lanes, sum.reversed ? 0 : kLanes - 1);
         Value own = sum.exclusive ? shifted(b, lanes, zeros, sum.reversed) : lanes;

@@ -1,4 +1,4 @@
-// Derives facts before code is emitted: the shape of every tensor, and whether its zeros can stand for masked weights.
+// Derives facts before code is emitted: the shape of every tensor, and whether its elements may be absent.
 #include "dialect/IR/Reductions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -209,21 +209,41 @@ static bool isGuarded(attn::EinsumOp op) {
          });
 }
 
-/// Returns whether zeros of the result can stand for weights that a mask hides.
-static bool keepsMask(Operation *op, const llvm::DenseMap<Value, Storage> &storage) {
-  auto masked = [&](Value operand) {
+/// Returns whether something computes with a value, or with a part of it. The mark of absent elements would be no use
+/// to the kernel's caller.
+static bool isComputedWith(Value value) {
+  return llvm::any_of(value.getUsers(), [](Operation *user) {
+    if (isa<attn::IndexMapOpInterface, attn::ConcatOp>(user))
+      return isComputedWith(user->getResult(0));
+    return !isa<func::ReturnOp>(user);
+  });
+}
+
+/// Returns whether elements of the result may be absent. The reference has the same rules.
+static bool mayBeAbsent(Operation *op, llvm::DenseMap<Value, Storage> &storage) {
+  auto absent = [&](Value operand) {
     auto found = storage.find(operand);
-    return found != storage.end() && found->second.masked;
+    return found != storage.end() && found->second.mayBeAbsent;
+  };
+  auto isAbsentIn = [&](attn::EinsumOp einsum) {
+    if (isGuarded(einsum))
+      return true;
+    SmallVector<const Storage *> operands;
+    for (Value input : einsum.getInputs())
+      operands.push_back(&storage[input]);
+    bool keeps = isProduct(einsum) || operands.size() == 1;
+    return llvm::any_of(llvm::seq(operands.size()), [&](size_t number) {
+      return keeps ? operands[number]->mayBeAbsent : hidesOthers(operands, number);
+    });
   };
   return llvm::TypeSwitch<Operation *, bool>(op)
       .Case([](attn::SoftmaxOp softmax) { return softmax.getMask().has_value(); })
       .Case([](attn::AttentionOp) { return false; })
-      .Case([&](attn::EinsumOp einsum) { return isGuarded(einsum) || llvm::any_of(einsum.getInputs(), masked); })
-      .Case<attn::ConcatOp, arith::MulFOp>([&](Operation *o) { return llvm::any_of(o->getOperands(), masked); })
-      .Case<arith::AddFOp, arith::SubFOp>([&](Operation *o) { return llvm::all_of(o->getOperands(), masked); })
-      .Case<attn::IndexMapOpInterface, arith::DivFOp, arith::NegFOp, arith::ExtFOp, arith::TruncFOp, arith::SIToFPOp>(
-          [&](Operation *o) { return masked(o->getOperand(0)); })
-      .Default([](Operation *) { return false; });
+      .Case(isAbsentIn)
+      .Case<attn::ConcatOp, arith::MulFOp>([&](Operation *o) { return llvm::any_of(o->getOperands(), absent); })
+      .Case<arith::AddFOp, arith::SubFOp>([&](Operation *o) { return llvm::all_of(o->getOperands(), absent); })
+      .Case<attn::IndexMapOpInterface>([&](Operation *o) { return absent(o->getOperand(0)); })
+      .Default([&](Operation *o) { return keepsAbsence(o) && absent(o->getOperand(0)); });
 }
 
 std::optional<int> generic::step(const Storage &tensor, ArrayRef<subscript::Expr> subscripts, const std::string &axis) {
@@ -231,12 +251,12 @@ std::optional<int> generic::step(const Storage &tensor, ArrayRef<subscript::Expr
 }
 
 bool generic::hidesOthers(ArrayRef<const Storage *> operands, size_t number) {
-  return operands[number]->masked && llvm::any_of(llvm::enumerate(operands), [&](const auto &other) {
+  return operands[number]->mayBeAbsent && llvm::any_of(llvm::enumerate(operands), [&](const auto &other) {
            return other.index() != number && !other.value()->finite;
          });
 }
 
-bool Tensors::asksForZeros(attn::EinsumOp op) {
+bool Tensors::checksAbsence(attn::EinsumOp op) {
   SmallVector<const Storage *> operands;
   for (Value input : op.getInputs())
     operands.push_back(&storage[input]);
@@ -258,7 +278,7 @@ bool Tensors::describe(Operation *op) {
     return fail(op, "a run-time size of the result is no operand's dimension");
   described.shape = std::move(*shape);
   described.element = type.getElementType();
-  described.masked = keepsMask(op, storage);
+  described.mayBeAbsent = mayBeAbsent(op, storage) && isComputedWith(op->getResult(0));
   auto number = [](Attribute attribute) -> std::optional<double> {
     if (auto dense = dyn_cast_if_present<DenseFPElementsAttr>(attribute))
       return dense.isSplat()

@@ -19,12 +19,15 @@ struct Storage {
   std::optional<double> number; // the value of all elements, if they are one known number
   std::vector<Extent> shape;
   mlir::Type element;
-  /// Whether zeros may stand for weights that a mask hides. A product with such a zero is 0, whatever the other factor.
-  bool masked = false;
+  /// Whether elements may be absent: a mask or a condition took them away. An absent element is stored as -0.0, and an
+  /// element that exists is never -0.0, so that a sum from -0.0 on is absent if no product was added to it. A product
+  /// with an absent element is absent, whatever the other factors are; a product with the number 0 is not.
+  bool mayBeAbsent = false;
   bool finite = false; // a constant without NaN and infinity, so that its product with 0 is 0
 };
 
-/// Returns whether zeros of operand `number` of a product hide the other operands, which may be NaN or infinite.
+/// Returns whether absent elements of operand `number` of a product hide the other operands, which may be NaN or
+/// infinite.
 bool hidesOthers(llvm::ArrayRef<const Storage *> operands, size_t number);
 /// Returns how the address of an element moves with an axis: 0, or 1 (consecutive); nothing if no vector can use it.
 std::optional<int> step(const Storage &, llvm::ArrayRef<subscript::Expr>, const std::string &axis);

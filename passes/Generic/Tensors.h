@@ -22,8 +22,8 @@ public:
   /// Returns the sizes of the axes of an attention's score and values.
   std::optional<std::map<std::string, Extent>> extentsOf(attn::AttentionOp);
   std::optional<std::vector<Extent>> extentsOf(const subscript::Dimensions &, const std::map<std::string, Extent> &);
-  /// Returns whether a product must check which elements of an operand are 0 (hidesOthers).
-  bool asksForZeros(attn::EinsumOp);
+  /// Returns whether a product must check which elements of an operand are absent (hidesOthers).
+  bool checksAbsence(attn::EinsumOp);
   /// Returns whether a tensor is in memory when a stage runs, and not computed when it is read.
   bool isStored(mlir::Value tensor) { return stored.contains(memoryOf(tensor)); }
   /// Returns whether a tensor in memory is the same at every call.

@@ -31,7 +31,7 @@ bool GpuStages::isMatrixProduct(attn::EinsumOp op) {
   for (Value input : op.getInputs())
     if (tensors.storage[input].number)
       return false;
-  if (tensors.asksForZeros(op))
+  if (tensors.checksAbsence(op))
     return false;
   auto matmul = matmulOf(op);
   // Offsets within one outer index have 32 bits.
