@@ -14,7 +14,8 @@
 #include "mlir/Pass/PassRegistry.h"
 #include "passes/Lengths/FitLengths.h"
 #include "passes/Passes.h"
-#include "passes/Pipelines.h"
+#include "passes/Pipelines/Pipelines.h"
+#include "passes/Register.h"
 #include <fmt/format.h>
 #include <functional>
 

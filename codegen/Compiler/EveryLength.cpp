@@ -132,6 +132,18 @@ std::optional<UnlikeDecision> EveryLength::amongFitted() const {
   return std::nullopt;
 }
 
+std::string sayUnlike(const Decision &atBounds, const Lengths &there, const Lengths &bounds) {
+  const std::string here = " at " + sayLengths(there), longest = " at " + sayLengths(bounds);
+  switch (atBounds.kind) {
+  case Decision::Whole:
+    return "this is a whole number" + longest + ", but not" + here;
+  case Decision::Quantity:
+    return "this number" + here + " does not follow from what it is" + longest;
+  default:
+    return atBounds.number ? "this holds" + longest + ", but not" + here : "this holds" + here + ", but not" + longest;
+  }
+}
+
 std::optional<UnlikeDecision> EveryLength::at(const Lengths &lengths, const Decisions &there) const {
   const std::string here = " at " + sayLengths(lengths), longest = " at " + sayLengths(bounds);
   auto unlike = [](const Decision &decision, std::string what) {
@@ -156,12 +168,11 @@ std::optional<UnlikeDecision> EveryLength::at(const Lengths &lengths, const Deci
     switch (one.kind) {
     case Decision::Choice:
       if (one.number != first.number)
-        return unlike(first, one.number ? "this holds" + here + ", but not" + longest
-                                        : "this holds" + longest + ", but not" + here);
+        return unlike(first, sayUnlike(first, lengths, bounds));
       break;
     case Decision::Whole: // a number that is whole by chance, such as 6 / N at N = 3, is handled like any other
       if (first.number && !one.number)
-        return unlike(first, "this is a whole number" + longest + ", but not" + here);
+        return unlike(first, sayUnlike(first, lengths, bounds));
       break;
     case Decision::Quantity:
       if (auto polynomial = LengthPolynomial::through(numbers, bounds)) {

@@ -19,6 +19,10 @@ struct UnlikeDecision {
   std::string what;
 };
 
+/// Returns the message for a decision of a text, made at `bounds`, that differs at other lengths: a choice, whether a
+/// number is whole, or a number.
+std::string sayUnlike(const language::Decision &atBounds, const Lengths &there, const Lengths &bounds);
+
 /// Returns whether a table of a function of positions (Decision::Table) has the same values as a larger one at the same
 /// places; true if they share no places.
 bool isPartOf(const language::Decision &part, const language::Decision &whole);

@@ -314,11 +314,7 @@ private:
     auto unlike = number->firstUnlike(holds, isUnknown);
     if (!unlike)
       return isUnknown ? std::optional(unknown(k)) : std::nullopt;
-    std::string what = first.kind == Decision::Whole ? "this is no whole number, unlike"
-                       : first.kind == Decision::Quantity
-                           ? "this is another number than it would be if it went with what it is"
-                           : "this is " + std::string(first.number ? "not so" : "so") + ", unlike";
-    return UnlikeDecision{first.place, "at " + sayLengths(whole(*unlike)) + " " + what + " at " + sayLengths(bounds)};
+    return UnlikeDecision{first.place, sayUnlike(first, whole(*unlike), bounds)};
   }
 
   std::optional<UnlikeDecision> lookAtQuantity(size_t k) {

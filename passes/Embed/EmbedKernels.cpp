@@ -15,7 +15,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "passes/Embed/KernelFunctions.h"
 #include "passes/Passes.h"
-#include "passes/Pipelines.h"
+#include "passes/Pipelines/Pipelines.h"
 #include "passes/Schedule/Machine.h"
 #include "llvm/Support/FormatVariadic.h"
 

@@ -209,13 +209,19 @@ static bool isGuarded(attn::EinsumOp op) {
          });
 }
 
-/// Returns whether something computes with a value, or with a part of it. The mark of absent elements would be no use
-/// to the kernel's caller.
-static bool isComputedWith(Value value) {
+/// Returns whether a product of the generic path reads a value, or what only moves or scales it. Neither the kernel's
+/// caller nor a fused attention asks which elements are absent.
+static bool isFactor(Value value) {
   return llvm::any_of(value.getUsers(), [](Operation *user) {
-    if (isa<attn::IndexMapOpInterface, attn::ConcatOp>(user))
-      return isComputedWith(user->getResult(0));
-    return !isa<func::ReturnOp>(user);
+    if (isa<arith::MulFOp, arith::DivFOp>(user))
+      return true;
+    if (auto einsum = dyn_cast<attn::EinsumOp>(user); einsum && !(isProduct(einsum) && einsum.getInputs().size() == 1))
+      return true;
+    if (auto attention = dyn_cast<attn::AttentionOp>(user))
+      return !attention.getScheduleAttr();
+    return (isa<attn::EinsumOp, attn::IndexMapOpInterface, attn::ConcatOp, arith::AddFOp, arith::SubFOp>(user) ||
+            keepsAbsence(user)) &&
+           isFactor(user->getResult(0));
   });
 }
 
@@ -278,7 +284,7 @@ bool Tensors::describe(Operation *op) {
     return fail(op, "a run-time size of the result is no operand's dimension");
   described.shape = std::move(*shape);
   described.element = type.getElementType();
-  described.mayBeAbsent = mayBeAbsent(op, storage) && isComputedWith(op->getResult(0));
+  described.mayBeAbsent = mayBeAbsent(op, storage) && isFactor(op->getResult(0));
   auto number = [](Attribute attribute) -> std::optional<double> {
     if (auto dense = dyn_cast_if_present<DenseFPElementsAttr>(attribute))
       return dense.isSplat()

@@ -1,7 +1,6 @@
 // attn-schedule-gpu: sets the choice of the GPU cost model, or of the caller, as an attribute.
 #include "dialect/IR/Attn.h"
 #include "passes/Passes.h"
-#include "passes/Pipelines.h"
 #include "passes/Analysis/GpuShape.h"
 #include "passes/Schedule/GpuCostModel.h"
 #include "passes/Schedule/GpuSchedule.h"

@@ -223,7 +223,7 @@ def axis_names(root):
 
 
 LAYERS = [["Analysis"], ["Fusion"], ["Import"], ["Stages"], ["Lengths"], ["Schedule"], ["Emit"], ["Generic"], ["Cpu", "Gpu"],
-          ["Linalg", "Embed"]]
+          ["Pipelines"], ["Linalg", "Embed"]]
 
 
 def layers(root):

@@ -5,7 +5,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "passes/Emit/VectorBuilder.h"
-#include "passes/Pipelines.h"
+#include "passes/Pipelines/Pipelines.h"
 #include <cstring>
 #include <gtest/gtest.h>
 

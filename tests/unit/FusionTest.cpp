@@ -10,7 +10,7 @@
 #include "passes/Fusion/Summands.h"
 #include "passes/Import/FitTable.h"
 #include "passes/Passes.h"
-#include "passes/Pipelines.h"
+#include "passes/Pipelines/Pipelines.h"
 #include <cmath>
 #include <gtest/gtest.h>
 #include <random>

@@ -16,7 +16,7 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/Passes.h"
-#include "passes/Pipelines.h"
+#include "passes/Pipelines/Pipelines.h"
 #include "tests/unit/RandomExpr.h"
 #include "tests/unit/StoredNumbers.h"
 #include <cmath>

@@ -5,7 +5,7 @@
 #include "codegen/GPU/Tool.h"
 #include "dialect/Language/Language.h"
 #include "mlir/Pass/PassManager.h"
-#include "passes/Pipelines.h"
+#include "passes/Pipelines/Pipelines.h"
 #include "passes/Schedule/GpuCostModel.h"
 #include "tests/unit/GpuTesting.h"
 #include "tests/unit/LanguageTesting.h"

@@ -11,7 +11,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassManager.h"
-#include "passes/Pipelines.h"
+#include "passes/Pipelines/Pipelines.h"
 #include "passes/Schedule/GpuCostModel.h"
 #include "passes/Stages/NarrowOperands.h"
 #include "tests/unit/GpuProgram.h"

@@ -7,7 +7,7 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/Passes.h"
-#include "passes/Pipelines.h"
+#include "passes/Pipelines/Pipelines.h"
 #include <cmath>
 #include <gtest/gtest.h>
 #include <random>

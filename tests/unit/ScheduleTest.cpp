@@ -2,7 +2,7 @@
 #include "dialect/IR/StrategyNames.h"
 #include "passes/Analysis/AttentionShape.h"
 #include "passes/Cpu/Schedule/CostModel.h"
-#include "passes/Pipelines.h"
+#include "passes/Register.h"
 #include <cmath>
 #include <gtest/gtest.h>
 #include <set>

@@ -8,7 +8,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/Fusion/WeightSource.h"
-#include "passes/Pipelines.h"
+#include "passes/Pipelines/Pipelines.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SourceMgr.h"
 #include <gtest/gtest.h>

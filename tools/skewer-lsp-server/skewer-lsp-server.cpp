@@ -3,7 +3,7 @@
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
-#include "passes/Pipelines.h"
+#include "passes/Register.h"
 #include "tools/skewer-lsp-server/AttnServer.h"
 #include "llvm/Support/raw_ostream.h"
 

@@ -8,7 +8,7 @@
 #include "tools/plugins/PluginFile.h"
 #include "llvm/Support/raw_ostream.h"
 #ifdef SKEWER_HAS_PASSES
-#include "passes/Pipelines.h"
+#include "passes/Register.h"
 #endif
 
 int main(int argc, char **argv) {

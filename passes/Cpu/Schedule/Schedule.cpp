@@ -1,7 +1,6 @@
 // attn-schedule: sets the cost model's choice as an attribute. A schedule that an attention already has stays.
 #include "dialect/IR/Attn.h"
 #include "passes/Passes.h"
-#include "passes/Pipelines.h"
 #include "passes/Cpu/Schedule/CpuSchedule.h"
 #include "passes/Schedule/Machine.h"
 #include "passes/Stages/Stages.h"

@@ -3,7 +3,6 @@
 #include "codegen/GPU/GpuTarget.h"
 #include "codegen/GPU/Ptx.h"
 #include "dialect/IR/Attn.h"
-#include "passes/Pipelines.h"
 #include "tests/fuzz/libfuzzer/Fuzzing.h"
 #include "tests/unit/GpuProgram.h"
 #include "tools/skewer/Check.h"

@@ -1,6 +1,5 @@
 // Pipelines: the passes in the order in which they run, level by level (see docs/rationale/README.md).
 #pragma once
-#include "mlir/IR/DialectRegistry.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/Cpu/Schedule/CostModel.h"
 
@@ -31,12 +30,5 @@ void addGpuSchedulePipeline(mlir::OpPassManager &, const gpu::GpuRequest &);
 void addGpuLoweringPipeline(mlir::OpPassManager &, bool fuse = true);
 /// Adds level 4 to the NVVM and LLVM dialects.
 void addNvvmPipeline(mlir::OpPassManager &);
-
-/// Lets schedules of the registry's contexts name the strategies of processors and GPUs; verifiers then know no others
-/// than these and those of plugins.
-void registerStrategies(mlir::DialectRegistry &);
-
-/// Registers every pass and every pipeline of this project by its flag.
-void registerSkewerPasses();
 
 } // namespace skewer

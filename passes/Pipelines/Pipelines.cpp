@@ -1,14 +1,12 @@
 // The passes of every step, in the order in which a kernel goes through them: fusion, lengths, a schedule, loops, the
 // LLVM dialect; then the same for GPUs. codegen/Compiler/Compile.cpp shows what is around them.
-#include "passes/Pipelines.h"
+#include "passes/Pipelines/Pipelines.h"
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
-#include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
-#include "passes/Cpu/TermStrategy.h"
 #include "passes/Passes.h"
 #include "passes/Schedule/GpuMachine.h"
 #include "passes/Schedule/GpuSchedule.h"
@@ -152,65 +150,4 @@ void skewer::addNvvmPipeline(OpPassManager &manager) {
   manager.addPass(createReconcileUnrealizedCastsPass());
   manager.addPass(createCanonicalizerPass(kBottomUp));
   manager.addPass(createCSEPass());
-}
-
-// The flags of the steps, and the strategies by name.
-
-void skewer::registerStrategies(DialectRegistry &registry) {
-  registry.addExtension(+[](MLIRContext *, attn::AttnDialect *dialect) {
-    TermStrategies::of(dialect);
-    gpu::addStrategyNames(dialect);
-  });
-}
-
-namespace {
-struct LengthOptions : PassPipelineOptions<LengthOptions> {
-  Option<bool> gpu{*this, "gpu", llvm::cl::desc("as stages of GPUs need them"), llvm::cl::init(false)};
-};
-struct CpuOptions : PassPipelineOptions<CpuOptions> {
-  Option<std::string> target{*this, "target", llvm::cl::desc("the name of a processor, or a machine file"),
-                             llvm::cl::init("host")};
-};
-struct GpuOptions : PassPipelineOptions<GpuOptions> {
-  Option<std::string> target{*this, "target", llvm::cl::desc("the GPU, as ptxas names it"), llvm::cl::init("sm_80")};
-};
-
-/// Returns a target for a pipeline, whose passes find it by this name and report an unknown one.
-Target called(const std::string &name) {
-  Target target;
-  target.name = name;
-  return target;
-}
-} // namespace
-
-void skewer::registerSkewerPasses() {
-  registerGeneratedPasses();
-  PassPipelineRegistration<>(
-      "attn-fuse",
-      "level 1 to level 2: name axes, raise, propagate masks, compose, sum lone axes, split products, form attention, hoist",
-      [](OpPassManager &manager) { addFusionPipeline(manager); });
-  PassPipelineRegistration<LengthOptions>(
-      "attn-align-lengths", "level 2 to level 2: forms in which the layers of several lengths can be compared",
-      [](OpPassManager &manager, const LengthOptions &options) { addLengthPipeline(manager, options.gpu); });
-  PassPipelineRegistration<CpuOptions>("attn-to-schedule", "level 2 to level 3: a schedule for each attention",
-                                       [](OpPassManager &manager, const CpuOptions &options) {
-                                         addSchedulePipeline(manager, called(options.target));
-                                       });
-  PassPipelineRegistration<CpuOptions>("attn-to-loops", "level 3 to level 4: loops over memory, with the kernel's plan",
-                                       [](OpPassManager &manager, const CpuOptions &options) {
-                                         addCpuLoweringPipeline(manager, called(options.target));
-                                       });
-  PassPipelineRegistration<>("attn-to-llvm",
-                             "level 4 to the LLVM dialect: loops over memory, vectors, linalg on memrefs and func",
-                             [](OpPassManager &manager) { addLlvmPipeline(manager, hostTarget()); });
-  PassPipelineRegistration<GpuOptions>("attn-to-gpu-schedule", "level 2 to level 3, for a GPU",
-                                       [](OpPassManager &manager, const GpuOptions &options) {
-                                         gpu::GpuRequest request;
-                                         request.target = options.target;
-                                         addGpuSchedulePipeline(manager, request);
-                                       });
-  PassPipelineRegistration<>("attn-to-gpu-kernels", "level 3 to level 4, for a GPU: kernels in a GPU module",
-                             [](OpPassManager &manager) { addGpuLoweringPipeline(manager); });
-  PassPipelineRegistration<>("attn-to-nvvm", "level 4 to the NVVM dialect, for a GPU",
-                             [](OpPassManager &manager) { addNvvmPipeline(manager); });
 }
