@@ -1,4 +1,5 @@
-/* Launches kernels on NVIDIA GPUs: contexts, launches, and what objects call. Compiles as C99 and as C++. */
+/* Launches kernels on NVIDIA GPUs: enters a context, launches, and implements the functions that objects call
+   (skewer_cuda.h). Compiles as C99 and as C++. */
 #include "skewer_cuda_driver.h"
 
 #define driver skewer_cuda_driver
@@ -14,8 +15,8 @@ typedef skewer_cuda_loaded loaded_program;
 
 enum { MAXIMUM_ARGUMENTS = 512 }; /* 4096 bytes, CUDA's limit; `skewer compile` refuses more */
 
-/* The context of a call: the caller's, or the one that is current, or that of the stream. Whoever succeeds here must
-   leave(). */
+/* Makes a call's context current: the caller's context, else the current one, else the context of the stream. After a
+   success the caller must call leave(). */
 static skewer_status enter(const skewer_cuda_exec *exec, void **context, int *is_pushed) {
   skewer_status status = skewer_cuda_open();
   int error = 0;
@@ -29,7 +30,7 @@ static skewer_status enter(const skewer_cuda_exec *exec, void **context, int *is
       return failed_call("cuCtxGetCurrent", error);
     if (*context)
       return SKEWER_OK;
-    /* The default streams (0, 1 and 2) are those of whichever context is current. */
+    /* The default streams (0, 1 and 2) belong to the current context, so they do not tell a context. */
     if ((uintptr_t)exec->stream > 2 && driver.cuStreamGetCtx &&
         (driver.cuStreamGetCtx(exec->stream, context) != 0 || !*context))
       *context = NULL;
@@ -67,7 +68,7 @@ static skewer_status launch(const skewer_cuda_program *program, const void *args
         (!evaluate(&image->launches[k].blocks, args, &blocks) || blocks < 1 || blocks > INT32_MAX))
       return failed(SKEWER_CUDA_GRID, "%s: these sizes ask for more than 2147483647 blocks of kernel '%s'",
                     program->name, image->launches[k].kernel);
-  values[workspace] += image->prepared_bytes; /* it begins with the memory that a whole call prepares */
+  values[workspace] += image->prepared_bytes; /* the workspace begins with the memory that a whole call prepares */
   for (k = 0; k < count; ++k)
     if (k != workspace + 1 || image->prepared_bytes)
       arguments[passed++] = &values[k];
@@ -86,7 +87,7 @@ static skewer_status launch(const skewer_cuda_program *program, const void *args
 
 static skewer_status queue(const skewer_cuda_program *program, const void *args, const skewer_cuda_exec *exec,
                            skewer_cuda_part part, const void *prepared) {
-  uint64_t values[MAXIMUM_ARGUMENTS + 1]; /* one of them is not passed where there is no prepared memory */
+  uint64_t values[MAXIMUM_ARGUMENTS + 1]; /* one of them is not passed if there is no prepared memory */
   skewer_status status = check_call(program, args, exec, part, prepared, values);
   loaded_program *entry = NULL;
   void *context = NULL;
@@ -154,7 +155,7 @@ skewer_status skewer_cuda_unload(const skewer_cuda_program *program, const skewe
     return status;
   entry = skewer_cuda_find_loaded(program, context);
   if (entry) {
-    __atomic_store_n(&entry->context, (void *)NULL, __ATOMIC_RELEASE); /* the entry stays: others may be reading it */
+    __atomic_store_n(&entry->context, (void *)NULL, __ATOMIC_RELEASE); /* the entry stays: threads may read it */
     error = driver.cuModuleUnload(entry->module);
   }
   leave(is_pushed);

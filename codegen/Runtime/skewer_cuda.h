@@ -1,7 +1,7 @@
-/* What the objects of `skewer compile --target=sm_…` call: launches their kernels through CUDA's driver, which is
-   loaded when it is first needed, so that a program links and starts without CUDA and without a GPU. Programs include
-   the kernels' own headers and link the C files beside this one; what is declared here is between them and the
-   objects. C99, C++ clean. */
+/* The launcher: the objects of `skewer compile --target=sm_…` call these functions, which launch their kernels through
+   CUDA's driver. The launcher loads the driver at the first call, so that a program links and starts without CUDA and
+   without a GPU. Programs include the kernels' own headers and link the C files in this folder. Only these files and
+   the objects use the declarations of this header. It compiles as C99 and as C++. */
 #ifndef SKEWER_CUDA_H
 #define SKEWER_CUDA_H
 #include <stddef.h>
@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-#ifndef SKEWER_ABI_VERSION /* else a kernel's header has said it */
+#ifndef SKEWER_ABI_VERSION /* otherwise a kernel's header has defined it */
 #define SKEWER_ABI_VERSION 1
 
 typedef enum skewer_status {
@@ -52,19 +52,20 @@ typedef struct skewer_cuda_exec {
   uint64_t workspace_bytes;
 } skewer_cuda_exec;
 
-/* A sentence about the last call in this thread that was no success: what was asked, what was found; of a call of the
-   driver its name and CUDA's name of the error. "" before the first. Valid until the next call. */
+/* Returns a sentence about the last call in this thread that failed: what it requested and what it found. If a function
+   of the driver failed, the sentence names the function and, by CUDA's name, the error. "" before the first failure.
+   The text is valid until the next call. */
 const char *skewer_cuda_error(void);
 #endif
 
-/* coefficient * (product of the run-time sizes that stand at these 64-bit words of the arguments) */
+/* coefficient * (product of the run-time sizes in these 64-bit words of the argument struct) */
 typedef struct skewer_cuda_product {
   int64_t coefficient;
   const uint32_t *words;
   uint32_t word_count, reserved;
 } skewer_cuda_product;
 
-/* (sum of products) / divisor, rounded down: an extent of run-time length, or how many blocks it is */
+/* (sum of products) / divisor, rounded down: an extent of run-time length, or its number of blocks */
 typedef struct skewer_cuda_factor {
   const skewer_cuda_product *products;
   uint32_t product_count, divisor;
@@ -77,68 +78,70 @@ typedef struct skewer_cuda_count {
   uint32_t factor_count, reserved;
 } skewer_cuda_count;
 
-/* What a tensor is: an operand, a result, an operand that is the same at every call. */
+/* The kinds of tensors: an operand, a result, an operand that is the same at every call. */
 enum { SKEWER_CUDA_READ = 0, SKEWER_CUDA_WRITTEN = 1, SKEWER_CUDA_CONST = 2 };
 
 typedef struct skewer_cuda_tensor {
   const char *name;
   skewer_cuda_count bytes;
-  uint32_t word; /* of the arguments: where its pointer stands */
+  uint32_t word; /* the word of the argument struct that holds its pointer */
   uint32_t kind;
 } skewer_cuda_tensor;
 
-/* What the elements of an operand are promised to lie in, where lengths decide it. */
+/* The range of an operand's elements, if it depends on lengths. */
 typedef struct skewer_cuda_range {
   const char *name; /* of the operand */
   skewer_cuda_count low, high;
-  uint32_t status;   /* of a call at whose lengths nothing lies in it: SKEWER_BAD_INDEX + k */
+  uint32_t status;   /* of a call at whose lengths the range is empty: SKEWER_BAD_INDEX + k */
   uint32_t is_const; /* the operand is the same at every call */
 } skewer_cuda_range;
 
-/* One kernel; all of a program take the tensors, the workspace, prepared memory (where its image has some), the sizes
-   and the origins, in this order. */
+/* The launch of one kernel. All kernels of a program take the same arguments: the tensors, the workspace, prepared
+   memory (if the image has some), the sizes and the origins, in this order. */
 typedef struct skewer_cuda_launch {
   const char *kernel;
-  uint32_t threads, shared_bytes; /* of a block: in x; dynamic */
+  uint32_t threads, shared_bytes; /* of a block: threads in x; dynamic shared memory */
   skewer_cuda_count blocks;       /* of the grid, in x */
-  uint32_t prepares, reserved;    /* reads const operands and prepared memory alone, and writes to prepared memory */
+  uint32_t prepares, reserved;    /* it reads only const operands and prepared memory, and writes prepared memory */
 } skewer_cuda_launch;
 
 /* The code for one target. */
 typedef struct skewer_cuda_image {
   const char *target;  /* "sm_90a" */
   uint32_t capability; /* 90 */
-  uint32_t is_exact;   /* for GPUs of this capability alone, not for later ones */
+  uint32_t is_exact;   /* it runs only on GPUs of this capability, not on later ones */
   const void *cubin;   /* null: there is none */
   const char *ptx;     /* null: there is none */
   uint32_t ptx_driver; /* first driver that reads the PTX, as cuDriverGetVersion counts: 12000 is CUDA 12.0 */
   uint32_t launch_count;
   const skewer_cuda_launch *launches; /* in the order in which they run */
-  skewer_cuda_count workspace;        /* bytes, prepared memory left out */
+  skewer_cuda_count workspace;        /* bytes, without prepared memory */
   uint64_t prepared_bytes;            /* a multiple of 256 */
 } skewer_cuda_image;
 
-/* A kernel of a spec. `loaded` points to memory that begins as null: what has been loaded, in which context. */
+/* A kernel of a spec. `loaded` points to the head of a list, at first null, of the modules that are loaded, each with
+   its context. */
 typedef struct skewer_cuda_program {
   const char *name;
-  uint32_t version;    /* of its argument struct: SKEWER_ABI_VERSION, and above 8 bits 24 of the hash of its layer */
-  uint32_t args_bytes; /* of its argument struct */
+  uint32_t version;    /* of its argument struct: SKEWER_ABI_VERSION in 8 bits, 24 bits of its layer's hash above */
+  uint32_t args_bytes; /* the size of its argument struct */
   const skewer_cuda_tensor *tensors;
-  const uint32_t *sizes; /* words of the run-time sizes */
-  const int64_t *bounds; /* what each may be at most */
+  const uint32_t *sizes; /* the words of the run-time sizes */
+  const int64_t *bounds; /* the largest value of each */
   const skewer_cuda_image *images;
   uint32_t tensor_count, size_count, image_count;
-  uint32_t origin_word;       /* of q0, before k0 and head0 */
-  int64_t last_origins[3];    /* what each may be at most; 0: it must be 0 */
-  uint32_t origin_count;      /* how many are passed to the kernels */
-  uint32_t passed_origins[3]; /* which: 0 for q0, 1 for k0, 2 for head0 */
+  uint32_t origin_word;       /* the word of q0; k0 and head0 follow it */
+  int64_t last_origins[3];    /* the largest value of each; 0: it must be 0 */
+  uint32_t origin_count;      /* the number of origins that the kernels take */
+  uint32_t passed_origins[3]; /* these origins: 0 for q0, 1 for k0, 2 for head0 */
   void **loaded;
   const skewer_cuda_range *ranges;
   uint32_t range_count, reserved;
 } skewer_cuda_program;
 
-/* NAME_cuda, NAME_cuda_workspace_bytes, NAME_cuda_prepare and NAME_cuda_unload of docs/abi.md; `args` is a NAME_args.
-   Of programs with const operands also NAME_cuda_prepared_bytes, NAME_cuda_prepare_const and NAME_cuda_prepared. */
+/* Implement NAME_cuda, NAME_cuda_workspace_bytes, NAME_cuda_prepare and NAME_cuda_unload of docs/abi.md; `args` is a
+   NAME_args. For programs with const operands, the last three functions implement NAME_cuda_prepared_bytes,
+   NAME_cuda_prepare_const and NAME_cuda_prepared. */
 skewer_status skewer_cuda_call(const skewer_cuda_program *program, const void *args, const skewer_cuda_exec *exec);
 size_t skewer_cuda_workspace(const skewer_cuda_program *program, const void *args);
 skewer_status skewer_cuda_load(const skewer_cuda_program *program, const skewer_cuda_exec *exec);

@@ -1,4 +1,5 @@
-/* What a call is given: sizes, pointers, and whose memory they are. Compiles as C99 and as C++. */
+/* Checks the arguments of a call: sizes, pointers, and the owner of their memory. Each error is a status with a text
+   that skewer_cuda_error() returns. Compiles as C99 and as C++. */
 #include "skewer_cuda_driver.h"
 #include <string.h>
 
@@ -31,7 +32,6 @@ static int evaluate_factor(const skewer_cuda_factor *factor, const void *args, i
   return 1;
 }
 
-/* False where the number leaves 63 bits. */
 int skewer_cuda_evaluate(const skewer_cuda_count *count, const void *args, int64_t *result) {
   int64_t value = count->scaled, factor;
   uint32_t k;
@@ -41,7 +41,6 @@ int skewer_cuda_evaluate(const skewer_cuda_count *count, const void *args, int64
   return !__builtin_add_overflow(value, count->fixed, result);
 }
 
-/* The struct, its sizes and origins. */
 skewer_status skewer_cuda_check_sizes(const skewer_cuda_program *program, const void *args) {
   static const char *const origins[3] = {"q0", "k0", "head0"};
   uint32_t k, head[2];
@@ -87,7 +86,6 @@ uint64_t skewer_cuda_most_prepared(const skewer_cuda_program *program) {
   return most;
 }
 
-/* Enough for whichever image is chosen, so that the answer needs no GPU. */
 int skewer_cuda_workspace_needed(const skewer_cuda_program *program, const void *args, int64_t *needed) {
   int64_t bytes;
   uint32_t k;
@@ -114,12 +112,12 @@ skewer_status skewer_cuda_check_exec(const skewer_cuda_exec *exec) {
 
 static int overlap(uint64_t p, int64_t n, uint64_t q, int64_t m) { return p < q + (uint64_t)m && q < p + (uint64_t)n; }
 
-/* Whether a call looks at a tensor: what prepares looks at operands that are the same at every call. */
+/* Returns whether a call uses a tensor: preparing uses only operands that are the same at every call. */
 static int is_used(const skewer_cuda_tensor *tensor, skewer_cuda_part part) {
   return part != SKEWER_CUDA_PREPARING || tensor->kind == SKEWER_CUDA_CONST;
 }
 
-/* Pointers of tensors, and that what is written shares memory with nothing. */
+/* Checks that no tensor is null or misaligned. Sets `values` to their addresses. */
 static skewer_status check_tensors(const skewer_cuda_program *program, const void *args, skewer_cuda_part part,
                                    uint64_t *values) {
   uint32_t k;
@@ -194,7 +192,8 @@ static skewer_status check_prepared(const skewer_cuda_program *program, const vo
   return SKEWER_OK;
 }
 
-/* Elements stay on the GPU and are not looked at; but no element can lie in a range that is empty at these lengths. */
+/* Checks that no range of an index operand is empty at these lengths. The elements themselves stay on the GPU and are
+   not checked. */
 static skewer_status check_ranges(const skewer_cuda_program *program, const void *args, skewer_cuda_part part) {
   int64_t low, high;
   uint32_t k;
@@ -210,7 +209,6 @@ static skewer_status check_ranges(const skewer_cuda_program *program, const void
   return SKEWER_OK;
 }
 
-/* Everything that can be wrong with a call and needs no driver; fills what the kernels take. */
 skewer_status skewer_cuda_check_call(const skewer_cuda_program *program, const void *args, const skewer_cuda_exec *exec,
                                      skewer_cuda_part part, const void *prepared, uint64_t *values) {
   skewer_status status = check_sizes(program, args);
@@ -244,7 +242,7 @@ skewer_status skewer_cuda_check_call(const skewer_cuda_program *program, const v
   return SKEWER_OK;
 }
 
-/* The kernels read and write memory of the context's GPU, or managed memory, only. */
+/* Checks that a pointer is memory of the context's GPU, or managed memory: kernels access nothing else. */
 static skewer_status check_memory(const skewer_cuda_program *program, int device, const char *name, uint64_t pointer) {
   unsigned type = 0, is_managed = 0;
   int ordinal = device;
@@ -257,7 +255,7 @@ static skewer_status check_memory(const skewer_cuda_program *program, int device
   if (is_managed)
     return SKEWER_OK;
   error = driver.cuPointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, pointer);
-  if (!error && ordinal >= 0 && ordinal != device) /* negative: of no one device */
+  if (!error && ordinal >= 0 && ordinal != device) /* negative: it belongs to no single GPU */
     return failed(SKEWER_CUDA_OTHER_DEVICE, "%s: '%s' is memory of GPU %d; the kernel would run on GPU %d",
                   program->name, name, ordinal, device);
   return SKEWER_OK;

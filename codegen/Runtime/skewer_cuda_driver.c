@@ -1,4 +1,5 @@
-/* Finds CUDA's driver and its functions. Compiles as C99 and as C++. */
+/* Finds CUDA's driver and its functions with dlopen, at the first call that needs them, and keeps the text of the last
+   error for each thread. Compiles as C99 and as C++. */
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
@@ -12,7 +13,7 @@
 skewer_cuda_functions skewer_cuda_driver;
 static int driver_state; /* 0: not open, 1: a thread opens it, 2: open */
 
-/* What went wrong in this thread. */
+/* The text of the last error in this thread. */
 static __thread char last_error[768];
 
 const char *skewer_cuda_error(void) { return last_error; }
@@ -36,7 +37,8 @@ skewer_status skewer_cuda_failed_call(const char *call, int error) {
   return skewer_cuda_failed(SKEWER_CUDA_FAILED, "%s: %s (%d)", call, skewer_cuda_name_of_error(error), error);
 }
 
-/* ISO C knows no conversion from void * to a function; POSIX promises that their bits are the same. */
+/* Copies the address of a function of the driver to `function`; returns 0 if there is none. ISO C has no conversion
+   from void * to a function pointer; POSIX promises that their bits are the same. */
 static int take(const char *name, void *function) {
   void *symbol = dlsym(skewer_cuda_driver.library, name);
   memcpy(function, &symbol, sizeof symbol);

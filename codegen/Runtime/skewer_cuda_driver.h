@@ -1,4 +1,5 @@
-/* What the files of the launcher share. Of skewer_cuda_driver.c: CUDA's driver, found with dlopen, errors as text. */
+/* The declarations that the files of the launcher share; no other file includes them. First those of
+   skewer_cuda_driver.c: CUDA's driver, found with dlopen, and errors as text. */
 #ifndef SKEWER_CUDA_DRIVER_H
 #define SKEWER_CUDA_DRIVER_H
 #include "skewer_cuda.h"
@@ -7,7 +8,7 @@
 extern "C" {
 #endif
 
-/* Numbers of cuda.h. */
+/* Constants of cuda.h. */
 enum {
   CUDA_ERROR_OUT_OF_MEMORY = 2,
   CUDA_ERROR_NO_DEVICE = 100,
@@ -44,7 +45,7 @@ typedef struct skewer_cuda_functions {
   int (*cuLaunchKernel)(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                         unsigned block_y, unsigned block_z, unsigned shared_bytes, void *stream, void **arguments,
                         void **extra);
-  /* Null where the driver is too old to have them. */
+  /* Null if the driver is too old to have them. */
   int (*cuCtxGetId)(void *context, unsigned long long *identity);
   int (*cuThreadExchangeStreamCaptureMode)(int *mode);
   int (*cuStreamGetCtx)(void *stream, void **context);
@@ -52,49 +53,52 @@ typedef struct skewer_cuda_functions {
 
 extern skewer_cuda_functions skewer_cuda_driver;
 
-/* Opens the driver where that has not been done. The first thread does it, others wait; where it fails the next call
-   tries again. */
+/* Opens the driver unless it is open. The first thread opens it and others wait; after a failure the next call tries
+   again. */
 skewer_status skewer_cuda_open(void);
 
-/* Writes what skewer_cuda_error() says, and returns the status. */
+/* Sets the text of skewer_cuda_error() and returns the status. */
 #if defined(__GNUC__)
 __attribute__((format(printf, 2, 3)))
 #endif
 skewer_status skewer_cuda_failed(skewer_status status, const char *format, ...);
-/* The same for an error of the driver that a call returned. */
+/* Does the same for an error that a function of the driver, `call`, returned. */
 skewer_status skewer_cuda_failed_call(const char *call, int error);
 const char *skewer_cuda_name_of_error(int error);
 
 /* Of skewer_cuda_arguments.c. -------------------------------------------------------------------------------------- */
 
-/* False where the number leaves 63 bits. */
+/* Evaluates a number at the sizes of a call. Returns 0 if the number does not fit in 63 bits. */
 int skewer_cuda_evaluate(const skewer_cuda_count *count, const void *args, int64_t *result);
-/* The struct, its sizes and origins. */
+/* Checks the argument struct, its sizes and its origins. */
 skewer_status skewer_cuda_check_sizes(const skewer_cuda_program *program, const void *args);
-/* Enough for whichever image is chosen, so that the answer needs no GPU. */
+/* Sets `needed` to the bytes of workspace that are enough for every image, so that the answer needs no GPU. Returns 0
+   if the number does not fit in 63 bits. */
 int skewer_cuda_workspace_needed(const skewer_cuda_program *program, const void *args, int64_t *needed);
 skewer_status skewer_cuda_check_exec(const skewer_cuda_exec *exec);
-/* Which kernels a call queues, and where prepared memory is: in the workspace, before what kernels know as that, or
-   the caller's. */
+/* The kernels that a call queues, and the place of prepared memory: at the beginning of the workspace, before the part
+   that kernels get as their workspace, or memory of the caller. */
 typedef enum skewer_cuda_part {
-  SKEWER_CUDA_ALL,       /* all kernels; prepared memory is the workspace's */
-  SKEWER_CUDA_PREPARING, /* those that prepare, which look at const operands alone */
-  SKEWER_CUDA_OTHERS     /* those that find it made */
+  SKEWER_CUDA_ALL,       /* all kernels; prepared memory is in the workspace */
+  SKEWER_CUDA_PREPARING, /* the kernels that prepare; they read only const operands */
+  SKEWER_CUDA_OTHERS     /* the other kernels, which read prepared memory */
 } skewer_cuda_part;
 
-/* The most that any image asks for. */
+/* Returns the bytes of prepared memory that are enough for every image. */
 uint64_t skewer_cuda_most_prepared(const skewer_cuda_program *program);
-/* Everything that can be wrong with a call and needs no driver; fills what the kernels take: tensors, workspace,
-   prepared memory, sizes, origins. */
+/* Checks everything about a call that needs no driver. Sets `values` to the arguments of the kernels: tensors,
+   workspace, prepared memory, sizes, origins. */
 skewer_status skewer_cuda_check_call(const skewer_cuda_program *program, const void *args, const skewer_cuda_exec *exec,
                                      skewer_cuda_part part, const void *prepared, uint64_t *values);
-/* Whose memory the tensors, the workspace and prepared memory are, of a good call in the current context. */
+/* Checks that the tensors, the workspace and prepared memory are memory of the current context's GPU. The call has
+   passed skewer_cuda_check_call. */
 skewer_status skewer_cuda_check_memory(const skewer_cuda_program *program, const void *args,
                                        const skewer_cuda_exec *exec, skewer_cuda_part part, const void *prepared);
 
 /* Of skewer_cuda_module.c. ----------------------------------------------------------------------------------------- */
 
-/* A program in one context. Entries are only ever added in front, so that they can be read without a lock. */
+/* A program in one context. Entries are only added, at the front of the list, so that threads read them without a
+   lock. */
 typedef struct skewer_cuda_loaded {
   struct skewer_cuda_loaded *next;
   void *context; /* null: unloaded */
@@ -104,9 +108,10 @@ typedef struct skewer_cuda_loaded {
   void *functions[1]; /* image->launch_count */
 } skewer_cuda_loaded;
 
-/* The program in the current context, loaded if it was not. Loading is no part of a graph that is being captured. */
+/* Sets `entry` to the program in the current context; loads it if it is not loaded. If a graph is being captured,
+   loading does not become part of it. */
 skewer_status skewer_cuda_ready(const skewer_cuda_program *program, void *context, skewer_cuda_loaded **entry);
-/* Null where it has not been loaded. */
+/* Returns the program in the context; null if it is not loaded there. */
 skewer_cuda_loaded *skewer_cuda_find_loaded(const skewer_cuda_program *program, void *context);
 
 #ifdef __cplusplus

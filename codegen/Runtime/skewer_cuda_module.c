@@ -1,4 +1,5 @@
-/* Which code a GPU gets, and where it has been loaded. Compiles as C99 and as C++. */
+/* Chooses the code that a GPU gets, loads it, and remembers in which contexts it is loaded. Compiles as C99 and as
+   C++. */
 #include "skewer_cuda_driver.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +11,8 @@
 #define name_of_error skewer_cuda_name_of_error
 typedef skewer_cuda_loaded loaded_program;
 
-/* A context that is made where another one was destroyed has its address, but not its number. */
+/* Returns the driver's number of a context; 0 if the driver has none. A new context may have the address of a destroyed
+   one, but it has another number. */
 static unsigned long long identity_of(void *context) {
   unsigned long long identity = 0;
   if (driver.cuCtxGetId && driver.cuCtxGetId(context, &identity) != 0)
@@ -25,7 +27,7 @@ static loaded_program *find_in(const skewer_cuda_program *program, void *context
   return entry;
 }
 
-/* Whether a GPU can run the cubin, or compile the PTX, of an image. */
+/* Return whether a GPU can run the cubin of an image, or compile its PTX. */
 static int runs_cubin(const skewer_cuda_image *image, uint32_t capability) {
   if (image->is_exact || image->capability / 10 != capability / 10)
     return image->capability == capability;
@@ -42,14 +44,15 @@ static uint32_t shared_needed(const skewer_cuda_image *image) {
   return most;
 }
 
-/* What a choice between images depends on, and why those that could not be chosen could not. */
+/* The properties of the GPU that the choice between images depends on, and the images that were rejected, by reason. */
 typedef struct choice {
   uint32_t capability, shared_bytes;
   int driver_version;
   const skewer_cuda_image *too_much_shared, *too_new_ptx;
 } choice;
 
-/* The newest image that the GPU can take, of those for one capability alone the first; null if there is none. */
+/* Returns the newest image that the GPU can use; an image for exactly its capability comes before others of the same
+   number. Null if there is none. */
 static const skewer_cuda_image *choose(const skewer_cuda_program *program, choice *how, int is_cubin) {
   const skewer_cuda_image *best = NULL;
   uint32_t k;
@@ -93,7 +96,7 @@ static skewer_status no_image(const skewer_cuda_program *program, const choice *
                 program->name, how->capability / 10, how->capability % 10, known, how->capability);
 }
 
-/* Loads one image. An error of the driver is returned in `error`. */
+/* Loads one image; sets `error` to the driver's error, 0 if there is none. */
 static skewer_status load_image(const skewer_cuda_image *image, int is_cubin, void **module, int *error) {
   char log[384] = "";
   int options[2] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
@@ -117,8 +120,8 @@ static skewer_status load_module(const skewer_cuda_program *program, choice *how
   if (cubin) {
     *chosen = cubin;
     status = load_image(cubin, 1, module, &error);
-    /* Drivers have many errors for a cubin of a toolkit that is newer than they are: PTX may do. It needs no less
-       memory. */
+    /* A driver has many errors for a cubin of a newer toolkit; it may still compile the PTX. After a lack of memory PTX
+       does not help, because it needs no less. */
     if (status == SKEWER_OK || error == CUDA_ERROR_OUT_OF_MEMORY)
       return status;
   }
@@ -138,7 +141,7 @@ static skewer_status find_kernels(loaded_program *entry) {
     error = driver.cuModuleGetFunction(&entry->functions[k], entry->module, launch->kernel);
     if (error)
       return failed_call("cuModuleGetFunction", error);
-    if (launch->shared_bytes <= 48 * 1024) /* so much is given without asking */
+    if (launch->shared_bytes <= 48 * 1024) /* a kernel gets this much without a request */
       continue;
     error = driver.cuFuncSetAttribute(entry->functions[k], CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                                       (int)launch->shared_bytes);
@@ -191,7 +194,7 @@ static skewer_status load(const skewer_cuda_program *program, void *context, uns
   entry->image = image;
   entry->module = module;
   status = find_kernels(entry);
-  /* Of threads that load at the same time the first one's module is kept. */
+  /* If several threads load at the same time, the module of the first one is kept. */
   head = __atomic_load_n(program->loaded, __ATOMIC_ACQUIRE);
   do {
     other = status == SKEWER_OK ? find_in(program, context, identity) : NULL;
@@ -207,7 +210,6 @@ static skewer_status load(const skewer_cuda_program *program, void *context, uns
   return SKEWER_OK;
 }
 
-/* The program in the current context, loaded if it was not. Loading is no part of a graph that is being captured. */
 skewer_status skewer_cuda_ready(const skewer_cuda_program *program, void *context, loaded_program **entry) {
   unsigned long long identity = identity_of(context);
   skewer_status status;
