@@ -1,4 +1,4 @@
-// Finds ptxas and runs it.
+// Finds ptxas, runs it on temporary files, and parses its report.
 #include "codegen/GPU/Assemble.h"
 #include "codegen/GPU/Tool.h"
 #include "llvm/ADT/SmallVector.h"

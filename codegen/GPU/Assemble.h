@@ -1,4 +1,5 @@
-// ptxas: compiles PTX to a cubin, and reports registers.
+// Runs ptxas, which compiles PTX to a cubin and reports registers and spills. Build.h uses the report to choose tiles;
+// `skewer explain` prints it.
 #pragma once
 #include "codegen/GPU/GpuTarget.h"
 #include "llvm/Support/Error.h"
@@ -11,11 +12,11 @@ namespace skewer::gpu {
 struct KernelResources {
   int64_t registers = 0, spilledBytes = 0;
 };
-/// The report about all kernels of a file: the maximum of their registers, the sum of their spills.
+/// The report about all kernels of a file.
 struct Resources {
-  int64_t registers = 0;    // of one thread
-  int64_t spilledBytes = 0; // stores and loads of registers that did not fit
-  std::string warnings;     // its lines with warnings
+  int64_t registers = 0;    // of one thread: the maximum over the kernels
+  int64_t spilledBytes = 0; // stores and loads of registers that did not fit: the sum over the kernels
+  std::string warnings;     // the lines of the report with warnings
   std::map<std::string, KernelResources> kernels;
 };
 

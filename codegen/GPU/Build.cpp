@@ -1,4 +1,4 @@
-// Chooses the tile by ptxas's report on it.
+// Tries tiles in the order of the cost model, and takes the first one that ptxas compiles without spills.
 #include "codegen/GPU/Build.h"
 #include "codegen/GPU/Ptx.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"

@@ -1,4 +1,4 @@
-// Runs cuobjdump on a cubin.
+// Finds cuobjdump and runs it on a cubin.
 #include "codegen/GPU/Sass.h"
 #include "codegen/GPU/Tool.h"
 #include "llvm/Support/Path.h"

@@ -1,4 +1,4 @@
-// Runs fatbinary.
+// Finds fatbinary and runs it on temporary files.
 #include "codegen/GPU/Fatbinary.h"
 #include "codegen/GPU/Tool.h"
 #include <list>

@@ -1,5 +1,5 @@
-// Fat binaries: one file with the cubins and the PTX for several GPUs, made by NVIDIA's own tool. `skewer compile`
-// calls this.
+// Makes fat binaries: one file with the cubins and the PTX for several GPUs. NVIDIA's own tool writes them. `skewer
+// compile --fatbin` calls this.
 #pragma once
 #include "codegen/GPU/Build.h"
 

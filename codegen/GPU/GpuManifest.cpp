@@ -1,4 +1,4 @@
-// Adds the code for GPUs to a kernel's manifest.
+// Adds the code for GPUs to a kernel's manifest, under the key `gpu` (docs/manifest.md).
 #include "codegen/GPU/Build.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"

@@ -1,4 +1,4 @@
-// The NVIDIA GPUs that code can be made for.
+// Lists the NVIDIA GPUs that have a machine file (passes/Schedule/GpuMachine.h).
 #include "codegen/GPU/GpuTarget.h"
 #include "passes/Schedule/GpuMachine.h"
 

@@ -1,4 +1,5 @@
-// The NVIDIA GPUs that code can be made for, by the names that ptxas accepts.
+// The NVIDIA GPUs that Skewer makes code for, by the names that ptxas accepts, with the versions of PTX and CUDA that
+// they need. Requests, ptxas and the launcher's tables read this one list.
 #pragma once
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
@@ -11,7 +12,7 @@ namespace skewer::gpu {
 struct GpuTarget {
   std::string name;        // "sm_80", "sm_90a"
   std::string features;    // PTX version, for LLVM's code generator
-  int64_t sharedBytes = 0; // maximum of a block
+  int64_t sharedBytes = 0; // shared memory that a block can have
 };
 
 llvm::ArrayRef<GpuTarget> knownGpuTargets();

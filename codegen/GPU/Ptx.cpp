@@ -1,4 +1,4 @@
-// Compiles a GPU module of the NVVM dialect to PTX text.
+// Compiles a GPU module of the NVVM dialect to PTX text, without a CUDA toolkit.
 #include "codegen/GPU/Ptx.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"

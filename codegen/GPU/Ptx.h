@@ -1,4 +1,5 @@
-// Compiles a GPU module of the NVVM dialect to PTX text.
+// Compiles a GPU module of the NVVM dialect to PTX text, with LLVM's code generator. Build.h calls it for each
+// candidate tile.
 #pragma once
 #include "codegen/GPU/GpuTarget.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"

@@ -1,4 +1,4 @@
-// Finds the main loop of a kernel in the output of cuobjdump.
+// Parses the output of cuobjdump to instructions with their jumps, and finds the main loop of a kernel in it.
 #include "codegen/GPU/Sass.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"

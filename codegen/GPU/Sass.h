@@ -1,5 +1,5 @@
-// The instructions that a GPU runs: disassembles a cubin with cuobjdump, and counts the instructions of a kernel's main
-// loop. `skewer explain` calls this.
+// The instructions that a GPU runs (SASS): disassembles a cubin with cuobjdump, and counts the instructions of a
+// kernel's main loop. `skewer explain` calls this.
 #pragma once
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
@@ -28,8 +28,8 @@ struct MainLoop {
   int64_t of(InstructionKind kind) const { return counts[size_t(kind)]; }
 };
 
-/// `sass` is the output of `cuobjdump -sass`. Nothing if it does not contain the kernel, or if the kernel does not
-/// exponentiate.
+/// Returns the main loop of a kernel; `sass` is the output of `cuobjdump -sass`. Nothing if it does not contain the
+/// kernel, or if the kernel does not exponentiate.
 std::optional<MainLoop> mainLoopOf(llvm::StringRef sass, llvm::StringRef kernel);
 
 /// Returns the path of cuobjdump: in the folder of `ptxas`, in `cudaPath`, else on PATH. It needs nvdisasm in its

@@ -1,4 +1,4 @@
-// Runs programs of a CUDA toolkit.
+// Finds and runs programs of a CUDA toolkit.
 #include "codegen/GPU/Tool.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"

@@ -1,4 +1,5 @@
-// Runs programs of a CUDA toolkit on temporary files in the system's temporary folder.
+// Runs programs of a CUDA toolkit on temporary files in the system's temporary folder: ptxas, fatbinary and cuobjdump
+// (Assemble.cpp, Fatbinary.cpp, Disassemble.cpp).
 #pragma once
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallString.h"

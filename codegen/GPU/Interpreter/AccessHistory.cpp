@@ -1,4 +1,5 @@
-// Finds races in shared memory with vector clocks.
+// Finds races in shared memory: an access races with an earlier one of another agent that it does not know of, unless
+// both only read.
 #include "codegen/GPU/Interpreter/AccessHistory.h"
 #include <fmt/format.h>
 
@@ -103,6 +104,6 @@ void AccessHistory::claim(uint64_t address, bool isBarrier) {
   for (uint64_t index = address / 2; index < address / 2 + 4; ++index) {
     places[index].isBarrier = isBarrier;
     if (!isBarrier)
-      places[index].writer.time = 0; // contents are undefined
+      places[index].writer.time = 0; // the contents are undefined
   }
 }

@@ -1,5 +1,6 @@
-// Records the accesses to a block's shared memory with vector clocks, for kernels whose warps wait for each other by
-// mbarriers and named barriers, and whose copies and products run on their own.
+// Finds races in a block's shared memory: records the accesses with vector clocks (Clocks.h). SharedMemory, bulk copies
+// and mbarriers report their accesses here in kernels whose warps wait for each other by mbarriers and named barriers,
+// or whose copies and products run on their own. A count of whole barriers is not enough there.
 #pragma once
 #include "codegen/GPU/Interpreter/Clocks.h"
 #include "codegen/GPU/Interpreter/Machine.h"
@@ -12,22 +13,22 @@ public:
   AccessHistory(size_t bytes, BlockClocks &clocks, Report &report)
       : places((bytes + 1) / 2), clocks(clocks), report(report) {}
 
-  /// A thread's access through the generic proxy, of bytes that exist.
+  /// Record a thread's access through the generic proxy to bytes that exist. A race is noted as a fault.
   void read(uint64_t address, unsigned size, const Access &);
   void write(uint64_t address, unsigned size, const Access &);
-  /// cp.async: the bytes are the copy's until its group is waited for.
+  /// Records the issue of a cp.async: the bytes belong to the copy until the thread has waited for its group.
   void beginCopy(uint64_t address, unsigned size, const Access &);
-  /// Group `group` of the thread's cp.async (counted from 1) has been waited for.
+  /// Records that the thread has waited for group `group` of its cp.async, counted from 1.
   void finishCopies(unsigned thread, uint32_t group);
-  /// The group that the thread's next cp.async belongs to.
+  /// Sets the group that the thread's next cp.async belongs to.
   void setGroup(unsigned thread, uint32_t group);
 
-  /// An access through the async proxy, by `event`, that was issued when `visible` was known. False, with a fault, if
-  /// the bytes do not exist.
+  /// Record an access through the async proxy by `event`; `visible` is what was known when it was issued. Return false,
+  /// with a fault, if the bytes do not exist.
   bool asyncRead(uint64_t address, unsigned size, Event event, const Knowledge &visible, const Access &);
   bool asyncWrite(uint64_t address, unsigned size, Event event, const Knowledge &visible, const Access &);
 
-  /// The 8 bytes are an mbarrier, which no other instruction may touch, or no longer one.
+  /// Marks 8 bytes as an mbarrier, which no other instruction may access, or removes the mark.
   void claim(uint64_t address, bool isBarrier);
 
 private:
@@ -43,7 +44,7 @@ private:
                 bool async, const Access &);
 
   std::vector<Place> places;
-  std::vector<uint32_t> copyGroups; // of each thread, the open one
+  std::vector<uint32_t> copyGroups; // the open group of each thread
   BlockClocks &clocks;
   Report &report;
 };

@@ -1,4 +1,5 @@
-// Bulk copies: what they move, and when.
+// Moves the bytes of bulk copies, at the time that finds the most mistakes: loads in parts, stores as late as
+// permitted.
 #include "codegen/GPU/Interpreter/BulkCopies.h"
 #include <fmt/format.h>
 
@@ -6,9 +7,9 @@ using namespace skewer::gpu;
 
 namespace {
 constexpr unsigned kChunk = 16;
-constexpr size_t kParts = 4; // in which a copy arrives
+constexpr size_t kParts = 4; // a copy arrives in so many parts
 
-/// The place of a chunk in its row, which has `swizzle` bytes.
+/// Returns the place of a chunk in its row; rows of `swizzle` bytes are swizzled.
 unsigned swizzled(unsigned chunk, unsigned row, unsigned swizzle) {
   switch (swizzle) {
   case 128:

@@ -1,5 +1,6 @@
-// Copies between the device's and shared memory that run on their own (cp.async.bulk, TMA), and where a box of a tensor
-// lies in shared memory. PTX ISA, "Data Movement and Conversion Instructions: Bulk copy", "Tensors".
+// Copies between the device's memory and shared memory that run on their own (cp.async.bulk, TMA), and the places of a
+// tensor's box in shared memory. DecodeBulk.cpp issues copies, and the scheduler lets their bytes arrive. PTX ISA,
+// "Data Movement and Conversion Instructions: Bulk copy", "Tensors".
 #pragma once
 #include "codegen/GPU/Interpreter/AccessHistory.h"
 #include "codegen/GPU/Interpreter/Mbarriers.h"
@@ -10,8 +11,8 @@
 
 namespace skewer::gpu {
 
-/// A part of a copy: neighbouring bytes in shared memory, and where each of their elements lies in the device's memory.
-/// An element outside of the tensor has the address 0.
+/// A part of a copy: neighbouring bytes in shared memory, and the address of each of their elements in the device's
+/// memory. An element outside the tensor has the address 0.
 struct BulkRow {
   uint64_t shared = 0;
   std::vector<uint64_t> device; // an address for each element
@@ -19,10 +20,10 @@ struct BulkRow {
   unsigned bytes() const { return unsigned(device.size()) * each; }
 };
 
-/// The 16-byte chunks of a box at `coordinates`, in shared memory at `shared`. Chunk c of row r lies at chunk c ^ (r %
-/// 8) with a swizzle of 128 bytes, c ^ (r / 2 % 4) with 64, c ^ (r / 4 % 2) with 32.
+/// Returns the 16-byte chunks of the box at `coordinates`, which shared memory holds from `shared` on. Chunk c of row r
+/// is at place c ^ (r % 8) with a swizzle of 128 bytes, c ^ (r / 2 % 4) with 64, c ^ (r / 4 % 2) with 32.
 std::vector<BulkRow> rowsOfBox(const TensorMap &, llvm::ArrayRef<int64_t> coordinates, uint64_t shared);
-/// Those of a copy of `bytes`, a multiple of 16, without a tensor.
+/// Returns the 16-byte chunks of a copy without a tensor; `bytes` is a multiple of 16.
 std::vector<BulkRow> rowsOfBytes(uint64_t device, uint64_t shared, uint64_t bytes);
 
 class BulkCopies {
@@ -31,13 +32,13 @@ public:
              Mbarriers &mbarriers, Report &report)
       : shared(shared), device(device), clocks(clocks), history(history), mbarriers(mbarriers), report(report) {}
 
-  /// Device to shared memory. The bytes arrive later, in parts, and each part counts at the mbarrier.
+  /// Issues a copy to shared memory. Its bytes arrive later, in parts, and each part counts at the mbarrier.
   void load(const std::vector<BulkRow> &, uint64_t mbarrier, const Access &);
-  /// Shared to device memory. The bytes are read when the thread waits for its group, at the latest permitted time.
+  /// Issues a copy to device memory. Its bytes are read when the thread waits for its group, the latest permitted time.
   void store(std::vector<BulkRow>, const Access &);
   void commit(unsigned thread);
-  /// Waits until at most `pending` groups of the thread have still to read shared memory. What they write is read by
-  /// later kernels only, so that waiting for the writes too adds nothing.
+  /// Waits until at most `pending` groups of the thread have not yet read shared memory. Only later kernels read the
+  /// written memory, so a wait for the writes would add nothing.
   void wait(unsigned thread, size_t pending);
 
   bool canLand() const { return !landing.empty(); }
@@ -50,7 +51,7 @@ public:
 
 private:
   struct Part {
-    std::vector<std::pair<uint64_t, std::vector<uint8_t>>> rows; // address in shared memory, contents
+    std::vector<std::pair<uint64_t, std::vector<uint8_t>>> rows; // (address in shared memory, contents)
     uint64_t mbarrier = 0, bytes = 0;
     Event event;
     Access access;
@@ -61,7 +62,7 @@ private:
   };
   struct Thread {
     Agent agent = 0;
-    uint32_t committed = 0, read = 0; // groups
+    uint32_t committed = 0, read = 0; // numbers of groups
     std::deque<std::vector<Store>> groups;
     std::vector<Store> open;
   };

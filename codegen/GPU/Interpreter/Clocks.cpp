@@ -1,4 +1,4 @@
-// The clocks of a block's threads.
+// The operations on the clocks of a block's threads.
 #include "codegen/GPU/Interpreter/Clocks.h"
 #include "codegen/GPU/Interpreter/Machine.h"
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
-// Vector clocks: which accesses to memory have happened before which others. A thread knows of an access if barriers
-// lead from one to the other. The async proxy (TMA, wgmma) sees less: an access through the generic proxy (loads and
-// stores) only if the thread that made it has executed fence.proxy.async afterwards. PTX ISA, "Memory Consistency
-// Model"; it also accepts a fence of another thread on the way, which this model does not.
+// Vector clocks: they tell which accesses to memory happened before which others. A thread knows of an access if
+// barriers lead from the access to the thread. The async proxy (TMA, wgmma) knows of an access through the generic
+// proxy (loads and stores) only if the accessing thread has executed fence.proxy.async afterwards. PTX ISA, "Memory
+// Consistency Model"; that also accepts a fence of another thread on the way, and this model does not.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace skewer::gpu {
 
-/// Something that accesses memory and has a time of its own: a thread; the copies that complete on an
-/// mbarrier; the products of a warp; the bulk stores, or the cp.async, of a thread.
+/// The number of an agent: something that accesses memory and has a time of its own. Agents are threads, the copies
+/// that complete on an mbarrier, the products of a warp, and the bulk stores or the cp.async of a thread.
 using Agent = unsigned;
 
 struct Event {
@@ -19,7 +19,7 @@ struct Event {
   uint32_t time = 0; // 0: never
 };
 
-/// For each agent, the last time that is known.
+/// The last known time of each agent.
 class Clock {
 public:
   uint32_t at(Agent agent) const { return agent < times.size() ? times[agent] : 0; }
@@ -35,7 +35,7 @@ public:
     for (size_t k = 0; k < other.times.size(); ++k)
       times[k] = std::max(times[k], other.times[k]);
   }
-  /// Keeps the accesses that both know of.
+  /// Keeps only the accesses that both clocks know of.
   void meet(const Clock &other) {
     times.resize(std::min(times.size(), other.times.size()));
     for (size_t k = 0; k < times.size(); ++k)
@@ -46,7 +46,7 @@ private:
   std::vector<uint32_t> times;
 };
 
-/// Holds the accesses that a thread knows of, and those of them that the async proxy may rely on.
+/// The accesses that a thread knows of, and the accesses among them that the async proxy knows of.
 struct Knowledge {
   Clock generic, async;
   void join(const Knowledge &other) {
@@ -57,7 +57,7 @@ struct Knowledge {
     generic.meet(other.generic);
     async.meet(other.async);
   }
-  /// Adds an event of the async proxy that has been waited for: loads and stores may rely on it too.
+  /// Adds an event of the async proxy that the thread has waited for: both proxies then know of it.
   void raise(Event event) {
     generic.raise(event);
     async.raise(event);
@@ -71,20 +71,20 @@ public:
   unsigned threads() const { return unsigned(known.size()); }
   Knowledge &of(unsigned thread) { return known[thread]; }
   Event now(unsigned thread) const { return {thread, known[thread].generic.at(thread)}; }
-  /// Adds what `thread` knows to `to`. Its later accesses are not part of it.
+  /// Adds the knowledge of `thread` to `to`; the thread's later accesses are not part of it.
   void release(unsigned thread, Knowledge &to);
   void acquire(unsigned thread, const Knowledge &from) { known[thread].join(from); }
   /// Executes bar.warp.sync: each lane then knows the accesses that any lane knew.
   void joinWarp(unsigned warp);
-  /// fence.proxy.async: the thread's own accesses so far become visible to the async proxy.
+  /// Executes fence.proxy.async: the thread's own accesses so far become visible to the async proxy.
   void fenceAsync(unsigned thread);
   /// Returns the accesses that all lanes of a warp know of.
   Knowledge commonOf(unsigned warp) const;
 
-  /// Adds an agent; `name` says in messages who it is.
+  /// Adds an agent; messages call it `name`.
   Agent add(std::string name);
   std::string nameOf(Agent) const;
-  /// The agent of a thread's cp.async.
+  /// Returns the agent of a thread's cp.async.
   Agent copierOf(unsigned thread);
 
 private:

@@ -1,5 +1,5 @@
-// What a block has in addition, where its warps run in any order and wait for each other by more than barriers of the
-// whole block.
+// The additional state of a block whose warps run in any order and wait for each other by more than barriers of the
+// whole block. Interpreter.cpp makes it for such kernels only.
 #pragma once
 #include "codegen/GPU/Interpreter/AccessHistory.h"
 #include "codegen/GPU/Interpreter/BulkCopies.h"
@@ -26,7 +26,7 @@ struct Concurrency {
   Warpgroups groups;
   RegisterFile registers;
   unsigned seed;
-  /// How often something has changed that a warp may wait for.
+  /// Returns a number that grows whenever something changes that a warp may wait for.
   uint64_t changes() const { return mbarriers.changes() + named.changes() + registers.changes(); }
 };
 

@@ -1,4 +1,5 @@
-// Decodes registers, blocks and constants of a kernel. The families of operations decode single operations.
+// Decodes the registers, blocks and constants of a kernel. The other Decode files decode single operations, each a
+// family.
 #include "codegen/GPU/Interpreter/Program.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -136,7 +137,7 @@ Program Decoder::run() {
   return std::move(program);
 }
 
-/// Says of each step which registers it reads and writes.
+/// Notes for each step the registers that it reads and writes.
 void Decoder::noteRegisters() {
   for (CodeBlock &block : program.blocks)
     for (Step &step : block.steps) {

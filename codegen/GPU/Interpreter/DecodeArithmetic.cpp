@@ -1,4 +1,4 @@
-// Decodes arithmetic of the LLVM dialect, lane by lane and element by element.
+// Decodes arithmetic, conversions and functions of the LLVM and NVVM dialects, lane by lane and element by element.
 #include "codegen/GPU/Interpreter/Numbers.h"
 #include "codegen/GPU/Interpreter/Program.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -70,7 +70,7 @@ template <typename F> void signedIntegers(Decoder &decoder, Operation &op, Step 
     return uint64_t(f(extend((*x[0])[lane], bits), extend((*x[1])[lane], bits)));
   });
 }
-/// Returns an f32 as an instruction with .ftz reads and writes it.
+/// Returns an f32 as an instruction with .ftz reads and writes it: subnormal numbers become 0.
 double flushed(double x) { return std::fabs(x) < 0x1p-126 ? std::copysign(0, x) : x; }
 
 /// Computes in double. For two f32 operands, the sum, product and quotient round to the same f32 as the operation
@@ -117,8 +117,9 @@ bool compare(LLVM::ICmpPredicate predicate, uint64_t a, uint64_t b, unsigned bit
   }
   return false;
 }
-/// Returns whether the predicate holds. Its outcomes are bits: equal, greater, less, unordered. `ord` is the last of
-/// the predicates that need an order; `ueq` to `une` are the same predicates with "or unordered".
+/// Returns whether the predicate holds for two numbers. The bits of a predicate are the outcomes for which it holds:
+/// equal, greater, less, unordered. Predicates up to `ord` need an order; `ueq` to `une` are the same predicates with
+/// "or unordered".
 bool compare(LLVM::FCmpPredicate predicate, double a, double b) {
   unsigned number = unsigned(predicate), ordered = unsigned(LLVM::FCmpPredicate::ord);
   unsigned holds = predicate == LLVM::FCmpPredicate::uno     ? 8

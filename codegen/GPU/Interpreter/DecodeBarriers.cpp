@@ -1,5 +1,5 @@
-// Decodes what orders warps and proxies: mbarriers, named barriers, fences, elect.sync, setmaxnreg. PTX ISA, "Parallel
-// Synchronization and Communication Instructions".
+// Decodes the instructions that order warps and proxies: mbarriers, named barriers, fences, elect.sync, setmaxnreg. PTX
+// ISA, "Parallel Synchronization and Communication Instructions".
 #include "codegen/GPU/Interpreter/Concurrency.h"
 #include "codegen/GPU/Interpreter/EachLane.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -32,7 +32,8 @@ bool decodeInvalidate(Decoder &decoder, NVVM::MBarrierInvalOp op, Step &step) {
   return isShared(op.getAddr());
 }
 
-/// Arrivals whose state somebody uses, and relaxed ones, belong to no family.
+/// Decodes an arrival. Returns false for relaxed arrivals, and for arrivals whose state another operation uses: the
+/// interpreter does not know them.
 bool decodeArrive(Decoder &decoder, NVVM::MBarrierArriveOp op, Step &step) {
   unsigned address = decoder.slots(op.getAddr()).first;
   std::optional<unsigned> count;
@@ -64,7 +65,8 @@ bool decodeExpectOnly(Decoder &decoder, NVVM::MBarrierExpectTxOp op, Step &step)
   return isShared(op.getAddr());
 }
 
-/// MLIR makes a loop of it that ends when the phase is complete.
+/// Decodes the wait for a phase. A step blocks until the phase is complete, since MLIR lowers the operation to a loop
+/// that ends then.
 bool decodeWait(Decoder &decoder, NVVM::MBarrierTryWaitParityOp op, Step &step) {
   unsigned address = decoder.slots(op.getAddr()).first, phase = decoder.slots(op.getPhase()).first;
   step.run = [=](Warp &warp) {
@@ -92,7 +94,7 @@ bool decodeProxyFence(NVVM::FenceProxyOp op, Decoder &decoder, Step &step) {
   return covers || op.getKind() == NVVM::ProxyKind::async_global;
 }
 
-/// The register of an operand that all lanes share, or a number where there is none.
+/// An operand whose value all lanes share: its register, or a default number if the operation has no such operand.
 struct Shared {
   Shared(Decoder &decoder, Value value) {
     if (value)
@@ -131,7 +133,7 @@ bool decodeBarrierArrive(Decoder &decoder, NVVM::BarrierArriveOp op, Step &step)
   return true;
 }
 
-/// One lane of those that the mask names, always the same one, but not always the first.
+/// Decodes elect.sync. It elects one of the lanes in the mask: always the same lane, but not always the first.
 bool decodeElect(Decoder &decoder, NVVM::ElectSyncOp op, Step &step) {
   Shared members(decoder, op.getMembermask());
   unsigned out = decoder.slots(op.getPred()).first;
@@ -153,7 +155,7 @@ bool decodeElect(Decoder &decoder, NVVM::ElectSyncOp op, Step &step) {
 bool decodeRegisters(Decoder &decoder, NVVM::SetMaxRegisterOp op, Step &step) {
   auto count = unsigned(op.getRegCount());
   bool increase = op.getAction() == NVVM::SetMaxRegisterAction::increase;
-  // ptxas ignores setmaxnreg otherwise.
+  // Without these attributes ptxas ignores setmaxnreg.
   bool bounded = decoder.kernel->hasAttr("nvvm.maxnreg") ||
                  (decoder.kernel->hasAttr("nvvm.maxntid") && decoder.kernel->hasAttr("nvvm.minctasm"));
   step.run = [=](Warp &warp) {

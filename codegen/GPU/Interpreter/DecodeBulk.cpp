@@ -1,4 +1,5 @@
-// Decodes bulk copies, with and without a tensor map. PTX ISA, "cp.async.bulk", "cp.async.bulk.tensor".
+// Decodes bulk copies, with and without a tensor map, and checks their operands. BulkCopies.h moves the bytes. PTX ISA,
+// "cp.async.bulk", "cp.async.bulk.tensor".
 #include "codegen/GPU/Interpreter/Concurrency.h"
 #include "codegen/GPU/Interpreter/EachLane.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -14,7 +15,8 @@ void misuse(Warp &warp, std::string message) {
   warp.block->report->add(FaultKind::Misuse, warp.operation, std::move(message));
 }
 
-/// Reads the map at `address`. Nothing, with a fault, if there is none that a copy with `rank` coordinates can use.
+/// Reads the map at `address`. Returns nothing, with a fault, if there is no map that a copy with `rank` coordinates
+/// can use.
 std::optional<TensorMap> mapAt(Warp &warp, unsigned lane, uint64_t address, size_t rank) {
   std::array<uint8_t, kTensorMapBytes> bytes{};
   for (unsigned k = 0; k < kTensorMapBytes; k += 8) {
@@ -34,15 +36,14 @@ std::optional<TensorMap> mapAt(Warp &warp, unsigned lane, uint64_t address, size
   return std::nullopt;
 }
 
-/// Holds the operands of a copy of a box: the registers of the map, of the place in shared memory and of the
-/// coordinates.
+/// The operands of a copy of a box: the registers of the map, of the place in shared memory and of the coordinates.
 struct Box {
   Box(Decoder &decoder, Value map, Value shared, ValueRange coordinates)
       : map(decoder.slots(map).first), shared(decoder.slots(shared).first) {
     for (Value coordinate : coordinates)
       places.push_back(decoder.slots(coordinate).first);
   }
-  /// The 16-byte chunks of the box; none after a fault.
+  /// Returns the 16-byte chunks of the box; none after a fault.
   std::vector<BulkRow> rows(Warp &warp, unsigned lane) const {
     std::optional<TensorMap> known = mapAt(warp, lane, warp.registers[map][lane], places.size());
     if (!known)
@@ -64,7 +65,7 @@ struct Box {
   SmallVector<unsigned> places;
 };
 
-/// Checks the operands of a copy without a tensor.
+/// Returns the 16-byte chunks of a copy without a tensor; none, with a fault, if its operands are wrong.
 std::vector<BulkRow> rowsOf(Warp &warp, uint64_t device, uint64_t shared, uint64_t bytes) {
   if (device % 16 || shared % 16 || bytes % 16 || bytes == 0 || bytes >= 1 << 20) {
     misuse(warp,
@@ -137,7 +138,7 @@ bool skewer::gpu::decodeBulk(Decoder &decoder, Operation &op, Step &step) {
             });
             return true;
           })
-          .Case([&](NVVM::PrefetchOp prefetch) { // of a map: it must be one
+          .Case([&](NVVM::PrefetchOp prefetch) { // the prefetch of a map: the address must hold one
             unsigned map = decoder.slots(prefetch.getAddr()).first;
             forEachLane(decoder, prefetch.getPredicate(), step,
                         [map](Warp &warp, unsigned lane) { mapAt(warp, lane, warp.registers[map][lane], 0); });

@@ -24,7 +24,7 @@ int64_t bytesOf(Type type) {
 }
 
 bool decodeAddress(Decoder &decoder, LLVM::GEPOp op, Step &step) {
-  // The first index counts elements, the second one is into an array.
+  // The first index counts elements; the second one is an index into an array.
   SmallVector<int64_t> sizes{bytesOf(op.getElemType())};
   auto indices = op.getIndices();
   if (indices.size() > 2)
@@ -60,7 +60,7 @@ bool decodeAddress(Decoder &decoder, LLVM::GEPOp op, Step &step) {
   return true;
 }
 
-/// Checks that the whole access, also of a vector, is aligned to its size (PTX ISA, "Addresses as Operands").
+/// Returns whether the whole access is aligned to its size, also for a vector (PTX ISA, "Addresses as Operands").
 bool aligned(Warp &warp, uint64_t address, unsigned bytes, unsigned lane) {
   if (address % bytes == 0)
     return true;
@@ -97,7 +97,7 @@ template <bool isStore> void decodeAccess(Decoder &decoder, Value pointer, Value
   };
 }
 
-/// Decodes cp.async: of `size` bytes, the first `cpSize` come from memory and the others are zero.
+/// Decodes cp.async of `size` bytes: the first `cpSize` come from memory, and the others are zero.
 void decodeCopy(Decoder &decoder, NVVM::CpAsyncOp op, Step &step) {
   Slots to = decoder.slots(op.getDst()), from = decoder.slots(op.getSrc());
   unsigned size = op.getSize();
@@ -131,7 +131,7 @@ void decodeCopy(Decoder &decoder, NVVM::CpAsyncOp op, Step &step) {
 
 bool skewer::gpu::decodeMemory(Decoder &decoder, Operation &op, Step &step) {
   if (auto cast = dyn_cast<LLVM::AddrSpaceCastOp>(op)) {
-    // A block's own shared memory as that of its cluster.
+    // The address of the block's own shared memory, in the space of its cluster.
     unsigned from = decoder.slots(cast.getArg()).first, to = decoder.slots(cast.getRes()).first;
     step.ownRegisters().moves.push_back({from, to});
     step.run = [from, to](Warp &warp) {

@@ -1,6 +1,6 @@
-// Decodes the operations that lanes do together (mma.sync, ldmatrix, stmatrix, shuffles, votes, barriers) and the
-// lanes' own positions. Fragment layouts: PTX ISA, "Warp Level Matrix Instructions", figures of mma.m16n8k16 and
-// mma.m16n8k8 and of ldmatrix.
+// Decodes the operations that the lanes of a warp execute together (mma.sync, ldmatrix, stmatrix, shuffles, votes,
+// barriers), and the operations that return a lane's position. Fragment layouts: PTX ISA, "Warp Level Matrix
+// Instructions", figures of mma.m16n8k16 and mma.m16n8k8 and of ldmatrix.
 #include "codegen/GPU/Interpreter/Concurrency.h"
 #include "codegen/GPU/Interpreter/Numbers.h"
 #include "codegen/GPU/Interpreter/Program.h"
@@ -16,7 +16,7 @@ namespace {
 
 enum class Multiplicand { F16, BF16, TF32 };
 
-/// Unpacks the elements of an operand's registers in one lane, lowest first: two for each register, or one of tf32.
+/// Unpacks the elements of an operand's registers in one lane, lowest first: two of each register, or one for tf32.
 void unpack(const Warp &warp, const SmallVector<Slots> &operand, unsigned lane, Multiplicand type, float *to) {
   for (const Slots &part : operand)
     for (unsigned k = 0; k < part.count; ++k) {
@@ -55,7 +55,7 @@ bool decodeMultiply(Decoder &decoder, NVVM::MmaOp op, Step &step) {
   SmallVector<Slots> a = slotsOf(op.getOperandA()), b = slotsOf(op.getOperandB()), c = slotsOf(op.getOperandC());
   Slots d = decoder.slots(op.getResult());
   if (c.size() != 4 || d.count != 4 || d.bits != 32)
-    return false; // f16 accumulators
+    return false; // accumulators of f16
   unsigned depth = unsigned(shape.getK());
   unsigned atOnce = multiplicand == Multiplicand::TF32 ? kProductsAtOnce / 2 : kProductsAtOnce;
   step.run = [=](Warp &warp) {

@@ -1,4 +1,5 @@
-// Decodes wgmma and the instructions that order it.
+// Decodes wgmma and the instructions that order it: fence, commit_group and wait_group. WgmmaRegisters.h computes the
+// products.
 #include "codegen/GPU/Interpreter/Concurrency.h"
 #include "codegen/GPU/Interpreter/Program.h"
 #include "codegen/GPU/Interpreter/WgmmaForm.h"

@@ -1,4 +1,5 @@
-// Launches a kernel: runs blocks one after another, and the warps of a block from barrier to barrier.
+// Launches a kernel: runs blocks one after another, and the warps of a block from barrier to barrier, or in the order
+// of the scheduler if they wait for each other by more than barriers of the block.
 #include "codegen/GPU/Interpreter/Interpreter.h"
 #include "codegen/GPU/Interpreter/Program.h"
 #include "codegen/GPU/Interpreter/Scheduler.h"

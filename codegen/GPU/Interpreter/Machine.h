@@ -1,5 +1,6 @@
-// The machine of a launched kernel: warps of 32 lanes with their registers, a block's shared memory, the device's
-// memory. Every access is checked, and each error is noted in the report with its operation.
+// The machine of a launched kernel: warps of 32 lanes with their registers, a block's shared memory, and the device's
+// memory. All files of the interpreter use it. Every access is checked, and each error is noted in the report with its
+// operation.
 #pragma once
 #include "mlir/IR/Operation.h"
 #include <array>
@@ -14,14 +15,14 @@ namespace skewer::gpu {
 constexpr unsigned kLanes = 32;
 /// One register of a warp. Narrower values are in the low bits; the other bits are 0.
 using Lanes = std::array<uint64_t, kLanes>;
-using Mask = uint32_t; // one bit for each lane
+using Mask = uint32_t; // a bit for each lane
 
 enum class FaultKind {
-  Race,          // two threads access one place without a barrier between, and one of them writes
+  Race,          // two threads access one place without a barrier in between, and one of them writes
   Uninitialised, // a read of memory that nothing wrote
   OutOfBounds,
   Misaligned,
-  Divergence, // not all of the warp or block reaches an instruction that needs all of it
+  Divergence, // only a part of the warp or block reaches an instruction that needs all of it
   Misuse,     // an operand or an order of instructions that the PTX ISA leaves undefined
   Deadlock,   // every warp waits for something that no other warp will do
   Unsupported // the interpreter does not know the operation
@@ -30,11 +31,11 @@ const char *nameOf(FaultKind);
 
 struct Fault {
   FaultKind kind;
-  std::string message; // lowercase, names block, thread and address
+  std::string message; // in lower case, with block, thread and address
   mlir::Operation *operation = nullptr;
 };
 
-/// Shared memory accesses of one operation. Without bank conflicts, `wavefronts` would equal `accesses`.
+/// The accesses of one operation to shared memory. Without bank conflicts, `wavefronts` equals `accesses`.
 struct BankUse {
   int64_t accesses = 0, wavefronts = 0;
   bool hasConflicts() const { return wavefronts > accesses; }
@@ -43,7 +44,7 @@ struct BankUse {
 struct Report {
   std::vector<Fault> faults; // the first few
   std::map<mlir::Operation *, BankUse> banks;
-  int64_t steps = 0; // operations executed by a warp
+  int64_t steps = 0; // number of operations that warps have executed
   int64_t matrixSteps = 0;
   void add(FaultKind, mlir::Operation *, std::string message);
   /// Returns one line for each fault, with its operation and the line that it comes from.
@@ -57,7 +58,7 @@ struct Report {
 /// The thread and the operation that access memory.
 struct Access {
   unsigned block = 0, thread = 0;
-  uint32_t warpEpoch = 0; // number of barriers of the warp alone
+  uint32_t warpEpoch = 0; // the number of barriers of the warp alone
   mlir::Operation *operation = nullptr;
 };
 
@@ -69,17 +70,17 @@ class WgmmaRegisters;
 class SharedMemory {
 public:
   SharedMemory(size_t bytes, Report &report) : bytes(bytes), places((bytes + 1) / 2), report(report) {}
-  void reset(); // before each block: its contents are undefined
-  /// Accesses are noted and checked in `accesses` from now on. Kernels whose warps wait for each other by more than
-  /// whole barriers need it.
+  void reset(); // called before each block: the contents are then undefined
+  /// Notes and checks accesses in `accesses` from now on. Kernels whose warps wait for each other by more than barriers
+  /// of the whole block need it.
   void follow(AccessHistory *accesses) { history = accesses; }
-  /// The bytes, for copies and products that have been checked when they were issued.
+  /// Returns the bytes, for copies and products whose accesses were checked when they were issued.
   uint8_t *data() { return bytes.data(); }
   size_t size() const { return bytes.size(); }
-  /// Returns zero if the access is wrong.
+  /// Returns the number at an address; zero, with a fault, if the access is wrong.
   uint64_t load(uint64_t address, unsigned size, const Access &);
   void store(uint64_t address, unsigned size, uint64_t value, const Access &);
-  /// cp.async: from issue to wait, nobody may access the bytes.
+  /// Records a cp.async: from its issue to the wait, no thread may access the bytes.
   void beginCopy(uint64_t address, unsigned size, const Access &);
   void finishCopy(uint64_t address, const std::vector<uint8_t> &data, const Access &);
   void barrier() { ++epoch; }
@@ -107,7 +108,7 @@ private:
 class DeviceMemory {
 public:
   explicit DeviceMemory(Report &report) : report(report) {}
-  /// Adds a buffer and returns its address. Contents are copied; without them the buffer is not initialised.
+  /// Adds a buffer and returns its address. Copies `contents`; if it is null, the buffer is not initialised.
   uint64_t add(size_t size, const void *contents, bool writable, std::string name);
   uint64_t load(uint64_t address, unsigned size, const Access &);
   void store(uint64_t address, unsigned size, uint64_t value, const Access &);
@@ -121,7 +122,7 @@ private:
   struct Buffer {
     std::string name;
     std::vector<uint8_t> bytes;
-    std::vector<uint32_t> writers; // for each two bytes: thread of the grid + 1, or kBefore
+    std::vector<uint32_t> writers; // for each two bytes: 1 + the thread's number in the grid, or kBefore
     bool writable = false, initialised = false;
   };
   Buffer *find(uint64_t address, unsigned size, const Access &, bool write);
@@ -135,7 +136,7 @@ struct BlockState {
   SharedMemory *shared = nullptr;
   DeviceMemory *device = nullptr;
   Report *report = nullptr;
-  Concurrency *concurrency = nullptr; // of a kernel whose warps run in any order
+  Concurrency *concurrency = nullptr; // null if warps run from barrier to barrier
 };
 
 struct AsyncCopy {
@@ -153,11 +154,11 @@ struct Warp {
   mlir::Operation *operation = nullptr;
   std::vector<std::vector<AsyncCopy>> groups; // committed, oldest first
   std::vector<AsyncCopy> open;                // not yet committed
-  WgmmaRegisters *wgmma = nullptr;            // of a kernel whose warps run in any order
-  bool blocked = false;                       // the current step waits and must be run again …
-  bool again = false;                         // … and now is
-  std::function<std::string()> waitsFor;      // says for what it waits
-  uint32_t committed = 0;                     // groups of cp.async
+  WgmmaRegisters *wgmma = nullptr;            // null if warps run from barrier to barrier
+  bool blocked = false;                       // the current step waits and must run again
+  bool again = false;                         // the current step runs again
+  std::function<std::string()> waitsFor;      // returns what a blocked step waits for
+  uint32_t committed = 0;                     // the number of committed groups of cp.async
 
   Access access(unsigned lane) const { return {block->index, index * kLanes + lane, epoch, operation}; }
   bool runs(unsigned lane) const { return mask >> lane & 1; }

@@ -1,4 +1,5 @@
-// Matrix descriptors of wgmma. The swizzle is taken from the address's bits; bulk copies compute it from row and chunk.
+// Reads matrix descriptors of wgmma. The swizzle is computed from the bits of the address; bulk copies compute it from
+// row and chunk, independently.
 #include "codegen/GPU/Interpreter/MatrixDescriptor.h"
 #include <fmt/format.h>
 
@@ -34,7 +35,7 @@ std::string MatrixDescriptor::problem(bool transposed) const {
 
 uint64_t MatrixDescriptor::chunk(unsigned row, unsigned chunk, bool transposed) const {
   uint64_t group = row / 8, inGroup = row % 8;
-  if (!swizzle) // eight rows of 16 bytes lie together
+  if (!swizzle) // eight rows of 16 bytes follow each other
     return transposed ? start + chunk * stride + group * leading + inGroup * 16
                       : start + group * stride + chunk * leading + inGroup * 16;
   uint64_t address = start + group * stride + inGroup * swizzle;

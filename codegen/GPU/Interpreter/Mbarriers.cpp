@@ -1,4 +1,4 @@
-// mbarriers: phases, arrivals and bytes.
+// Counts the arrivals and bytes of mbarriers, and completes their phases.
 #include "codegen/GPU/Interpreter/Mbarriers.h"
 #include <fmt/format.h>
 

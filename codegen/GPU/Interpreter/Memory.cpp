@@ -1,4 +1,5 @@
-// Shared and device memory that record which threads accessed them since the last barrier.
+// Implements shared and device memory, which record the threads that accessed them since the last barrier, and the
+// texts of the report.
 #include "codegen/GPU/Interpreter/AccessHistory.h"
 #include "codegen/GPU/Interpreter/Machine.h"
 #include "dialect/IR/TextPlace.h"

@@ -1,4 +1,4 @@
-// Named barriers: who has come, and who goes on.
+// Counts the threads that have come to each named barrier, and releases the warps that wait.
 #include "codegen/GPU/Interpreter/NamedBarriers.h"
 #include "llvm/ADT/STLExtras.h"
 #include <fmt/format.h>

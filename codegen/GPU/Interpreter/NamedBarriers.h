@@ -1,4 +1,5 @@
-// The 16 barriers of a block that bar.sync and bar.arrive use. PTX ISA, "bar, barrier".
+// The 16 barriers of a block that bar.sync and bar.arrive use, for DecodeBarriers.cpp. Each carries the knowledge of
+// the threads that come to the threads that wait (Clocks.h). PTX ISA, "bar, barrier".
 #pragma once
 #include "codegen/GPU/Interpreter/Clocks.h"
 #include "codegen/GPU/Interpreter/Machine.h"
@@ -10,10 +11,11 @@ class NamedBarriers {
 public:
   NamedBarriers(unsigned warps, BlockClocks &clocks, Report &report) : states(warps), clocks(clocks), report(report) {}
 
-  /// A warp comes to `bar.sync id, threads`, or comes again to see whether it may go on. Returns whether it may.
+  /// Executes `bar.sync id, threads` of a warp, at its first attempt and at each repetition while it waits. Returns
+  /// whether the warp may go on.
   bool sync(const Warp &, uint64_t id, uint64_t threads);
   void arrive(const Warp &, uint64_t id, uint64_t threads);
-  /// "barrier 1, where 128 of 256 threads have come".
+  /// Returns a text such as "barrier 1, where 128 of 256 threads have come".
   std::string describe(uint64_t id) const;
   uint64_t changes() const { return changed; }
 

@@ -1,4 +1,5 @@
-// Conversions between f32 and the number formats of the tensor cores. IEEE 754 round to nearest, ties to even.
+// Conversions between f32 and the number formats of the tensor cores, for the interpreter and its tests. They round to
+// nearest, ties to even (IEEE 754).
 #pragma once
 #include <cstdint>
 #include <cstring>

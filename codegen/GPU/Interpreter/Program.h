@@ -1,4 +1,6 @@
-// A kernel of the LLVM and NVVM dialects, decoded into steps that a warp runs.
+// A kernel of the LLVM and NVVM dialects, decoded into steps that a warp runs. Interpreter.cpp decodes a kernel once
+// for each launch; the Decode files know one family of operations each. An operation that none of them knows is
+// reported before anything runs.
 #pragma once
 #include "codegen/GPU/Interpreter/Machine.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -18,18 +20,18 @@ struct Slots {
   unsigned bits = 32; // of each scalar; pointers have 64
 };
 
-/// Says which registers a step reads and writes. It is needed where wgmma works on registers at the same time.
+/// The registers that a step reads and writes. They matter only while wgmma works on registers at the same time.
 struct StepRegisters {
-  bool isWgmma = false;                             // it takes care of them itself (WgmmaRegisters.h)
-  std::vector<std::pair<unsigned, unsigned>> moves; // from, to: of a step that copies registers and does no more
+  bool isWgmma = false;                             // the step checks its registers itself (WgmmaRegisters.h)
+  std::vector<std::pair<unsigned, unsigned>> moves; // (from, to), if the step only copies registers
   std::vector<Slots> reads, writes;
 };
 
 struct Step {
   std::function<void(Warp &)> run;
   mlir::Operation *operation = nullptr;
-  bool barrier = false;                     // a barrier of the block
-  std::unique_ptr<StepRegisters> registers; // of all steps of a kernel whose warps run in any order
+  bool barrier = false;                     // it is a barrier of the block
+  std::unique_ptr<StepRegisters> registers; // set in kernels whose warps run in any order
   StepRegisters &ownRegisters() {
     if (!registers)
       registers = std::make_unique<StepRegisters>();
@@ -40,7 +42,7 @@ struct Step {
 /// An edge between blocks, and the values that it passes, register by register.
 struct Edge {
   unsigned target = 0;
-  std::vector<std::pair<unsigned, unsigned>> moves; // from, to
+  std::vector<std::pair<unsigned, unsigned>> moves; // (from, to)
 };
 struct CodeBlock {
   std::vector<Step> steps;
@@ -50,7 +52,7 @@ struct CodeBlock {
 };
 
 class Decoder;
-/// Decode one family of operations each; false if the operation belongs to another family.
+/// Decode one family of operations each. Return false if the operation belongs to another family.
 bool decodeArithmetic(Decoder &, mlir::Operation &, Step &);
 bool decodeMemory(Decoder &, mlir::Operation &, Step &);
 bool decodeWarp(Decoder &, mlir::Operation &, Step &);
@@ -62,13 +64,13 @@ struct Program {
   std::vector<CodeBlock> blocks;
   unsigned registers = 0;
   std::vector<Slots> arguments;
-  std::vector<std::pair<unsigned, uint64_t>> constants; // register, value in all lanes
+  std::vector<std::pair<unsigned, uint64_t>> constants; // (register, value in all lanes)
   std::vector<unsigned> poison;                         // registers that nothing writes
-  std::string unsupported;                              // first operation that belongs to no family
-  bool concurrent = false; // its warps wait for each other by more than barriers of the block, or for wgmma or copies
+  std::string unsupported;                              // the first operation that belongs to no family
+  bool concurrent = false; // warps wait for each other by more than barriers of the block, or for wgmma or copies
 };
 
-/// The bits of an access's element type, and the number of elements.
+/// The bits of the element type of a memory access, and the number of elements.
 struct ElementShape {
   unsigned bits = 32, count = 1;
 };
@@ -76,7 +78,7 @@ ElementShape elementShape(mlir::Type);
 
 class Decoder {
 public:
-  /// `device` receives the module's constant tables.
+  /// Creates a decoder of a kernel; `device` receives the module's constant tables.
   Decoder(mlir::LLVM::LLVMFuncOp kernel, DeviceMemory &device) : kernel(kernel), device(device) {}
   Program run();
 

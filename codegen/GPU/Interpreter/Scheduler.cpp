@@ -1,4 +1,4 @@
-// Orders of warps, arrival of copies, and deadlocks.
+// Chooses the next warp, lets copies arrive, and reports deadlocks.
 #include "codegen/GPU/Interpreter/Scheduler.h"
 #include <fmt/format.h>
 
@@ -14,7 +14,7 @@ bool Scheduler::canGoOn(size_t warp) const {
 
 std::optional<size_t> Scheduler::choose() {
   std::vector<size_t> ready;
-  for (size_t k = 1; k <= warps.size(); ++k) { // those after the last one first
+  for (size_t k = 1; k <= warps.size(); ++k) { // the warps after the last one come first
     size_t warp = (last + k) % warps.size();
     if (canGoOn(warp))
       ready.push_back(warp);

@@ -1,5 +1,6 @@
-// Runs the warps of a block in an order made to find mistakes. The PTX ISA promises no order but the one that barriers
-// and waits give.
+// Runs the warps of a block in an order that is made to find mistakes. Interpreter.cpp uses it for kernels whose warps
+// run in any order. The PTX ISA promises no order except the one that barriers and waits give, so a correct kernel has
+// the same result in each.
 #pragma once
 #include "codegen/GPU/Interpreter/WarpRunner.h"
 #include <random>
@@ -8,19 +9,19 @@ namespace skewer::gpu {
 
 class Scheduler {
 public:
-  /// The block's seed chooses the order: warps in turn, the last one first, one warp only when no other can go on, one
-  /// warp as long as it can, or by chance; and whether copies arrive at once, by chance, or when nothing else can go
-  /// on.
+  /// Chooses the order by the block's seed: warps in turn, the last warp first, one warp only when no other can go on,
+  /// one warp as long as it can, or at random. The seed also chooses whether copies arrive at once, at random, or when
+  /// nothing else can go on.
   Scheduler(std::vector<WarpRunner> &warps, BlockState &block);
 
-  /// Runs all warps to their ends. After a deadlock it notes a fault, which says for what each warp waits, and returns
+  /// Runs all warps to their ends. After a deadlock, notes a fault that says what each warp waits for, and returns
   /// false.
   bool run(mlir::Operation *kernel, int64_t &budget);
 
 private:
   enum class Order { InTurn, LastFirst, StarvesOne, FavoursOne, Random };
   enum class Arrival { AtOnce, Random, Late };
-  /// The warp that runs next; nothing if all wait.
+  /// Returns the warp that runs next; nothing if all wait.
   std::optional<size_t> choose();
   bool canGoOn(size_t warp) const;
   unsigned turn();
@@ -31,8 +32,8 @@ private:
   std::mt19937 random;
   Order order;
   Arrival arrival;
-  size_t special, last = 0;           // the warp that is starved or favoured; the one that ran last
-  std::vector<uint64_t> blockedSince; // of each warp: the changes when it was found waiting, + 1; 0: it can go on
+  size_t special, last = 0;           // the starved or favoured warp; the warp that ran last
+  std::vector<uint64_t> blockedSince; // for each warp: 1 + changes() when it began to wait; 0: it can go on
 };
 
 } // namespace skewer::gpu

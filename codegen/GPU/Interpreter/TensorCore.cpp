@@ -1,4 +1,4 @@
-// Sums of products, computed like tensor cores.
+// Adds products as tensor cores do, in integers of the terms' common unit.
 #include "codegen/GPU/Interpreter/TensorCore.h"
 #include "codegen/GPU/Interpreter/Numbers.h"
 #include <algorithm>

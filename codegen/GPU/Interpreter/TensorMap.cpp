@@ -1,4 +1,4 @@
-// Encodes and checks tensor maps.
+// Encodes, decodes and checks tensor maps.
 #include "codegen/GPU/Interpreter/TensorMap.h"
 #include <cstring>
 #include <fmt/format.h>
@@ -56,7 +56,7 @@ std::string TensorMap::problem() const {
 namespace {
 constexpr uint32_t kMagic = 0x4d544b53; // "SKTM"
 
-/// The fields of a map one after another, from bytes or to them.
+/// Reads the fields of a map from bytes, or writes them to bytes, one after another.
 struct Fields {
   uint8_t *place;
   bool writes;

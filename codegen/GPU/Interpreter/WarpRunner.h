@@ -1,4 +1,5 @@
-// Runs the steps of one warp.
+// Runs the steps of one warp: up to the next barrier of the block (Interpreter.cpp), or for a turn of the scheduler
+// (Scheduler.h).
 #pragma once
 #include "codegen/GPU/Interpreter/Concurrency.h"
 #include "codegen/GPU/Interpreter/Program.h"
@@ -20,7 +21,7 @@ public:
     for (auto [number, value] : program.constants)
       warp.registers[number].fill(value);
   }
-  /// Begins a block anew.
+  /// Begins a new block: sets the arguments and resets all other state.
   void begin(const std::vector<uint64_t> &arguments) {
     for (auto [slots, value] : llvm::zip_equal(program.arguments, arguments))
       warp.registers[slots.first].fill(value);
@@ -61,7 +62,7 @@ public:
     }
   }
 
-  /// Runs at most `turn` steps, where warps run in any order. Stops before a step that waits.
+  /// Runs at most `turn` steps, for blocks whose warps run in any order. Stops before a step that waits.
   void runTurn(unsigned turn, int64_t &budget) {
     for (; alive && turn && budget > 0; --turn) {
       if (next == 0)

@@ -1,4 +1,4 @@
-// Warpgroups in step, and their registers.
+// Compares the instructions of a warpgroup's warps, and moves registers between the warps of a block.
 #include "codegen/GPU/Interpreter/Warpgroups.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -39,8 +39,8 @@ void Warpgroups::end() {
 
 namespace {
 constexpr unsigned kRegisters = 65536;
-/// Returns the registers that a thread begins with if the compiler is told the number of threads and one block a
-/// multiprocessor: an equal share, in eights (168 for 384 threads).
+/// Returns the registers that a thread begins with if the kernel states its number of threads and one block for each
+/// multiprocessor: an equal share, rounded down to a multiple of 8 (168 for 384 threads).
 unsigned shareOf(unsigned threads) { return std::min(kRegisters / threads, 255u) / 8 * 8; }
 } // namespace
 

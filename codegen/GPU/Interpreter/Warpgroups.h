@@ -1,5 +1,5 @@
-// Checks that the four warps of a warpgroup execute the same instructions, and counts the registers that the warps of
-// a block share (setmaxnreg).
+// Checks that the four warps of a warpgroup execute the same instructions (wgmma, setmaxnreg), and counts the registers
+// that the warps of a block share. Belongs to the state of blocks whose warps run in any order (Concurrency.h).
 #pragma once
 #include "codegen/GPU/Interpreter/Machine.h"
 #include <deque>
@@ -8,13 +8,13 @@ namespace skewer::gpu {
 
 constexpr unsigned kWarpsOfGroup = 4;
 
-/// Compares the instructions that a whole warpgroup must execute: each warp of it comes to the same ones, in the same
-/// order, with the same operands.
+/// Compares the instructions that a whole warpgroup must execute: all its warps must execute the same instructions in
+/// the same order and with the same operands.
 class Warpgroups {
 public:
   Warpgroups(unsigned warps, Report &report) : places(warps), groups((warps + 3) / 4), report(report) {}
   void note(const Warp &, std::vector<uint64_t> operands);
-  /// Notes a fault where a warp of a group has executed fewer of them than another.
+  /// Notes a fault if a warp of a group has executed fewer such instructions than another.
   void end();
 
 private:
@@ -23,10 +23,10 @@ private:
     std::vector<uint64_t> operands;
   };
   struct Group {
-    std::deque<Entry> entries; // those that some warp has yet to come to
-    uint64_t first = 0;        // number of the first one
+    std::deque<Entry> entries; // the instructions that some warp has not yet executed
+    uint64_t first = 0;        // number of the first of them
   };
-  std::vector<uint64_t> places; // of each warp: how many it has executed
+  std::vector<uint64_t> places; // the number of such instructions that each warp has executed
   std::vector<Group> groups;
   Report &report;
 };
@@ -35,13 +35,13 @@ private:
 class RegisterFile {
 public:
   explicit RegisterFile(unsigned threads);
-  /// setmaxnreg. Returns false if the warp must wait until others have given registers back.
+  /// Executes setmaxnreg. Returns false if the warp must wait until others have given registers back.
   bool set(const Warp &, unsigned count, bool increase, Report &);
   unsigned free() const;
   uint64_t changes() const { return changed; }
 
 private:
-  std::vector<unsigned> counts; // of a thread of each warp
+  std::vector<unsigned> counts; // registers of a thread, for each warp
   uint64_t changed = 0;
 };
 

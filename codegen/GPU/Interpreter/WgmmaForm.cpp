@@ -1,4 +1,4 @@
-// Reads the inline assembly of wgmma.
+// Parses the inline assembly of wgmma, piece by piece.
 #include "codegen/GPU/Interpreter/WgmmaForm.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -17,7 +17,7 @@ std::string withoutSpaces(StringRef text) {
   return result;
 }
 
-/// Takes one thing after another from a text; fails for good at the first one that is not there.
+/// Takes one piece after another from a text. After the first missing piece it stays in the failed state.
 struct Reader {
   StringRef rest;
   bool good = true;
@@ -55,7 +55,7 @@ std::optional<WgmmaType> typeOf(StringRef name) {
   return std::nullopt;
 }
 
-/// "=f,…,0,1,…" for `count` tied results, and then `others`.
+/// Returns the constraints "=f,…,0,1,…" of `count` tied results, followed by `others`.
 std::string constraintsOf(unsigned count, StringRef others) {
   std::string text;
   for (unsigned k = 0; k < count; ++k)

@@ -1,4 +1,4 @@
-// The sums of one wgmma in one warp.
+// Computes the sums of one wgmma in one warp, added as tensor cores add (TensorCore.h).
 #include "codegen/GPU/Interpreter/WgmmaProduct.h"
 #include "codegen/GPU/Interpreter/Numbers.h"
 

@@ -1,5 +1,5 @@
-// One wgmma in one warp: where its operands lie, and its sums. Fragments: PTX ISA, "Register Fragments for
-// wgmma.mma_async".
+// Computes one wgmma in one warp: loads its operands, from shared memory or registers, and adds the products.
+// WgmmaRegisters calls it at the wait. Fragments: PTX ISA, "Register Fragments for wgmma.mma_async".
 #pragma once
 #include "codegen/GPU/Interpreter/Machine.h"
 #include "codegen/GPU/Interpreter/MatrixDescriptor.h"
@@ -10,22 +10,22 @@
 
 namespace skewer::gpu {
 
-/// Rows (m or n) `first` … `first + count - 1` of an operand in shared memory, or all elements of k of them.
+/// Rows (m or n) `first` … `first + count - 1` of an operand in shared memory, with all their elements along k.
 struct WgmmaTile {
   MatrixDescriptor descriptor;
   unsigned first = 0, count = 0; // multiples of 8
   bool transposed = false;
-  /// Calls f(address, row, k) with the place of the first element, for each 16 bytes that lie together: along k, or
-  /// along the rows where the operand is transposed.
+  /// Calls f(address, row, k) for each 16 neighbouring bytes, with the place of their first element. They are along k,
+  /// or along the rows if the operand is transposed.
   void forEachChunk(unsigned depth, llvm::function_ref<void(uint64_t, unsigned, unsigned)> f) const;
-  /// Returns the elements, those of a row one after another.
+  /// Returns the elements, row by row.
   std::vector<Term> load(const uint8_t *shared, const WgmmaForm &) const;
 };
 
-/// The 16 rows of A that a warp has in four registers.
+/// Returns the 16 rows of A that a warp has in four registers.
 std::vector<Term> loadA(const Warp &, const WgmmaForm &, llvm::ArrayRef<unsigned> registers);
 
-/// Adds the products to `sums`, a register for each result.
+/// Adds the products to `sums`, which has a register for each result.
 void multiplyWarp(const WgmmaForm &, llvm::ArrayRef<Term> a, llvm::ArrayRef<Term> b, std::vector<Lanes> &sums);
 
 } // namespace skewer::gpu

@@ -1,4 +1,4 @@
-// A warp's registers while wgmma works on them.
+// Checks the accesses to registers and shared memory that wgmma works on, and computes products at their waits.
 #include "codegen/GPU/Interpreter/WgmmaRegisters.h"
 #include "codegen/GPU/Interpreter/Concurrency.h"
 #include "codegen/GPU/Interpreter/Program.h"
@@ -14,7 +14,7 @@ void fault(const Warp &warp, FaultKind kind, std::string message) {
   warp.block->report->add(kind, warp.operation, fmt::format("{} {}", who(warp), message));
 }
 
-/// The part of A or B that a warp needs. Of A, each warp of a warpgroup has 16 rows.
+/// Return the part of A or B that a warp needs. Each warp of a warpgroup has 16 rows of A.
 WgmmaTile tileA(const Warp &warp, const WgmmaForm &form, uint64_t descriptor) {
   return {MatrixDescriptor(descriptor), warp.index % kWarpsOfGroup * 16, 16, form.transposedA};
 }
