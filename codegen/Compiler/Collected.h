@@ -1,4 +1,5 @@
-// Keeps diagnostics until it is known whether they count.
+// Keeps diagnostics until it is known whether they count. A text with lengths is imported several times, and
+// Compilation.cpp and ImportLengths.cpp report the diagnostics of one import only.
 #pragma once
 #include "codegen/Compiler/Messages.h"
 #include "dialect/Language/Diagnostic.h"

@@ -1,4 +1,5 @@
-// Compiles a spec to LLVM modules with the pipelines of passes/Pipelines.h.
+// Compiles a spec to LLVM modules: runs the pipelines of passes/Pipelines/Pipelines.h on each kernel, and reports what
+// fails at the line of the spec.
 #include "codegen/Compiler/Compilation.h"
 #include "codegen/ABI/Emit.h"
 #include "codegen/Compiler/Collected.h"
@@ -28,7 +29,7 @@ static std::string &ownPasses() {
   return pipeline;
 }
 
-/// Makes the flags of passes and pipelines known, once.
+/// Registers the passes and pipelines with MLIR, once.
 static void registerPasses() {
   [[maybe_unused]] static const bool isDone = (registerSkewerPasses(), true);
 }
@@ -59,9 +60,9 @@ Compilation::Compilation(const Target &target) : machine(target) {
   registerDialects(registry);
   // Without threads, because starting them takes longer than one kernel's passes.
   mlirContext = std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
-  mlirContext->printOpOnDiagnostic(false); // the user wrote a line of a spec, not this operation
+  mlirContext->printOpOnDiagnostic(false); // the user wrote a spec and has not seen the operation
 }
-Compilation::~Compilation() { kernels.clear(); } // before the context that owns their types
+Compilation::~Compilation() { kernels.clear(); } // they end before the context that owns their types
 
 std::unique_ptr<Compilation> Compilation::create(const std::string &spec, const language::Parameters &parameters,
                                                  const Target &target) {
@@ -128,7 +129,7 @@ language::Options Compilation::optionsAt(const Lengths &lengths) const {
 language::TypedText Compilation::typedTensors() {
   if (!isText)
     return {};
-  auto silent = [](const language::Diagnostic &) {}; // the text has been imported before, with its diagnostics
+  auto silent = [](const language::Diagnostic &) {}; // an earlier import has reported them
   return language::typedTensors(sources, optionsAt({}), mlirContext.get(), silent).value_or(language::TypedText());
 }
 
@@ -156,7 +157,7 @@ std::optional<Kernel> Compilation::kernelAt(const Kernel &kernel, const std::map
   for (auto &[name, value] : lengths)
     if (auto size = sizes.find(name); size != sizes.end())
       value = size->second;
-  Collected collected; // notes about the text were reported for the bounds
+  Collected collected; // the import at the bounds has reported the notes about the text
   OwningOpRef<ModuleOp> module = importAt(lengths, collected.sink());
   if (!module)
     return collected.sayAll(), std::nullopt;
@@ -207,7 +208,7 @@ bool Compilation::separate(ModuleOp module) {
 bool Compilation::runPasses(ModuleOp module, const std::string &name, const char *what,
                             llvm::function_ref<void(OpPassManager &)> add, Verify when) {
   MlirDiagnostics said(sources, mlirContext.get());
-  // This handler runs before the one above: it looks at diagnostics and leaves the printing to the other.
+  // This handler runs before the handler above. It looks at diagnostics and leaves the printing to that handler.
   unsigned errors = 0;
   std::optional<std::pair<Location, std::string>> ownFault;
   ScopedDiagnosticHandler counter(mlirContext.get(), [&](mlir::Diagnostic &diagnostic) {
@@ -266,7 +267,7 @@ OwningOpRef<ModuleOp> Compilation::runOnAll(const Kernel &kernel, const char *wh
   bool isDone = runPasses(*module, kernel.name, what, [&](OpPassManager &manager) {
     if (kernel.shorter.empty()) {
       if (!pipeline.empty())
-        (void)parsePassPipeline(pipeline, manager); // of known passes: useOwnPasses has checked the others
+        (void)parsePassPipeline(pipeline, manager); // cannot fail: useOwnPasses has checked it
       return;
     }
     pipeline += (pipeline.empty() ? "" : ",") + std::string("attn-align-lengths{gpu=") + (forGpu ? "true}" : "false}");
@@ -369,7 +370,7 @@ std::unique_ptr<llvm::Module> Compilation::toLlvm(Lowered &lowered, llvm::LLVMCo
           [&](OpPassManager &manager) { addLlvmPipeline(manager, machine); }, Verify::AtEnd))
     return nullptr;
   auto module = toLlvmModule(*lowered.module, lowered.plan, machine, llvmContext, specHash);
-  if (!module) { // about the kernel's name or an argument's size: report at its line
+  if (!module) { // the error is about the kernel's name or an argument's size: report it at its line
     MlirDiagnostics said(sources, mlirContext.get());
     std::string why = llvm::toString(module.takeError());
     if (auto about = isText ? language::withoutOperation(why) : std::nullopt)

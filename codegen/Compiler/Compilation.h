@@ -1,4 +1,6 @@
-// Compiles a spec through the levels, with one module for each of its kernels.
+// Compiles a spec through the levels of docs/mlir.md, with one module for each of its kernels. `compile` (Compile.cpp)
+// runs all steps; the commands of tools/skewer, the language server and the tests run them one by one, because they
+// need the modules in between. Each step prints its diagnostics at their lines in the spec.
 #pragma once
 #include "codegen/Compiler/SpecFile.h"
 #include "dialect/IR/KernelPlan.h"
@@ -42,7 +44,7 @@ struct Kernel {
 
 /// Returns a copy of the kernel's module as it was written.
 mlir::OwningOpRef<mlir::ModuleOp> cloneOf(const Kernel &);
-/// Returns the same; for a kernel with lengths a module with the modules of its layers, the longest first.
+/// Does the same; for a kernel with lengths, returns a module with the modules of its layers, the longest first.
 mlir::OwningOpRef<mlir::ModuleOp> levelOneOf(const Kernel &);
 /// Returns a kernel's function as a module of its own.
 mlir::OwningOpRef<mlir::ModuleOp> moduleOf(mlir::func::FuncOp);
@@ -72,17 +74,17 @@ public:
   std::vector<Kernel> kernels;
   /// Remarks of the passes that have run.
   std::vector<Remark> remarks;
-  /// Is told what is being compiled.
+  /// Called with a text that says what is being compiled.
   std::function<void(const std::string &)> doing = [](const std::string &) {};
   const Target &target() const { return machine; }
   /// Sets the target that the steps below compile for.
   void retarget(const Target &target) { machine = target; }
   /// Parts of schedules that are given instead of chosen by the cost model.
   CpuRequest pinned;
-  /// Hash over the spec's text and parameters.
+  /// Returns the hash over the spec's text and parameters.
   const std::string &hash() const { return specHash; }
   const std::string &path() const { return specPath; }
-  /// The spec's text.
+  /// Returns the spec's text.
   llvm::StringRef text() const { return sources.getMemoryBuffer(sources.getMainFileID())->getBuffer(); }
   mlir::MLIRContext &context() { return *mlirContext; }
   /// Returns the tensors that the kernels of an .attn text compute; none for an MLIR spec.
@@ -127,17 +129,17 @@ private:
   bool import(SpecKind, const language::Parameters &parameters);
   bool separate(mlir::ModuleOp);
   language::Options optionsAt(const Lengths &) const;
-  /// Imports the spec's module at these lengths; `said` receives its errors.
+  /// Imports the spec's module at these lengths; `said` receives the errors.
   mlir::OwningOpRef<mlir::ModuleOp> importAt(const Lengths &, language::DiagnosticSink said,
                                              language::Decisions *decisions = nullptr);
   bool findFactors(mlir::ModuleOp atBounds, const language::Decisions &);
-  /// Returns whether the numbers of the text lead to the same decisions at all lengths; false after an error at one
-  /// that does not.
+  /// Returns whether the numbers of the text lead to the same decisions at all lengths. Returns false after an error at
+  /// a decision that differs.
   bool decidesAlike(const Lengths &bounds, const std::vector<language::Decisions> &atFittingPoints);
   /// Adds the layers at other lengths to each kernel that has lengths.
   bool importShorter(language::Decisions atBounds);
-  /// Runs a pipeline, given by its flags, on the kernel; if it has lengths, on the layer of each, and makes one layer
-  /// of them (attn-fit-lengths).
+  /// Runs a pipeline, given by its flags, on the kernel. If the kernel has lengths, runs it on the layer at each
+  /// fitting point, and makes one layer of them (attn-fit-lengths).
   mlir::OwningOpRef<mlir::ModuleOp> runOnAll(const Kernel &, const char *what, std::string pipeline,
                                              bool forGpu = false);
   /// When the operations of a module are verified: after each pass, or once after the last one. A lowered module has
@@ -148,13 +150,13 @@ private:
   bool runPasses(mlir::ModuleOp, const std::string &name, const char *what,
                  llvm::function_ref<void(mlir::OpPassManager &)> add, Verify = Verify::AfterEach);
 
-  /// Reports a failure of the compiler at something that the text may ask for: one error at its line, with advice.
-  /// `about` is the message of a verifier without operations and constraints.
+  /// Reports that the compiler failed at a valid text: one error at its line, with advice. `about` is the verifier's
+  /// message without names of operations and constraints.
   void reportOwnFault(mlir::Location, const std::string &name, const char *what, const std::string &about);
 
   std::set<size_t> factorsAtRunTime; // numbers of the text that depend on a length
   Target machine;
-  bool isText = false; // an .attn spec, whose author wrote no operations
+  bool isText = false; // the spec is an .attn text, whose author wrote no operations
   language::Parameters parameters;
   std::string specPath, specHash;
   llvm::SourceMgr sources;

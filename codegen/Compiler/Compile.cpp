@@ -1,5 +1,6 @@
-// The whole way from the text of a spec to objects, headers and manifests, from top to bottom. The steps of a kernel
-// are those of Compilation.h; the passes that each step runs stand in the same order in passes/Pipelines.cpp.
+// Compiles the specs of a request to objects, headers and manifests: the whole way, from top to bottom of this file.
+// The steps of a kernel are those of Compilation.h, and passes/Pipelines/Pipelines.cpp lists the passes of each step in
+// the same order.
 #include "codegen/ABI/Dispatch.h"
 #include "codegen/ABI/Emit.h"
 #include "codegen/ABI/SharedObject.h"
@@ -17,9 +18,9 @@ namespace {
 
 /// The targets of a request.
 struct TargetList {
-  std::vector<Target> processors; // of several: an object for each, and one that chooses among them
+  std::vector<Target> processors; // several: an object for each, and one that chooses among them
   std::vector<gpu::GpuTarget> gpus;
-  bool hasProcessor = true; // else `processors` is the host, by whose description kernels are only read
+  bool hasProcessor = true; // false: `processors` is the host, whose description is used only to import kernels
 };
 
 /// Makes the artefacts of the specs of a request.
@@ -74,8 +75,8 @@ private:
   const TargetList &targets;
   Compilation &compilation;
   const Kernel &kernel;
-  std::vector<gpu::GpuCode> codes; // of each GPU
-  std::vector<CudaImage> images;   // the same, as the object holds it
+  std::vector<gpu::GpuCode> codes; // the code for each GPU
+  std::vector<CudaImage> images;   // the same code, as the object holds it
 };
 
 } // namespace
@@ -153,7 +154,7 @@ bool SpecCompiler::addSpec(const std::string &path) {
   return true;
 }
 
-/// Adds what the names in a text mean and what tensors it computes, in files that are named after the spec's.
+/// Adds files, named after the spec's file, that say what the names in a text mean and which tensors it computes.
 void SpecCompiler::addNames(Compilation &compilation, const std::string &path) {
   std::string name = llvm::sys::path::stem(path).str();
   if (wants(Emit::Resolved)) {

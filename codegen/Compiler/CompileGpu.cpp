@@ -1,4 +1,4 @@
-// Lowers a fused kernel to each GPU, and assembles it.
+// Lowers a fused kernel to each GPU, and compiles its PTX with ptxas.
 #include "codegen/Compiler/CompileGpu.h"
 #include "codegen/Compiler/Messages.h"
 

@@ -1,4 +1,5 @@
-// Code for NVIDIA GPUs: PTX and cubins of a fused kernel.
+// Makes the code of a fused kernel for NVIDIA GPUs: PTX and cubins. `compile` calls it, and so do `skewer run` and
+// `bench` on a GPU.
 #pragma once
 #include "codegen/ABI/Cuda.h"
 #include "codegen/Compiler/Compilation.h"

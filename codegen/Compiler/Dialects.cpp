@@ -1,4 +1,4 @@
-// Registers dialects and the interfaces that the generic path's bufferization uses.
+// Registers dialects and the interfaces that bufferization uses.
 #include "codegen/Compiler/Dialects.h"
 #include "dialect/IR/Attn.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"

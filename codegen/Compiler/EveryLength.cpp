@@ -96,8 +96,9 @@ static bool areSame(const Expr &written, const Expr &kept, const subscript::Doma
 
 bool isPartOf(const Decision &part, const Decision &whole) {
   if (part.ranges.size() != whole.ranges.size())
-    return true; // of another form: compared where the table is used
-  // An axis of one position is the number 0: `j - i` is `i`, and the function is another one of it.
+    return true; // the forms differ: the table's uses are compared later
+  // The position on an axis of one element is the number 0: `j - i` is then a function of `i` alone, and the forms
+  // differ.
   for (auto [own, other] : llvm::zip(part.forms, whole.forms))
     if (subscript::symbolsOf(own) != subscript::symbolsOf(other))
       return true;
@@ -164,7 +165,7 @@ std::optional<UnlikeDecision> EveryLength::at(const Lengths &lengths, const Deci
         kept.push_back(decisions[k].kept);
       }
     if (numbers.size() < fitted.size())
-      return std::nullopt; // the layers are not alike: the later comparison reports it
+      return std::nullopt; // the layers differ in form: the later comparison reports it
     switch (one.kind) {
     case Decision::Choice:
       if (one.number != first.number)

@@ -1,4 +1,6 @@
-// Checks whether a text leads to the same decisions at every length as at the lengths that its layer is fitted to.
+// Checks whether a text leads to the same decisions at every length as at the lengths that its layer is fitted to. One
+// kernel serves all lengths, so a decision that differs must be an error. ImportLengths.cpp looks for counterexamples
+// at some lengths here, and then asks ExactDecisions.h for a proof.
 #pragma once
 #include "dialect/Language/Decisions.h"
 #include "passes/Lengths/LengthPolynomial.h"
@@ -10,7 +12,7 @@ namespace skewer {
 /// of these lengths are on each side.
 std::vector<Lengths> sampledLengths(const Lengths &bounds);
 
-/// "H = 3, W = 5"
+/// Returns a text such as "H = 3, W = 5".
 std::string sayLengths(const Lengths &);
 
 /// A decision that differs at some length: its place in the text, and the message.

@@ -1,4 +1,4 @@
-// Fits trees of numbers, leaf by leaf, as functions of the lengths.
+// Fits trees of numbers, leaf by leaf, as functions of the lengths, and proves statements about these functions.
 #include "codegen/Compiler/ExactDecisions.h"
 #include "passes/Lengths/ExpressionFit.h"
 #include "llvm/ADT/STLExtras.h"
@@ -256,7 +256,7 @@ public:
   std::optional<UnlikeDecision> find() {
     for (size_t k = 0; k < all[0].size(); ++k) {
       if (llvm::any_of(all, [&](const Decisions &own) { return k >= own.size() || own[k].kind != all[0][k].kind; }))
-        return std::nullopt; // the layers are not alike: the later comparison reports it
+        return std::nullopt; // the layers differ in form: the later comparison reports it
       if (auto unlike = look(k))
         return unlike;
     }
@@ -278,7 +278,7 @@ private:
     case Decision::Table:
       return lookAtTable(k);
     case Decision::Factor:
-      return std::nullopt; // the kernel computes it if it is not the same everywhere
+      return std::nullopt; // the kernel computes such a number, so it may depend on the length
     }
     return std::nullopt;
   }
@@ -302,7 +302,7 @@ private:
   std::optional<UnlikeDecision> isAlways(size_t k, llvm::function_ref<bool(double, const Lengths &)> holds) {
     const Decision &first = all[0][k];
     if (!first.made)
-      return std::nullopt; // made of constants
+      return std::nullopt; // it consists of constants
     auto number = numberOf(k);
     if (!number)
       return unknown(k);
@@ -343,7 +343,8 @@ private:
 };
 } // namespace
 
-/// Proves that the rest of a condition or an index equals the written one, at every position of every length.
+/// Proves that what simplification leaves of a condition or an index equals the written one, at every position of every
+/// length.
 std::optional<UnlikeDecision> Prover::lookAtExpression(size_t k) {
   const Decision &first = all[0][k];
   auto kept = fitExpressions(llvm::map_to_vector(all, [&](const Decisions &own) { return own[k].kept; }), bounds);
@@ -381,7 +382,7 @@ std::optional<UnlikeDecision> Prover::lookAtExpression(size_t k) {
       return unknown(k);
     domain[symbol] = {least->range.low, most->range.high};
     if (symbol.find('[') != std::string::npos)
-      continue; // elements of an operand: any value in the wider range
+      continue; // an element of an operand has any value of the wider range
     Expr inside = logicalAnd(lessEqual(lowest, at), lessEqual(at, highest));
     guard = guard ? logicalAnd(*guard, inside) : inside;
   }

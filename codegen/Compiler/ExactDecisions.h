@@ -1,11 +1,11 @@
 // Proves that decisions that depend on numbers are the same at every length of the range: by algebra, or at each
-// length.
+// length. ImportLengths.cpp calls it after no counterexample was found (EveryLength.h).
 #pragma once
 #include "codegen/Compiler/EveryLength.h"
 
 namespace skewer {
 
-/// A number over the symbols of lengths, or over those of positions too.
+/// A number as a function of lengths, or of lengths and positions.
 class NumberOfLengths {
 public:
   /// Returns the number that has these trees at fittingPoints(bounds), tree by tree. Nothing if the trees have

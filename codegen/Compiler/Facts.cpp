@@ -1,4 +1,4 @@
-// Collects facts from a kernel's level 1 and level 3.
+// Collects the facts by comparing a kernel's level 1 with its level 3.
 #include "codegen/Compiler/Facts.h"
 #include "codegen/Compiler/Flops.h"
 #include "codegen/Compiler/FunctionText.h"
@@ -27,7 +27,7 @@ static std::string nameInText(Value value) {
   Operation *op = value.getDefiningOp();
   Location location = op ? op->getLoc() : UnknownLoc::get(value.getContext());
   while (auto fused = dyn_cast<FusedLoc>(location)) {
-    if (isa_and_nonnull<DictionaryAttr>(fused.getMetadata())) // of a composed operation
+    if (isa_and_nonnull<DictionaryAttr>(fused.getMetadata())) // the location of a composed operation
       return "";
     location = fused.getLocations().front();
   }
@@ -248,7 +248,7 @@ void describeFinish(func::FuncOp function, std::vector<AttentionFacts> &facts) {
 
 using Shape = std::vector<int64_t>;
 
-/// Tensors of one shape: their number, bytes an element, names in the text.
+/// Tensors of one shape: their number, the bytes of an element, their names in the text.
 struct Held {
   int64_t first = 0, second = 0;
   std::vector<std::string> names;

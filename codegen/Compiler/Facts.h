@@ -1,5 +1,5 @@
-// Facts about a compiled kernel: its terms, the tensors that are never materialised, the parts that did not fuse.
-// `explain` prints them and the manifest contains them.
+// Collects facts about a compiled kernel: its terms, the tensors that are never materialised, the parts that did not
+// fuse. `explain` prints them and the manifest contains them.
 #pragma once
 #include "codegen/Compiler/Compilation.h"
 #include "llvm/Support/JSON.h"
@@ -21,7 +21,7 @@ struct TensorFacts {
   std::vector<int64_t> shape;
   int64_t count = 0;
   double bytes = 0;               // of all tensors together
-  std::vector<std::string> names; // of the tensors that the text names
+  std::vector<std::string> names; // the tensors' names in the text; some have none
 };
 
 struct AttentionFacts {
@@ -45,8 +45,8 @@ struct KernelFacts {
   std::vector<TensorFacts> neverMaterialised; // intermediate results of the spec that fusion removed
   std::vector<TensorFacts> materialised;      // the remaining intermediate results
   std::string generic;      // why the generic path takes the whole kernel; empty if a fused kernel is made
-  attn::TextPlace genericPlace; // of the cause; unknown: no single line
-  double flops = 0;         // useful, with every run-time size 1
+  attn::TextPlace genericPlace; // the place of the cause; unknown if it is no single line
+  double flops = 0;         // useful FLOPs with every run-time size 1
 };
 
 /// Returns the name of a tensor for a reader: the argument's name, the name in the text, or the line that computes it.

@@ -1,4 +1,4 @@
-// Counts useful FLOPs from the classes of terms.
+// Counts useful FLOPs from the classes of terms, and the pairs that a mask leaves visible.
 #include "codegen/Compiler/Flops.h"
 #include "dialect/Subscript/Program.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -23,7 +23,7 @@ double product(const std::vector<std::string> &axes, const AxisSizes &sizes) {
   return result;
 }
 
-/// Returns the value of a dimension known at run time: from the argument that has the dimension, or the only such size.
+/// Returns the value of a dimension of run-time size: from the argument that has it, or the only such size.
 double runTimeSize(Value operand, size_t dimension, func::FuncOp function, const Sizes &sizes) {
   if (auto argument = dyn_cast<BlockArgument>(operand))
     if (auto shape = function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), "attn.shape"))

@@ -1,4 +1,5 @@
-// Useful FLOPs: the cost of the layer's formula, independent of how a kernel computes it.
+// Counts useful FLOPs: the cost of the layer's formula, whatever a kernel computes for it. `explain`, `bench` and `run`
+// use the numbers; they are the same for all schedules, so times can be compared.
 #pragma once
 #include "dialect/IR/Attn.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

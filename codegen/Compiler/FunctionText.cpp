@@ -28,7 +28,8 @@ Text operatorText(const Text &left, const char *sign, const Text &right, Binding
   return {fmt::format("{} {} {}", inParentheses(left, binding), sign, inParentheses(right, behind)), binding};
 }
 
-/// Comparisons are 1 or 0, so a test that such a number is not 0 is printed as the comparison itself.
+/// Returns the text of a comparison. Comparisons are 1 or 0, so a test that such a number is not 0 is printed as the
+/// inner comparison itself.
 Text comparisonText(arith::CmpFPredicate predicate, llvm::ArrayRef<Text> operands) {
   const char *sign = llvm::StringSwitch<const char *>(arith::stringifyCmpFPredicate(predicate).drop_front())
                          .Case("lt", "<")

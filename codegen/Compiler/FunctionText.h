@@ -1,4 +1,5 @@
-// Prints the function that is applied to the scores, in the usual notation.
+// Prints the function that is applied to the scores, and the arithmetic between tensors, in the usual notation.
+// `explain` and the manifest show these texts (Facts.cpp).
 #pragma once
 #include "mlir/IR/Region.h"
 #include <functional>

@@ -1,4 +1,5 @@
-// Imports a text with run-time lengths at the lengths that show how it depends on them.
+// Imports a text with run-time lengths at the fitting points (LengthPolynomial.h), and checks that its decisions are
+// the same at all lengths. Part of Compilation.
 #include "codegen/Compiler/Collected.h"
 #include "codegen/Compiler/Compilation.h"
 #include "codegen/Compiler/ExactDecisions.h"
@@ -20,10 +21,10 @@ bool Compilation::decidesAlike(const Lengths &bounds, const std::vector<language
     Collected collected;
     language::Decisions there;
     importAt(lengths, collected.sink(),
-             &there); // if the layer has no meaning there (N - 1 rows of one): the decisions before the error
+             &there); // if the layer has no meaning there (N - 1 rows of one), these are the decisions before the error
     unlike = every.at(lengths, there);
   }
-  if (!unlike) // none was found at these lengths; prove it for all lengths
+  if (!unlike) // no decision differs at these lengths; prove it for all lengths
     unlike = findUnproven(atFittingPoints, bounds);
   if (!unlike)
     return true;
@@ -67,7 +68,7 @@ bool Compilation::findFactors(ModuleOp atBounds, const language::Decisions &deci
     importAt(point, collected.sink(), &there);
     std::vector<Decision> factors = factorsOf(there);
     if (factors.size() != longest.size())
-      return false; // the layers are not alike: the later comparison reports it
+      return false; // the layers differ in form: the later comparison reports it
     for (size_t k = 0; k < factors.size(); ++k)
       if (factors[k].kind != longest[k].kind || factors[k].wholes.size() != longest[k].wholes.size())
         return false;

@@ -1,4 +1,4 @@
-// Chooses kernels, renames them, and finds clashes.
+// Chooses kernels, renames them, and reports clashes and names that C does not allow.
 #include "codegen/Compiler/KernelNames.h"
 #include "codegen/ABI/TakenNames.h"
 #include "codegen/Compiler/Messages.h"

@@ -1,4 +1,5 @@
-// The names of kernels: which kernels of a spec a request wants, what it calls them, and what their headers declare.
+// The names of kernels: chooses the kernels that a request wants, gives them the request's names, and finds clashes
+// between the names that their headers declare. `compile` calls it.
 #pragma once
 #include "codegen/Compiler/Compilation.h"
 #include "codegen/Compiler/Request.h"

@@ -1,4 +1,4 @@
-// Keeps the diagnostics of each thread apart.
+// Sends the diagnostics of each thread to its own sink, and formats them.
 #include "codegen/Compiler/Messages.h"
 #include "passes/Schedule/Machine.h"
 

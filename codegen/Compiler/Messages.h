@@ -1,4 +1,5 @@
-// Diagnostics of the compiler: they go to standard error, or to where the caller of this thread wants them.
+// Reports diagnostics of the compiler: to standard error, or to the sink that the caller has set for this thread. All
+// files of codegen/Compiler and the commands of tools/skewer report through it.
 #pragma once
 #include "dialect/Language/Diagnostic.h"
 #include "llvm/ADT/Twine.h"
@@ -15,7 +16,7 @@ void sayWarning(const llvm::Twine &);
 void sayNote(const llvm::Twine &);
 /// Reports an error about a file as a whole.
 void sayErrorOf(llvm::StringRef file, const llvm::Twine &);
-/// Reports the error at its place in a machine file if it is an error of one; otherwise like the other `sayError`.
+/// Reports an error of a machine file at its place there; reports other errors like the other `sayError`.
 void sayError(llvm::Error);
 
 /// Prints a diagnostic in the form that standard error shows.

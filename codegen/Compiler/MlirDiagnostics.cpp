@@ -1,4 +1,4 @@
-// Converts MLIR's locations to lines of a spec.
+// Converts MLIR's locations to lines of a spec, and its severities to the driver's.
 #include "codegen/Compiler/MlirDiagnostics.h"
 #include "dialect/IR/TextPlace.h"
 #include "dialect/Language/Diagnostics.h"
@@ -38,7 +38,7 @@ MlirDiagnostics::MlirDiagnostics(llvm::SourceMgr &sources, MLIRContext *context)
 void MlirDiagnostics::sayAt(Location location, Severity severity, const std::string &text, bool isAttached) {
   language::Diagnostic diagnostic =
       language::diagnosticAt(sources, language::placeOf(sources, location), severity, language::withoutConstraint(text));
-  if (diagnostic.file.empty()) { // a line of a file that is not loaded, or no line
+  if (diagnostic.file.empty()) { // the location is in a file that is not loaded, or unknown
     attn::TextPlace at = attn::textPlaceOf(location);
     diagnostic.file =
         at.line ? at.file : sources.getMemoryBuffer(sources.getMainFileID())->getBufferIdentifier().str();

@@ -1,4 +1,4 @@
-// Compares the given parts of schedules with the targets.
+// Checks that the given parts of schedules belong to the kind of the targets.
 #include "codegen/Compiler/SchedulePins.h"
 #include "codegen/Compiler/Messages.h"
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
-// The parts of schedules that a request may give instead of leaving them to the cost model.
+// The parts of schedules that a request may give instead of leaving them to the cost model ("pins"). The compiler and
+// the commands check them before they compile.
 #pragma once
 #include "passes/Cpu/Schedule/CostModel.h"
 #include "passes/Schedule/GpuMachine.h"

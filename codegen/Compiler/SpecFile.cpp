@@ -1,4 +1,4 @@
-// Opens a spec.
+// Opens a spec and checks its size, characters, lines and nesting.
 #include "codegen/Compiler/SpecFile.h"
 #include "codegen/Compiler/Messages.h"
 #include "llvm/Support/FileSystem.h"
@@ -10,7 +10,8 @@
 
 namespace skewer {
 
-// Far beyond any hand-written spec. The limits exist because parsers recurse and diagnostics print whole lines.
+// The limits are far beyond any hand-written spec. They exist because parsers recurse and diagnostics print whole
+// lines.
 constexpr size_t kMostBytes = 64 << 20, kLongestLine = 1 << 16, kDeepestNesting = 1000;
 
 static bool wrong(const std::string &path, const std::string &text, unsigned line = 0, unsigned column = 0) {
@@ -28,7 +29,7 @@ static bool checkText(const std::string &path, llvm::StringRef text, SpecKind ki
     unsigned char c = static_cast<unsigned char>(text[k]);
     if (c < 32 && c != '\n' && c != '\r' && c != '\t' && c != '\f' && c != '\v')
       return wrong(path, fmt::format("the spec is not text: found the byte 0x{:02x}", c), line, k - lineStart + 1);
-    // Some editors show two lines here while the language sees one, so a comment would hide the second.
+    // Some editors show two lines here and the language sees one, so a comment would hide the second line.
     if (kind == SpecKind::Attn && c == '\r' && (k == 0 || text[k - 1] != '\r') &&
         !text.drop_front(k).ltrim('\r').starts_with("\n") && k + 1 < text.size())
       return wrong(path, "a carriage return alone ends no line; save the spec with the line ends of Unix or Windows",
@@ -43,7 +44,7 @@ static bool checkText(const std::string &path, llvm::StringRef text, SpecKind ki
       ++depth;
     else if ((c == ')' || c == ']' || c == '}') && depth)
       --depth;
-    // MLIR nests types in angle brackets; '<=' and '->' are no brackets.
+    // MLIR nests types in angle brackets. '<=' and '->' are no brackets.
     char next = k + 1 < text.size() ? text[k + 1] : '\0';
     if (kind == SpecKind::Mlir && c == '<' && next != '=' && next != ' ')
       ++angles;

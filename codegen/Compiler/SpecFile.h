@@ -1,4 +1,5 @@
-// Reads the text of a spec and rejects content that no parser should have to handle.
+// Reads the text of a spec, from a file, standard input or memory, and rejects content that no parser should have to
+// handle. Every import of a spec begins here.
 #pragma once
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SourceMgr.h"

@@ -1,4 +1,4 @@
-// Finds the targets that a request names.
+// Finds targets by name, and suggests the nearest name for an unknown one.
 #include "codegen/Compiler/Targets.h"
 #include "codegen/ABI/Dispatch.h"
 #include "codegen/Compiler/Messages.h"

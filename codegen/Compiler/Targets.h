@@ -1,4 +1,4 @@
-// Finds the processors and GPUs that a request names.
+// Finds the processors and GPUs that a request names. `compile` and the commands call it; errors list the known names.
 #pragma once
 #include "codegen/GPU/GpuTarget.h"
 #include "passes/Schedule/Target.h"
@@ -10,7 +10,7 @@
 namespace skewer {
 /// Returns " (did you mean 'sm_80'?)" for the processor or GPU with the nearest name; empty if none is near.
 std::string nearestTarget(llvm::StringRef name);
-/// Returns the description; nothing after a message that lists the known names.
+/// Returns the description of a processor; nothing after a message that lists the known names.
 std::optional<Target> targetNamed(const std::string &name);
 /// Returns the targets of a list "x86-64-v3,x86-64-v4", in the order in which a dispatcher chooses. Nothing after a
 /// message; a duplicate name is also an error.
