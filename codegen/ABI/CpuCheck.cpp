@@ -1,6 +1,6 @@
-// Compares cpuid's words with the features that LLVM's code generator was allowed to use. Leaves and bits: Intel 64 and
-// IA-32 Architectures Software Developer's Manual, volume 2A, CPUID; AMD64 Architecture Programmer's Manual, volume 3,
-// appendix E.
+// Builds the check as LLVM IR: it compares cpuid's words with the features that LLVM's code generator was allowed to
+// use. Leaves and bits: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2A, CPUID; AMD64
+// Architecture Programmer's Manual, volume 3, appendix E.
 #include "codegen/ABI/CpuCheck.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/IRBuilder.h"
@@ -112,7 +112,7 @@ private:
     return b.CreateICmpEQ(b.CreateAnd(word, b.getInt32(bits)), b.getInt32(bits));
   }
   BasicBlock *block() { return BasicBlock::Create(context, "", check); }
-  /// Continues if `good` holds, else branches to `no`.
+  /// Emits a branch to `no` unless `good` holds.
   void require(Value *good) {
     BasicBlock *next = block();
     b.CreateCondBr(good, next, no);

@@ -1,4 +1,6 @@
-// Checks that the processor that runs a kernel has the features that the kernel's code needs.
+// Adds a check to a kernel: the processor that runs it must have the features that its code needs. Entries return
+// SKEWER_UNSUPPORTED_CPU otherwise, and dispatchers choose another variant; without the check, the process would end at
+// an illegal instruction.
 #pragma once
 #include "passes/Schedule/Target.h"
 #include "llvm/ADT/StringRef.h"

@@ -18,18 +18,19 @@ struct CudaImage {
   std::string cubin, ptx; // at least one of the two
   std::vector<gpu::GpuLaunch> launches;
   SizeExpression workspaceBytes;
-  // The bytes that depend on `const` operands alone. Launches that prepare write there.
+  // The size of the memory for results that depend only on `const` operands. Launches that prepare write this memory.
   int64_t preparedBytes = 0;
 };
 
-/// The number in the target's name (90 in "sm_90a"), and whether the code runs only on GPUs of exactly that number.
+/// The compute capability in a target's name (90 in "sm_90a"), and whether the code runs only on GPUs of exactly that
+/// capability.
 struct Capability {
   uint32_t number = 0;
   bool isExact = false;
 };
 Capability capabilityOf(llvm::StringRef target);
-/// Returns the first driver that reads this PTX, in the numbers of cuDriverGetVersion (12000 for CUDA 12.0): PTX ISA,
-/// release notes.
+/// Returns the first driver version that reads this PTX, as cuDriverGetVersion counts (12000 for CUDA 12.0). Source:
+/// PTX ISA, release notes.
 uint32_t firstDriverOf(llvm::StringRef ptx);
 
 /// Adds NAME_cuda, NAME_cuda_workspace_bytes, NAME_cuda_prepare and NAME_cuda_unload to a module that is ready to be

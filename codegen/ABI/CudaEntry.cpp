@@ -13,7 +13,7 @@ using namespace llvm;
 
 namespace skewer {
 
-/// cuLaunchKernel passes 4096 bytes. skewer_cuda.c has room for as many.
+/// The most arguments of a kernel: cuLaunchKernel passes 4096 bytes, and skewer_cuda.c has room for as many.
 static constexpr size_t kMaximumArguments = 512;
 
 Capability capabilityOf(StringRef target) {
@@ -116,7 +116,7 @@ private:
   Constant *words(ArrayRef<uint32_t> values, const Twine &name) {
     return values.empty() ? nothing() : global(ConstantDataArray::get(context, values), name);
   }
-  /// The coefficient of each product of words.
+  /// Coefficients by product of words.
   using Products = std::map<std::vector<uint32_t>, int64_t>;
   /// Returns the products in an extent's name (dialect/IR/KernelPlan.h), which consists of sums and products.
   Products productsOf(const subscript::Expr &extent) {

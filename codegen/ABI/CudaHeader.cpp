@@ -1,4 +1,4 @@
-// Writes the part of a kernel's header about its entries for NVIDIA GPUs.
+// Writes the part of a kernel's header about its entries for NVIDIA GPUs: declarations, comments and an example.
 #include "codegen/ABI/Cuda.h"
 #include "codegen/ABI/Emit.h"
 #include "llvm/ADT/StringExtras.h"

@@ -1,4 +1,4 @@
-// Builds the dispatching entries as LLVM IR.
+// Builds the dispatching entries as LLVM IR, and joins the headers and manifests of the variants.
 #include "codegen/ABI/Dispatch.h"
 #include "codegen/ABI/CpuCheck.h"
 #include "codegen/ABI/Emit.h"
@@ -70,7 +70,8 @@ private:
   }
   void begin(Function *function) { b.SetInsertPoint(BasicBlock::Create(context, "", function)); }
 
-  /// i32 NAME.choice(): returns the number of the variant for this processor. Each check remembers its answer.
+  /// Builds i32 NAME.choice(), which returns the number of the variant for this processor. Each check remembers its
+  /// answer.
   void buildChoice() {
     choice = declare(".choice", b.getInt32Ty(), {}, GlobalValue::InternalLinkage);
     begin(choice);

@@ -19,7 +19,7 @@ constexpr unsigned kAbiVersion = 1;
 constexpr unsigned kAbiVersionBits = 8;
 
 /// Translates the module to LLVM IR and adds the C entries of docs/abi.md (NAME, NAME_raw, NAME_workspace_bytes,
-/// NAME_info).
+/// NAME_info and more).
 llvm::Expected<std::unique_ptr<llvm::Module>> toLlvmModule(mlir::ModuleOp, const KernelPlan &, const Target &,
                                                            llvm::LLVMContext &, llvm::StringRef specHash);
 /// Returns the version that an argument struct states: kAbiVersion in the lowest 8 bits, and above them the first 24
@@ -51,8 +51,8 @@ struct Exec {
   int32_t workers = 1; // number of distinct worker indices that parallelFor may pass
   int32_t reserved = 0;
   void *context = nullptr;
-  /// Null: serial. Calls body(data, begin, end, worker) for disjoint ranges that cover 0 … count-1, and returns when
-  /// all are done.
+  /// The caller's parallel-for; null: phases run serially. It calls body(data, begin, end, worker) for disjoint ranges
+  /// that cover 0 … count-1, and returns when all are done.
   void (*parallelFor)(void *context, int64_t count,
                       void (*body)(void *data, int64_t begin, int64_t end, int32_t worker), void *data) = nullptr;
 };
@@ -63,8 +63,8 @@ public:
   static llvm::Expected<std::unique_ptr<JitKernel>>
   create(std::unique_ptr<llvm::Module>, std::unique_ptr<llvm::LLVMContext>, const KernelPlan &, const Target &);
   ~JitKernel();
-  /// `inputs`, `outputs` and `sizes` are in the plan's order. For an origin, the pointer is to its number. Returns the
-  /// C entry's status (0: done).
+  /// Calls the kernel and returns the C entry's status (0: done). `inputs`, `outputs` and `sizes` are in the plan's
+  /// order. For an origin, the pointer is to its number.
   int run(llvm::ArrayRef<const void *> inputs, llvm::ArrayRef<void *> outputs, llvm::ArrayRef<int64_t> sizes,
           const Exec &) const;
   uint64_t workspaceBytes(llvm::ArrayRef<int64_t> sizes, int32_t workers) const;
@@ -78,7 +78,7 @@ public:
 
   /// Creates the entries for GPUs. They call the launcher in this process: codegen/Runtime/skewer_cuda.h.
   static llvm::Expected<std::unique_ptr<JitKernel>> createForGpu(const KernelPlan &, llvm::ArrayRef<CudaImage>);
-  /// As above, with pointers to the GPU's memory. For an origin, the pointer is to its number in host memory.
+  /// Calls the kernel with pointers to the GPU's memory. For an origin, the pointer is to its number in host memory.
   int run(llvm::ArrayRef<const void *> inputs, llvm::ArrayRef<void *> outputs, llvm::ArrayRef<int64_t> sizes,
           const skewer_cuda_exec &) const;
   uint64_t cudaWorkspaceBytes(llvm::ArrayRef<int64_t> sizes) const;

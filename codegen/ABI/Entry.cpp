@@ -37,14 +37,14 @@ void EntryBuilder::build(StringRef info, const Target &target) {
   b.CreateRet(b.CreateGlobalString(info, plan.name + ".info"));
 }
 
-/// Returns whether 0 <= begin <= end <= items and 0 <= worker < workers.
+/// Emits whether 0 <= begin <= end <= items and 0 <= worker < workers.
 Value *EntryBuilder::inRange(Value *first, Value *last, Value *items, Value *worker, Value *workers) {
   Value *range = b.CreateAnd(b.CreateICmpSGE(first, b.getInt64(0)), b.CreateICmpSLE(first, last));
   range = b.CreateAnd(range, b.CreateICmpSLE(last, items));
   return b.CreateAnd(range, b.CreateICmpULT(worker, workers)); // a negative worker is a large unsigned one
 }
 
-/// void NAME.phase<k>(frame, begin, end, worker): the body that a parallel-for calls.
+/// Builds void NAME.phase<k>(frame, begin, end, worker), the body that a parallel-for calls.
 Function *EntryBuilder::buildBody(size_t index) {
   Function *body = declare(".phase" + Twine(index), b.getVoidTy(), {pointer, i64, i64, i32}, true);
   begin(body);
@@ -92,9 +92,9 @@ Function *EntryBuilder::buildBody(size_t index) {
   return body;
 }
 
-/// Calls a phase in its own floating-point state: round to nearest, denormal numbers are 0, no traps. Then restores the
-/// caller's state. So no result depends on the settings of the caller's thread, and very small weights slow down no
-/// layer.
+/// Emits the call of a phase in its own floating-point state: round to nearest, denormal numbers are 0, no traps. Then
+/// restores the caller's state. So results do not depend on the settings of the caller's thread, and very small weights
+/// do not slow a layer down.
 void EntryBuilder::callPhase(Function *phase, ArrayRef<Value *> values) {
   constexpr uint32_t kMasks = 0x1f80, kFlushToZero = 0x8000, kDenormalsAreZero = 0x40; // bits of MXCSR
   phase->addFnAttr(Attribute::NoInline); // its arithmetic must stay between the two changes of MXCSR
@@ -109,7 +109,7 @@ void EntryBuilder::callPhase(Function *phase, ArrayRef<Value *> values) {
   b.CreateIntrinsic(Intrinsic::x86_sse_ldmxcsr, {callers});
 }
 
-/// Calls the phases one after another, each through the caller's parallel-for if there is one.
+/// Emits the calls of the phases one after another, each through the caller's parallel-for if there is one.
 void EntryBuilder::callInTurn(Phases which, Value *arguments, Value *how, Value *state) {
   Value *parallelFor = field(exec, how, ExecParallelFor), *callerContext = field(exec, how, ExecContext);
   Value *isSerial = b.CreateIsNull(parallelFor);
@@ -134,7 +134,7 @@ void EntryBuilder::callInTurn(Phases which, Value *arguments, Value *how, Value 
   }
 }
 
-/// status NAME(args, exec). For only some of the phases: status NAME`suffix`(args, exec, prepared).
+/// Builds status NAME(args, exec), or, for only some of the phases, status NAME`suffix`(args, exec, prepared).
 void EntryBuilder::buildCall(const Twine &suffix, Phases which) {
   bool hasPrepared = which != Phases::All, constAlone = which == Phases::Preparing;
   SmallVector<Type *> parameters(hasPrepared ? 3 : 2, pointer);
@@ -152,7 +152,7 @@ void EntryBuilder::buildCall(const Twine &suffix, Phases which) {
   b.CreateRet(code(Status::Ok));
 }
 
-/// i64 NAME_items(args, phase): returns -1 if an argument is wrong.
+/// Builds i64 NAME_items(args, phase), which returns -1 if an argument is wrong.
 void EntryBuilder::buildItems() {
   Function *items = declare("_items", i64, {pointer, i32});
   begin(items);
@@ -169,7 +169,7 @@ void EntryBuilder::buildItems() {
   b.CreateRet(b.getInt64(-1));
 }
 
-/// status NAME_raw(args, exec, phase, begin, end, worker)
+/// Builds status NAME_raw(args, exec, phase, begin, end, worker).
 void EntryBuilder::buildRaw() {
   Function *raw = declare("_raw", i32, {pointer, pointer, i32, i64, i64, i32});
   begin(raw);
@@ -193,7 +193,7 @@ void EntryBuilder::buildRaw() {
   b.CreateRet(code(Status::BadPhase));
 }
 
-/// size_t NAME_workspace_bytes(args, exec): returns SIZE_MAX if an argument is wrong.
+/// Builds size_t NAME_workspace_bytes(args, exec), which returns SIZE_MAX if an argument is wrong.
 void EntryBuilder::buildWorkspaceBytes() {
   Function *bytes = declare("_workspace_bytes", i64, {pointer, pointer});
   begin(bytes);

@@ -1,4 +1,6 @@
-// The common part of the builder of a kernel's C entries, which builds them function by function.
+// The builder of a kernel's C entries as LLVM IR, function by function: its state and its small helpers. Entry.cpp
+// builds the calls, EntryChecks.cpp the checks, EntryPrepared.cpp the entries for prepared memory. Private to this
+// folder.
 #pragma once
 #include "codegen/ABI/CpuCheck.h"
 #include "codegen/ABI/Emit.h"
@@ -48,14 +50,14 @@ private:
     Function *function = Function::Create(FunctionType::get(result, parameters, false),
                                           isInternal ? GlobalValue::InternalLinkage : GlobalValue::ExternalLinkage,
                                           plan.name + suffix, module);
-    makeBaseline(*function); // it runs before the check of the processor, or is the check
+    makeBaseline(*function); // it runs before the check of the processor
     return function;
   }
   void begin(Function *function) { b.SetInsertPoint(BasicBlock::Create(context, "", function)); }
   BasicBlock *newBlock() { return BasicBlock::Create(context, "", b.GetInsertBlock()->getParent()); }
   Value *code(Status status) { return b.getInt32(int32_t(status)); }
 
-  /// Continues if `good` holds; else the function returns `otherwise`.
+  /// Emits that the function returns `otherwise` unless `good` holds.
   void require(Value *good, Value *otherwise) {
     BasicBlock *next = newBlock(), *bad = newBlock();
     b.CreateCondBr(good, next, bad);
@@ -93,7 +95,7 @@ private:
   }
 
   // Sizes ------------------------------------------------------------------------------------------------------------
-  /// Returns x op y. Sets `overflow` to true if the result does not fit signed 64-bit numbers.
+  /// Emits x op y. `overflow` becomes true if the result does not fit a signed 64-bit number.
   Value *checked(Intrinsic::ID op, Value *x, Value *y, Value *&overflow) {
     Value *pair = b.CreateBinaryIntrinsic(op, x, y);
     overflow = b.CreateOr(overflow, b.CreateExtractValue(pair, 1));
@@ -107,7 +109,7 @@ private:
       result = checked(Intrinsic::smul_with_overflow, result, extentOf(arguments, factor), overflow);
     return checked(Intrinsic::sadd_with_overflow, result, b.getInt64(size.fixed), overflow);
   }
-  /// Evaluates without the overflow check: only after `checkSizes`.
+  /// Emits the value of a size without a check of overflow. Valid only after `checkSizes`.
   Value *evaluate(const SizeExpression &size, Value *arguments) {
     Value *overflow = b.getFalse();
     return evaluate(size, arguments, overflow);
@@ -132,7 +134,7 @@ private:
     return result;
   }
   int64_t localBytes() { return llvm::alignTo(plan.localBytes, 64); }
-  /// Returns the size of the shared workspace, rounded up so that the memory behind it stays aligned.
+  /// Emits the size of the shared workspace, rounded up so that the memory behind it stays aligned.
   Value *sharedBytes(Value *arguments, Value *&overflow) {
     Value *bytes = evaluate(plan.sharedBytes, arguments, overflow);
     bytes = checked(Intrinsic::sadd_with_overflow, bytes, b.getInt64(63), overflow);
@@ -153,7 +155,7 @@ private:
   Function *buildBody(size_t index);
   void callPhase(Function *phase, ArrayRef<Value *> values);
 
-  /// Which phases to call: all, those that prepare, or the others.
+  /// The phases that an entry calls: all, the phases that prepare, or the others.
   enum class Phases { All, Preparing, Others };
   void buildCall(const Twine &suffix, Phases which);
   void callInTurn(Phases which, Value *arguments, Value *how, Value *state);

@@ -6,7 +6,7 @@ using namespace llvm;
 
 namespace skewer::entry {
 
-/// status NAME.sizes(args): checks the struct itself, the run-time sizes and all their products.
+/// Builds status NAME.sizes(args), which checks the struct itself, the run-time sizes and all their products.
 void EntryBuilder::buildCheckSizes() {
   checkSizes = declare(".sizes", i32, {pointer}, true);
   begin(checkSizes);
@@ -44,7 +44,8 @@ void EntryBuilder::buildCheckSizes() {
   b.CreateRet(code(Status::Ok));
 }
 
-/// i64 NAME.needed(args, workers): returns the bytes of workspace, -1 if they exceed 63 bits. Only after `checkSizes`.
+/// Builds i64 NAME.needed(args, workers), which returns the bytes of workspace; -1 if they exceed 63 bits. Valid only
+/// after `checkSizes`.
 void EntryBuilder::buildNeededBytes() {
   neededBytes = declare(".needed", i64, {pointer, i32}, true);
   begin(neededBytes);
@@ -58,13 +59,13 @@ void EntryBuilder::buildNeededBytes() {
   b.CreateRet(b.CreateSelect(overflow, b.getInt64(-1), bytes));
 }
 
-/// Returns whether [p, p+n) and [q, q+m) share a byte.
+/// Emits whether [p, p+n) and [q, q+m) share a byte.
 Value *EntryBuilder::overlaps(Value *p, Value *n, Value *q, Value *m) {
   return b.CreateAnd(b.CreateICmpULT(p, b.CreateAdd(q, m)), b.CreateICmpULT(q, b.CreateAdd(p, n)));
 }
 
-/// i1 NAME.within(data, elements, low, span): returns whether low <= data[k] <= low + span for all elements, which are
-/// i32.
+/// Builds i1 NAME.within(data, elements, low, span), which returns whether low <= data[k] <= low + span for all
+/// elements, which are i32.
 void EntryBuilder::buildInRange() {
   constexpr unsigned kLanes = 8;
   auto *lanes = FixedVectorType::get(i32, kLanes);
@@ -100,7 +101,7 @@ void EntryBuilder::buildInRange() {
   b.CreateRet(b.CreateIsNull(b.CreateOr(wide, rest)));
 }
 
-/// Fills the frame that the phases of a call read.
+/// Emits the stores that fill the frame, which the phases of a call read.
 void EntryBuilder::fillFrame(Value *arguments, Value *how, Value *state) {
   Value *overflow = b.getFalse();
   Value *workspace = field(exec, how, ExecWorkspace), *workers = field(exec, how, ExecWorkers);
@@ -117,8 +118,8 @@ void EntryBuilder::fillFrame(Value *arguments, Value *how, Value *state) {
     b.CreateStore(b.CreateTrunc(word(arguments, layout.originWord() + k, i64), i32), origin(state, k));
 }
 
-/// status NAME`suffix`(args, exec, frame): checks everything that can be wrong with a call, in the order of
-/// docs/abi.md, and fills the frame. `constAlone`: ignores tensors that are not const.
+/// Builds status NAME`suffix`(args, exec, frame), which checks everything that can be wrong with a call, in the order
+/// of docs/abi.md, and fills the frame. With `constAlone`, it ignores tensors that are not const.
 Function *EntryBuilder::buildCheck(const Twine &suffix, bool constAlone) {
   Function *check = declare(suffix, i32, {pointer, pointer, pointer}, true);
   begin(check);

@@ -1,9 +1,9 @@
-// The fields of the structures that the entries read and keep.
+// The numbers of the fields in the structures that the entries use, for EntryBuilder.h.
 #pragma once
 
 namespace skewer {
 
-// Fields of skewer_exec.
+// The fields of skewer_exec, in their order (docs/abi.md).
 enum ExecField {
   ExecSize,
   ExecVersion,
@@ -14,7 +14,7 @@ enum ExecField {
   ExecContext,
   ExecParallelFor
 };
-// Fields of the frame that one call keeps on its stack for all its phases.
+// The fields of the frame that one call keeps on its stack for all its phases.
 enum FrameField {
   FrameArguments,
   FrameWorkspace,

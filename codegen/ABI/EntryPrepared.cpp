@@ -6,7 +6,7 @@ using namespace llvm;
 
 namespace skewer::entry {
 
-/// Refuses prepared memory that is null, misaligned or shared with a tensor or the workspace.
+/// Emits the checks of prepared memory: it must not be null, misaligned, or shared with a tensor or the workspace.
 void EntryBuilder::checkPrepared(Value *arguments, Value *how, Value *prepared, bool constAlone) {
   Value *start = b.CreatePtrToInt(prepared, i64), *size = b.getInt64(plan.preparedBytes);
   require(b.CreateIsNotNull(prepared), Status::NullPrepared);
@@ -19,7 +19,8 @@ void EntryBuilder::checkPrepared(Value *arguments, Value *how, Value *prepared, 
   require(b.CreateNot(shared), Status::Overlap);
 }
 
-/// size_t NAME_prepared_bytes(void), status NAME_prepare(args, exec, prepared) and NAME_prepared(args, exec, prepared).
+/// Builds size_t NAME_prepared_bytes(void), status NAME_prepare(args, exec, prepared) and status NAME_prepared(args,
+/// exec, prepared).
 void EntryBuilder::buildPrepared() {
   checkConst = buildCheck(".check_const", true);
   begin(declare("_prepared_bytes", i64, {}));

@@ -1,4 +1,5 @@
-// Parses the names of extents as index expressions. LengthPolynomial writes only sums and products.
+// Parses the names of extents as index expressions and emits them. They contain only sums and products, because
+// LengthPolynomial writes no others.
 #include "codegen/ABI/ExtentValue.h"
 #include "dialect/Subscript/Expr.h"
 

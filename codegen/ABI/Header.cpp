@@ -1,4 +1,4 @@
-// Writes the C header of a kernel. It compiles alone, and together with the headers of other kernels.
+// Writes the C header of a kernel. The header compiles alone, and together with the headers of other kernels.
 #include "codegen/ABI/Cuda.h"
 #include "codegen/ABI/Dispatch.h"
 #include "codegen/ABI/Emit.h"

@@ -1,5 +1,5 @@
-// Writes NAME_explain(), which explains a status in a sentence: the argument, the expected and the found value. C99 and
-// C++.
+// Writes NAME_explain(), which explains a status in a sentence: the argument, the expected and the found value. The
+// function is valid C99 and C++.
 #include "codegen/ABI/HeaderExplain.h"
 #include "codegen/ABI/Emit.h"
 #include "llvm/ADT/StringExtras.h"

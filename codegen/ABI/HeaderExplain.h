@@ -1,4 +1,4 @@
-// Writes the part of a kernel's header that names the argument that a status concerns.
+// Writes the part of a kernel's header that explains a status: the function NAME_explain(). Header.cpp calls it.
 #pragma once
 #include "codegen/ABI/Layout.h"
 #include "llvm/Support/raw_ostream.h"

@@ -1,4 +1,5 @@
-// A kernel compiled into this process and called through its C entry.
+// Compiles a kernel into this process and calls it through its C entry, so that `run`, `bench` and the tests use the
+// same entry as programs.
 #include "codegen/ABI/Cuda.h"
 #include "codegen/ABI/Dispatch.h"
 #include "codegen/ABI/Emit.h"
@@ -16,7 +17,7 @@ namespace skewer {
 struct JitKernel::Implementation {
   std::unique_ptr<orc::LLJIT> jit;
   ArgumentLayout layout;
-  std::vector<bool> isOrigin; // of each input
+  std::vector<bool> isOrigin; // for each input
   int32_t (*entry)(const void *args, const void *exec) = nullptr;
   uint64_t (*workspaceBytes)(const void *args, const void *exec) = nullptr;
   int32_t (*prepare)(const void *args, const void *exec, void *prepared) = nullptr; // with const operands only
@@ -59,7 +60,7 @@ Error addLauncher(orc::LLJIT &jit) {
 Expected<std::unique_ptr<JitKernel>> JitKernel::create(std::unique_ptr<llvm::Module> module,
                                                        std::unique_ptr<LLVMContext> context, const KernelPlan &plan,
                                                        const Target &target) {
-  // Made only for its checks: a target is refused here with the same message as for an object file.
+  // The machine is made only for its checks: a target is refused here with the same message as for an object file.
   if (auto machine = createTargetMachine(target); !machine)
     return machine.takeError();
   return load(std::move(module), std::move(context), plan, target, "");

@@ -1,4 +1,5 @@
-// Makes the launcher of GPU kernels (codegen/Runtime) available to code that is linked in memory.
+// Makes the launcher of GPU kernels (codegen/Runtime) available to code that is linked in memory: kernels in this
+// process (Jit.cpp) and loaded objects.
 #pragma once
 #include "llvm/Support/Error.h"
 
@@ -8,8 +9,8 @@ class LLJIT;
 
 namespace skewer {
 
-/// Defines the functions that GPU entries call as this process's own functions. These report a missing driver or GPU
-/// themselves.
+/// Defines the functions that GPU entries call; they are this process's own copies of the launcher. They report a
+/// missing driver or GPU at the call.
 llvm::Error addLauncher(llvm::orc::LLJIT &);
 
 } // namespace skewer

@@ -1,4 +1,4 @@
-// Computes names, order and checks of a kernel's argument struct.
+// Computes the names and the order of the fields of a kernel's argument struct, and checks that a plan can have one.
 #include "codegen/ABI/Layout.h"
 #include "codegen/ABI/Status.h"
 #include "codegen/ABI/TakenNames.h"

@@ -1,4 +1,5 @@
-// The memory layout of a kernel's argument struct, and the conditions on a plan to have one.
+// The memory layout of a kernel's argument struct, and the conditions on a plan to have one. The entries, the header,
+// the manifest and in-process kernels all use this one layout.
 #pragma once
 #include "dialect/IR/KernelPlan.h"
 #include "llvm/Support/Error.h"
@@ -9,7 +10,7 @@ namespace skewer {
 struct ArgumentLayout {
   std::vector<std::string> inputs, outputs, sizes; // names in C, in the plan's order
 
-  std::vector<unsigned> inputWords; // of each input; for an origin, its word q0, k0 or head0
+  std::vector<unsigned> inputWords; // the word of each input; for an origin, its word q0, k0 or head0
 
   unsigned inputWord(size_t input) const { return inputWords[input]; }
   unsigned outputWord(size_t output) const { return 1 + tensors() + output; }
@@ -35,13 +36,13 @@ llvm::Error validateSignature(const KernelPlan &);
 /// Returns the product of a tensor's fixed extents and its element's bytes. Only after `validate`.
 int64_t fixedBytes(const TensorArgument &);
 
-/// Returns "f32[batch, 4, 196, 128]".
+/// Returns a text such as "f32[batch, 4, 196, 128]".
 std::string textOf(const TensorArgument &);
-/// Returns "0..31".
+/// Returns a text such as "0..31".
 std::string textOf(const IndexRange &);
 /// Returns the inputs whose elements have a range to check, in order. SKEWER_BAD_INDEX + k concerns the k-th of them.
 std::vector<size_t> rangedInputs(const KernelPlan &);
-/// Returns "64 + 128 * batch".
+/// Returns a text such as "64 + 128 * batch".
 std::string textOf(const SizeExpression &);
 
 } // namespace skewer

@@ -1,4 +1,4 @@
-// Links object files in memory.
+// Checks and links object files in memory, with LLVM's JIT linker.
 #include "codegen/ABI/LoadedObjects.h"
 #include "codegen/ABI/Launcher.h"
 #include "codegen/ABI/TargetMachine.h"
@@ -41,7 +41,7 @@ Expected<std::unique_ptr<LoadedObjects>> LoadedObjects::load(ArrayRef<StringRef>
   auto jit = orc::LLJITBuilder().setJITTargetMachineBuilder(std::move(machine)).create();
   if (!jit)
     return jit.takeError();
-  // lookup returns the errors. A library must not print them.
+  // `lookup` returns the errors; without this, the session would print them, and a library must not print.
   Error reported = Error::success();
   (void)!reported;
   (*jit)->getExecutionSession().setErrorReporter(

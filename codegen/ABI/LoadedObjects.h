@@ -1,5 +1,5 @@
-// Loads object files into this process: from the bytes that compile has written to a function pointer. The C API
-// (tools/libskewer) calls it.
+// Loads the object files that `compile` has written into this process, and returns pointers to their functions. The C
+// API (tools/libskewer) calls it.
 #pragma once
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"

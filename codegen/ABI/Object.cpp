@@ -1,4 +1,4 @@
-// Runs LLVM's optimisation and code generation: returns the bytes of an object file or an assembly listing.
+// Runs LLVM's optimisation and code generation, and returns the bytes of an object file or an assembly listing.
 #include "codegen/ABI/Emit.h"
 #include "codegen/ABI/TargetMachine.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"

@@ -1,4 +1,4 @@
-// Links with ld.lld.
+// Finds LLVM's linker, ld.lld, and links a kernel's objects with it in a temporary folder.
 #include "codegen/ABI/SharedObject.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/SmallString.h"
@@ -33,8 +33,8 @@ static std::string findLinker() {
   return "";
 }
 
-/// Returns the file that contains a function of this process. The kernel is loaded together with this process's libm
-/// and libc.
+/// Returns the path of the file that contains a function of this process. So a kernel is linked with the same libm and
+/// libc as this process.
 static std::string fileOf(const void *function) {
   Dl_info info;
   return dladdr(function, &info) && info.dli_fname ? info.dli_fname : "";

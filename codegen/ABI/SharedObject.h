@@ -1,4 +1,4 @@
-// Makes a shared object of a kernel, for programs that load it at run time.
+// Makes a shared object of a kernel, for programs that load it at run time, such as Python. `compile` calls it.
 #pragma once
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"

@@ -1,4 +1,4 @@
-// The texts of the statuses.
+// Returns the texts of the statuses.
 #include "codegen/ABI/Status.h"
 #include "codegen/ABI/Emit.h"
 #include "codegen/ABI/Layout.h"

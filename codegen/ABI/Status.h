@@ -4,7 +4,7 @@
 
 namespace skewer {
 
-// name in C (after SKEWER_), name here, text
+// Each entry: the name in C (after SKEWER_), the name here, the text.
 #define SKEWER_STATUSES(X)                                                                                             \
   X(OK, Ok, "done")                                                                                                    \
   X(NULL_ARGS, NullArgs, "args is null")                                                                               \

@@ -1,5 +1,5 @@
-// The names that a kernel or a field must not have: keywords, Skewer's own names, and names of C's headers and
-// libraries.
+// Lists the names that a kernel or a field must not have: keywords, Skewer's own names, and names of C's headers and
+// libraries (LibraryNames.inc).
 #include "codegen/ABI/TakenNames.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"

@@ -1,4 +1,5 @@
-// Names that a kernel, or a field of its argument struct, must not have.
+// The names that a kernel, or a field of its argument struct, must not have, because C, C++ or a library uses them.
+// Layout.h renames such fields; a kernel with such a name is an error (KernelNames.cpp).
 #pragma once
 #include "llvm/ADT/StringRef.h"
 #include <string>

@@ -1,4 +1,4 @@
-// LLVM's code generator for a target, with the settings that object files and in-process kernels share.
+// LLVM's code generator for a target. Object files, in-process kernels and loaded objects share its settings.
 #pragma once
 #include "passes/Schedule/Target.h"
 #include "llvm/Support/Error.h"

@@ -1,6 +1,6 @@
-// Compiles a spec through the levels of docs/mlir.md, with one module for each of its kernels. `compile` (Compile.cpp)
-// runs all steps; the commands of tools/skewer, the language server and the tests run them one by one, because they
-// need the modules in between. Each step prints its diagnostics at their lines in the spec.
+// Compiles a spec through the levels of passes/README.md, with one module for each of its kernels. `compile`
+// (Compile.cpp) runs all steps; the commands of tools/skewer, the language server and the tests run them one by one,
+// because they need the modules in between. Each step prints its diagnostics at their lines in the spec.
 #pragma once
 #include "codegen/Compiler/SpecFile.h"
 #include "dialect/IR/KernelPlan.h"

@@ -1,4 +1,4 @@
-// Builds the numbers of a function: constants, sizes, and tensors of one number.
+// Builds nodes for the numbers of a function: constants, sizes, and tensors of one number. Part of NodeBuilder.
 #include "codegen/Reference/Builder.h"
 #include "codegen/Reference/ElementNodes.h"
 
@@ -27,7 +27,7 @@ Node *NodeBuilder::constant(arith::ConstantOp op) {
   return own(std::make_unique<StoredNode>(*shape, std::move(values), failure));
 }
 
-/// Builds a size as a number: a constant, or a dimension of a tensor.
+/// Evaluates an operation whose result is a size: a constant, or a dimension of a tensor.
 bool NodeBuilder::integer(Operation *op) {
   if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
     auto value = dyn_cast<IntegerAttr>(constant.getValue());

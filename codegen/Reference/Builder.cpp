@@ -1,4 +1,4 @@
-// Builds nodes from the operations of a level 1 function.
+// Builds nodes from the operations of a level 1 function, each operation with its own nodes and its own sizes.
 #include "codegen/Reference/Builder.h"
 #include "codegen/Reference/EinsumNode.h"
 #include "codegen/Reference/ElementNodes.h"
@@ -22,7 +22,7 @@ std::map<std::string, int64_t> sizesOf(DictionaryAttr attribute) {
   if (attribute)
     for (NamedAttribute entry : attribute)
       if (auto size = dyn_cast<IntegerAttr>(entry.getValue()))
-        if (size.getInt() >= 0) // other code finds run-time sizes
+        if (size.getInt() >= 0) // run-time sizes are found elsewhere
           sizes[entry.getName().str()] = size.getInt();
   return sizes;
 }
@@ -432,7 +432,7 @@ Node *NodeBuilder::movement(Operation *op) {
   Node *input = known.lookup(op->getOperand(0));
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
   std::vector<int64_t> shape(type.getShape().begin(), type.getShape().end());
-  auto whole = [&](size_t result, size_t operand) { // for a run-time size that passes unchanged
+  auto whole = [&](size_t result, size_t operand) { // a run-time size that passes unchanged
     if (ShapedType::isDynamic(shape[result]) && operand < input->shape.size())
       shape[result] = input->shape[operand];
   };

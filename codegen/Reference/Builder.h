@@ -1,4 +1,5 @@
-// Builds nodes from the operations of a level 1 function.
+// Builds nodes (Node.h) from the operations of a level 1 function. The reference's Interpreter calls it once for each
+// function. An operation that it does not know is a failure with a reason, not a wrong number.
 #pragma once
 #include "codegen/Reference/IndexText.h"
 #include "codegen/Reference/Node.h"
@@ -10,7 +11,7 @@
 
 namespace skewer::reference {
 
-/// Returns the nearest f64 (BuildNumbers.cpp).
+/// Returns the f64 that is nearest to a number (BuildNumbers.cpp).
 double toDouble(llvm::APFloat);
 
 class NodeBuilder {
@@ -54,7 +55,7 @@ private:
   llvm::DenseMap<mlir::Value, int64_t> integers;                           // values of type index
   llvm::DenseMap<mlir::Value, std::shared_ptr<const IndexSource>> indices; // arguments of i32
   std::map<std::string, int64_t> runtimeSizes;                             // by their names in the arguments' shapes
-  std::optional<int64_t> runtimeSize; // if all run-time sizes of the arguments are equal
+  std::optional<int64_t> runtimeSize; // set if all run-time sizes of the arguments are equal
 };
 
 } // namespace skewer::reference

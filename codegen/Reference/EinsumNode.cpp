@@ -1,4 +1,5 @@
-// Contractions, element by element.
+// Computes contractions element by element. If possible, the sum over the last contracted axis is a dot product of two
+// lines in memory, which is faster.
 #include "codegen/Reference/EinsumNode.h"
 #include <algorithm>
 #include <cmath>
@@ -164,7 +165,8 @@ bool EinsumNode::guarded(const int64_t *axes) {
   return holds != 0;
 }
 
-/// Does the same factor by factor. An absent factor ends its product before the other factors are read.
+/// Adds the products along the last contracted axis factor by factor. An absent factor ends its product before the
+/// other factors are read.
 void EinsumNode::slow(int64_t *axes, double &sum, bool &any) {
   bool contracts = reading.kept < reading.names.size();
   size_t inner = reading.names.size() - 1;

@@ -1,4 +1,5 @@
-// Operations that read their operands through an einsum's text: contraction, rearrangement, positions, softmax.
+// Nodes for operations that read their operands through an einsum's text: contraction, rearrangement, positions,
+// softmax.
 #pragma once
 #include "codegen/Reference/IndexText.h"
 #include "codegen/Reference/Node.h"
@@ -16,7 +17,7 @@ struct Subscript {
   bool evaluate(const int64_t *axes, int64_t &value) const;
 };
 
-/// A spec with known sizes. It computes axes from a result's index, and operands' indices from axes.
+/// A spec with known sizes. It computes the axes from a result's index, and the operands' indices from the axes.
 class Reading {
 public:
   /// Builds the reading; `guard` may be empty. Returns false with a reason if the texts are wrong.
@@ -29,7 +30,7 @@ public:
   std::vector<int64_t> resultShape() const;
   std::string printAxes(const int64_t *axes) const;
 
-  std::vector<std::string> names; // of the axes: the result's, then the contracted ones
+  std::vector<std::string> names; // the axes: the result's, then the contracted ones
   std::vector<int64_t> sizes;
   size_t kept = 0;                         // number of axes of the result
   std::vector<std::vector<size_t>> result; // positions in `names` of the axes of each dimension
@@ -50,7 +51,7 @@ private:
   std::unordered_map<int64_t, std::unique_ptr<double[]>> lines; // by the flat index of their first element
 };
 
-/// Σ over contracted axes of Π operands, where the guard holds. With `moves`, the element of the only operand itself.
+/// Computes Σ over contracted axes of Π operands where the guard holds; with `moves`, the element of the only operand.
 class EinsumNode : public Node {
 public:
   EinsumNode(Reading reading, std::vector<Node *> operands, bool moves, std::string title, Failure &failure);
@@ -84,7 +85,7 @@ private:
   std::string title;
 };
 
-/// The largest or the least element over the axes that the result lacks.
+/// Computes the largest or the least element over the axes that the result lacks.
 class ExtremumNode : public Node {
 public:
   ExtremumNode(Reading reading, Node *input, bool least, std::string title, Failure &failure)
@@ -101,7 +102,7 @@ private:
   std::string title;
 };
 
-/// The values of an index expression as numbers.
+/// Computes the values of an index expression as numbers.
 class PositionNode : public Node {
 public:
   PositionNode(std::vector<int64_t> shape, Reading reading, Expression expression, std::string title, Failure &failure)
@@ -117,10 +118,10 @@ private:
   std::string title;
 };
 
-/// Softmax along one dimension over the elements that the mask keeps. The last few rows are cached.
+/// Computes the softmax along one dimension over the elements that the mask keeps. The last few rows are cached.
 class SoftmaxNode : public Node {
 public:
-  /// `leavesOut`: keys at -inf are hidden, like keys that the mask hides; else their weight is 0.
+  /// Creates the node. With `leavesOut`, keys at -inf are hidden like keys that the mask hides; else their weight is 0.
   SoftmaxNode(Reading reading, Node *input, size_t dimension, bool leavesOut, std::string title, Failure &failure);
   void forget() override {
     Node::forget();
@@ -149,7 +150,7 @@ private:
   size_t next = 0, last = 0;
 };
 
-/// The logarithm of the sum of the exponentials along one dimension, over the elements that the mask keeps.
+/// Computes the logarithm of the sum of exponentials along one dimension, over the elements that the mask keeps.
 class LogSumExpNode : public Node {
 public:
   LogSumExpNode(std::vector<int64_t> shape, Reading reading, Node *input, size_t dimension, std::string title,

@@ -1,4 +1,4 @@
-// Operations on single elements.
+// Computes the elements of operations on single elements.
 #include "codegen/Reference/ElementNodes.h"
 #include <algorithm>
 #include <cmath>

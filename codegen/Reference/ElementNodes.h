@@ -1,4 +1,4 @@
-// Operations on single elements: some move elements, some compute with them.
+// Nodes for operations on single elements: some move elements, some compute with them.
 #pragma once
 #include "codegen/Reference/Node.h"
 #include "dialect/IR/ElementFunction.h"

@@ -1,4 +1,4 @@
-// The reference's own index expressions: parses them by recursive descent, and evaluates them.
+// Parses the reference's own index expressions by recursive descent, and evaluates them.
 #include "codegen/Reference/IndexText.h"
 #include <algorithm>
 #include <cctype>

@@ -1,4 +1,4 @@
-// The reference's own parser of einsum texts, and the solution for their axis sizes.
+// Parses einsum texts for the reference, and solves for the sizes of their axes.
 #include "codegen/Reference/IndexText.h"
 #include <algorithm>
 #include <cctype>
@@ -77,7 +77,7 @@ bool parseDimensions(std::string_view text, SpecDimensions &dimensions, std::str
   return true;
 }
 
-/// "bhid,bhjd->bhij": if every operand and the result are a single word, the words are split into one-letter axes.
+/// Splits words into one-letter axes if every operand and the result are a single word: "bhid,bhjd->bhij".
 void splitLetters(std::vector<SpecDimensions *> lists, std::string_view text) {
   bool several = false;
   for (SpecDimensions *list : lists) {

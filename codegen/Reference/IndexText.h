@@ -1,4 +1,5 @@
-// The reference's own parser of index expressions and einsum texts. It shares nothing with the compiler. Plain C++.
+// The reference's own parser of index expressions and einsum texts. It shares nothing with the compiler, so that a
+// mistake in the compiler's parser does not hide itself. It uses neither MLIR nor LLVM.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -36,7 +37,7 @@ struct Expression {
     Or,
     Not,
     Select,
-    Read, // value: an index in `elements`
+    Read, // `value` is an index in `elements`
     Table // operands[0]: the row; value: an index in `tables`
   };
   struct Node {

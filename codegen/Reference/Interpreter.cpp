@@ -1,4 +1,4 @@
-// Interprets a function as nodes, and computes a row element by element.
+// Builds the nodes of a function once, and computes the requested rows from them, element by element.
 #include "codegen/Reference/Builder.h"
 
 namespace skewer::reference {

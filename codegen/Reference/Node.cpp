@@ -1,11 +1,11 @@
-// Nodes that remember their elements, and nodes with given elements.
+// Implements nodes that remember their elements, and nodes with given elements.
 #include "codegen/Reference/Node.h"
 #include <algorithm>
 
 namespace skewer::reference {
 
 namespace {
-constexpr int64_t kDenseElements = int64_t(1) << 22; // 32 MiB: one array
+constexpr int64_t kDenseElements = int64_t(1) << 22; // 32 MiB: smaller tensors are one array
 constexpr int64_t kKeptElements = int64_t(1) << 24;  // 128 MiB of rows; beyond this, all are dropped
 } // namespace
 

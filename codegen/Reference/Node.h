@@ -1,4 +1,5 @@
-// A value of the interpreted function. Its elements are computed on demand.
+// Nodes: the values of the interpreted function. Their elements are computed on demand, so that a few rows of a large
+// layer cost little. Builder.h makes them; EinsumNode.h and ElementNodes.h define their kinds.
 #pragma once
 #include "codegen/Reference/Rounding.h"
 #include <cstdint>
@@ -41,7 +42,7 @@ struct Failure {
   bool any() const { return !message.empty(); }
 };
 
-/// Returns "[1, 0, 5]".
+/// Returns a text such as "[1, 0, 5]".
 std::string printIndex(const int64_t *index, size_t rank);
 
 class Node {
@@ -96,13 +97,13 @@ private:
   double remembered(const int64_t *index);
   bool remembers = false;
   int64_t total = 1;
-  std::vector<double> all;                                     // of a small tensor
-  std::unordered_map<int64_t, std::unique_ptr<double[]>> rows; // of a large one
+  std::vector<double> all;                                     // the kept elements of a small tensor
+  std::unordered_map<int64_t, std::unique_ptr<double[]>> rows; // the kept rows of a large tensor
   int64_t lastRow = -1;
   double *lastElements = nullptr;
 };
 
-/// An argument or a constant.
+/// A node with given elements: an argument or a constant.
 class StoredNode : public Node {
 public:
   StoredNode(std::vector<int64_t> shape, std::vector<double> values, Failure &failure);
@@ -118,7 +119,7 @@ private:
   std::vector<int64_t> strides;
 };
 
-/// The same number at every index.
+/// A node with the same number at every index.
 class SplatNode : public Node {
 public:
   SplatNode(std::vector<int64_t> shape, double value, Failure &failure)

@@ -1,4 +1,4 @@
-// Computes operands' indices from a result's index.
+// Implements Reading: computes the operands' indices from a result's index.
 #include "codegen/Reference/EinsumNode.h"
 #include <algorithm>
 

@@ -1,6 +1,6 @@
-// The reference: a float64 interpreter of the einsum form (level 1) with its own evaluator of subscripts. It shares no
-// code with the passes, and evaluates only the requested elements. `skewer run`, the C API and the tests compare
-// results with it.
+// The reference: a float64 interpreter of the einsum form (level 1) with its own evaluator of subscripts. `skewer run`,
+// the C API and the tests compare results with it. It shares no code with the passes, so it cannot share their
+// mistakes, and it evaluates only the requested elements.
 #pragma once
 #include "codegen/Reference/Rounding.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -26,11 +26,11 @@ struct Tensor {
 
 class Interpreter {
 public:
-  /// `kernel` is a level 1 function. `inputs` has one tensor for each of its arguments, in order, with run-time sizes
-  /// filled in.
+  /// Creates an interpreter of `kernel`, a level 1 function. `inputs` has one tensor for each of its arguments, in
+  /// order, with run-time sizes filled in.
   Interpreter(mlir::func::FuncOp kernel, std::vector<Tensor> inputs);
   ~Interpreter();
-  /// From now on, disturbs all results like arithmetic in the types of the function would (Rounding.h), or no result.
+  /// Disturbs all later results as arithmetic in the types of the function would (Rounding.h); without roundings, none.
   void disturb(std::optional<Roundings>);
   /// Returns the shape of a result (by its number) with run-time sizes filled in.
   std::vector<int64_t> resultShape(size_t result = 0) const;

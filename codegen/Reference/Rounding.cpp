@@ -1,4 +1,4 @@
-// Draws roundings.
+// Draws the random roundings of results and sums, the same for the same seed, node and element.
 #include "codegen/Reference/Rounding.h"
 #include <algorithm>
 #include <cmath>

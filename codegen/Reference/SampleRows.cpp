@@ -1,4 +1,4 @@
-// Chooses the rows to check.
+// Chooses the rows of a result that are compared with the reference.
 #include "codegen/Reference/Reference.h"
 #include <random>
 #include <set>
@@ -40,7 +40,7 @@ std::vector<std::vector<int64_t>> sampleRows(const std::vector<int64_t> &shape, 
     take(std::move(row));
   }
   std::mt19937_64 random(seed);
-  while (static_cast<int64_t>(rows.size()) < limit) { // there are more rows than the limit, so this ends
+  while (static_cast<int64_t>(rows.size()) < limit) { // ends, because there are more rows than the limit
     std::vector<int64_t> row(rank);
     for (size_t d = 0; d < rank; ++d)
       row[d] = static_cast<int64_t>(random() % static_cast<uint64_t>(shape[d]));

@@ -1,4 +1,4 @@
-// Softmax rows, and the logarithms of their sums.
+// Computes rows of a softmax, and the logarithms of their sums.
 #include "codegen/Reference/EinsumNode.h"
 #include <algorithm>
 #include <cmath>
