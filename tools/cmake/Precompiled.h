@@ -1,4 +1,5 @@
-// The headers that most files need, MLIR's and the dialect's, compiled once. Files still include what they use.
+// The precompiled header: MLIR's and the dialect's headers that most files need, compiled once to make builds faster.
+// Files still include the headers that they use.
 #pragma once
 #include "dialect/IR/Attn.h"
 #include "mlir/Conversion/Passes.h"

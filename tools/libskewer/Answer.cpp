@@ -1,4 +1,4 @@
-// Answers, and the C functions that read them.
+// Makes answers, and implements the C functions that read them.
 #include "tools/libskewer/Answer.h"
 #include <new>
 

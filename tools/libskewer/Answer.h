@@ -1,4 +1,5 @@
-// The outcome of a library call: everything that a user of the C API can query afterwards.
+// The answer of a library call: everything that a user of the C API can query afterwards. Requests.cpp and Loaded.cpp
+// make it.
 #pragma once
 #include "tools/libskewer/skewer.h"
 #include "tools/skewer/Messages.h"

@@ -1,4 +1,4 @@
-// Identifies this build of the library.
+// Identifies this build of the library by its version and the linker's build-id (skewer_library_build).
 #include "tools/libskewer/skewer.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringExtras.h"

@@ -1,5 +1,5 @@
-// The C API's use of the float64 reference. Both functions report errors by Messages.h and return a command's exit
-// code.
+// Implements skewer_reference and skewer_check of the C API with the float64 reference; Requests.cpp calls it. Both
+// functions report errors by Messages.h and return a command's exit code.
 #pragma once
 #include "tools/libskewer/skewer.h"
 #include "tools/skewer/Options.h"

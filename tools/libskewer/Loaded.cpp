@@ -1,4 +1,4 @@
-// Loads kernels into this process, and provides threads for them.
+// Implements skewer_load and skewer_team of the C API: loads kernels into this process, and provides threads for them.
 #include "codegen/ABI/LoadedObjects.h"
 #include "codegen/Runtime/skewer_cuda.h"
 #include "tools/libskewer/Answer.h"

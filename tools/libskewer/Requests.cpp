@@ -1,5 +1,5 @@
-// The compiler's entries: turn a request of the C API into one of the compiler, or into the options of a command, and the
-// messages into an answer.
+// Implements the calls of the C API that take a request: converts it to a request of the compiler, or to the options of
+// a command, and the messages to an answer.
 #include "codegen/Compiler/Compiler.h"
 #include "codegen/GPU/Assemble.h"
 #include "codegen/GPU/GpuTarget.h"
@@ -47,7 +47,7 @@ static int32_t badRequest(const std::string &text) {
   return SKEWER_ANSWER_BAD_REQUEST;
 }
 
-/// A request in the compiler's terms, and what only other calls than skewer_compile use of it.
+/// A request in the compiler's form, and the fields that skewer_compile does not use.
 struct Call {
   CompileRequest compile;
   std::map<std::string, int64_t> sizes;

@@ -1,4 +1,4 @@
-// Checks and loads plugins.
+// Checks plugins by the symbols of their files, and loads them.
 #include "tools/plugins/PluginFile.h"
 #include "mlir/Tools/Plugins/DialectPlugin.h"
 #include "mlir/Tools/Plugins/PassPlugin.h"

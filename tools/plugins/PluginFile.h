@@ -1,4 +1,5 @@
-// Plugins as files: checks whether a plugin fits this program before any of its code runs.
+// Loads plugins from files, for the command line and skewer-opt. It checks that a plugin fits this program before any
+// of the plugin's code runs.
 #pragma once
 #include "mlir/IR/DialectRegistry.h"
 #include "llvm/ADT/StringRef.h"

@@ -1,4 +1,4 @@
-// The language server for .attn files, over standard input and output.
+// The language server for .attn files, over standard input and output. The program's main function calls it for --attn.
 #pragma once
 
 namespace skewer::lsp {

@@ -12,7 +12,7 @@ namespace {
 struct Function {
   const char *name, *usage, *text;
 };
-// Every word that a call may begin with: tests/e2e/lsp.test compares the list with the front end.
+// All words that a call may begin with. tests/e2e/lsp.test compares the list with the front end.
 constexpr Function kFunctions[] = {
     {"einsum", "einsum(\"b h i d, b h j d -> b h i j\", q, k, axis = size, where = P)",
      "multiplies and sums; dimensions in parentheses are index expressions"},

@@ -1,4 +1,5 @@
-// The names that every text can call: functions of the language and schemes that come with the compiler.
+// The names that every text can call: functions of the language and schemes that come with the compiler. Hovers and
+// completions show their descriptions (Document.cpp).
 #pragma once
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"

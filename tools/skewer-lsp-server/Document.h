@@ -1,4 +1,5 @@
-// One open .attn text, and the answers to an editor's requests about it.
+// One open .attn text, and the answers to an editor's requests about it: diagnostics, hovers, definitions, completions
+// and layout. AttnServer.cpp keeps a document for each open file.
 #pragma once
 #include "tools/skewer-lsp-server/Meanings.h"
 #include "tools/skewer-lsp-server/Symbols.h"
@@ -34,7 +35,7 @@ private:
   std::string text;
   int64_t number;
   std::vector<Symbol> symbols;
-  Meanings meanings; // of the last text that compiled
+  Meanings meanings; // of the last version of the text that compiled
   bool isStale = true;
 };
 

@@ -1,4 +1,5 @@
-// The meanings of the names in a kernel, from the compiled text: axes, sizes, and the classes of terms.
+// The meanings of the names in a kernel, from the compiled text: axes, sizes, and the classes of terms. Hovers show
+// them (Document.cpp).
 #pragma once
 #include "llvm/ADT/StringRef.h"
 #include <map>

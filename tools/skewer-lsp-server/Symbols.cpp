@@ -66,7 +66,7 @@ private:
     return line;
   }
 
-  /// param H = 14, W = 14; size batch, N <= 512
+  /// Reads the declarations of a line such as "param H = 14, W = 14" or "size batch, N <= 512".
   void declarations(SymbolKind kind) {
     ++at;
     bool expectsName = true;

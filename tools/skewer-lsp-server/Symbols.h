@@ -20,7 +20,7 @@ std::vector<Symbol> symbolsOf(llvm::StringRef text);
 /// Returns the declaration that a name at `offset` refers to: the last one before it in the kernel or scheme around it,
 /// else one of the whole text. Null if there is none.
 const Symbol *declarationOf(llvm::ArrayRef<Symbol>, llvm::StringRef text, llvm::StringRef name, size_t offset);
-/// "operand", "kernel", …
+/// Returns the kind in words: "operand", "kernel", ….
 const char *titleOf(SymbolKind);
 
 } // namespace skewer::lsp

@@ -1,4 +1,5 @@
-// The language servers: for .attn files with --attn, else for .mlir files that use the attn dialect.
+// skewer-lsp-server: the language servers that editors start, for .attn files with --attn, else for .mlir files that
+// use the attn dialect.
 #include "dialect/IR/Attn.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"

@@ -1,4 +1,5 @@
-// Runs passes over modules of the attn dialect and of MLIR's own dialects: for people who work on the IR.
+// skewer-opt: runs passes over modules of the attn dialect and of MLIR's own dialects, as mlir-opt does. It is for
+// people who work on the passes, and for the tests.
 #include "dialect/IR/Attn.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"

@@ -1,4 +1,5 @@
-// The state of one call of a kernel, shared by the files that implement calls.
+// The state of one call of a kernel, shared by the files that implement calls (Kernel.cpp, KernelOnGpu.cpp). Private to
+// this folder.
 #pragma once
 #include "Kernel.h"
 #include <cstdlib>

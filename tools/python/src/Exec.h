@@ -1,10 +1,10 @@
-// The struct that kernels take in addition to their arguments.
+// The struct that kernels take in addition to their arguments, for calls from Python and from XLA.
 #pragma once
 #include <cstdint>
 
 namespace skewer::python {
 
-/// Has exactly the layout of skewer_exec, docs/abi.md.
+/// A struct with exactly the layout of skewer_exec (docs/abi.md).
 struct Exec {
   uint32_t size = sizeof(Exec), version = 1;
   void *workspace = nullptr;

@@ -1,4 +1,4 @@
-// The kernel's status says which operand has a bad index. The functions here find the element.
+// Finds the bad element of an index operand. The kernel's status says only which operand has one.
 #include "Indices.h"
 
 namespace skewer::python {

@@ -1,4 +1,5 @@
-// Finds index operands with elements outside the range that the spec declares.
+// Finds the index operand, and its element, that is outside the range that the spec declares: for the messages of calls
+// from Python and from XLA.
 #pragma once
 #include "Kernel.h"
 #include <optional>

@@ -1,4 +1,4 @@
-// Checks arrays against the kernel's signature, and makes the call.
+// Checks arrays against the kernel's signature, converts or copies them if needed, and makes the call.
 #include "Kernel.h"
 #include "Call.h"
 #include "Exec.h"
@@ -249,7 +249,7 @@ void Kernel::checkShape(const Call &call, const Argument &argument, const Tensor
            std::to_string(tensor.shape.size()));
   for (size_t k = 0; k < argument.shape.size(); ++k) {
     if (!isKnown(argument.shape[k], call))
-      continue; // while preparing; each call checks again
+      continue; // the size is unknown while preparing; each call checks again
     int64_t expected = valueOf(argument.shape[k], call);
     if (tensor.shape[k] == expected)
       continue;
@@ -316,7 +316,7 @@ void Kernel::takeOutputs(Call &call, nb::object outputs, nb::object allocate) {
 }
 
 void Kernel::run(Call &call, int threads, bool ofFramework, const Entry &enter) {
-  if (!workspaceBytes) // no operand was there for checkPlace to refuse
+  if (!workspaceBytes) // there was no operand that checkPlace could refuse
     raise(errors("LoadError")("kernel '" + name + "' was compiled for GPUs alone"));
   ofFramework = ofFramework && threads > 1 && openmp::isUsable();
   std::unique_ptr<Workspace> workspace = workspaces.take(threads, !ofFramework);
@@ -358,7 +358,7 @@ std::string Kernel::sharedMemory(const Call &call) const {
   auto title = [&](size_t n) { return results.size() == 1 ? "out" : "out[" + std::to_string(n) + "]"; };
   for (size_t n = 0; n < results.size(); ++n) {
     if (!call.outputs[n].isReadable())
-      continue; // it was computed elsewhere
+      continue; // the kernel writes a copy, not its memory
     for (size_t k = 0; k < inputs.size(); ++k)
       if (call.inputs[k].isReadable() && meet(call.outputs[n], call.inputs[k]))
         return title(n) + " and " + inputs[k].name;

@@ -1,4 +1,6 @@
-// A compiled kernel, called with arrays.
+// A compiled kernel that Python calls with arrays: Module.cpp exports it, and the package's _layer.py uses it. It
+// checks every array and converts or copies where the kernel cannot read it in place. Wrong arrays are Python
+// exceptions with the expected and the found value.
 #pragma once
 #include "Tensor.h"
 #include "Workspaces.h"
@@ -29,8 +31,8 @@ struct Argument {
   Element element;
   std::string typeName;
   std::vector<Extent> shape;
-  std::optional<std::pair<Extent, Extent>> range; // of its elements; both ends are included
-  bool hasNote = false;                           // a note about its copy has been given
+  std::optional<std::pair<Extent, Extent>> range; // the range of its elements; both ends are included
+  bool hasNote = false;                           // a note about its copy has been printed
 };
 
 /// The data that depends on `const` operands only, made by NAME_prepare (docs/abi.md).
@@ -68,7 +70,7 @@ public:
   const std::vector<Argument> &operands() const { return inputs; }
   size_t resultCount() const { return results.size(); }
   size_t sizeCount() const { return sizes.size(); }
-  /// Addresses for callers that call the C entry themselves.
+  /// Return addresses for callers that call the C entry themselves.
   uintptr_t entryAddress() const { return reinterpret_cast<uintptr_t>(entry); }
   uintptr_t workspaceAddress() const { return reinterpret_cast<uintptr_t>(workspaceBytes); }
 
@@ -108,7 +110,7 @@ private:
   void *library = nullptr;
   int32_t (*entry)(const void *args, const void *exec) = nullptr;
   size_t (*workspaceBytes)(const void *args, const void *exec) = nullptr;
-  // For GPUs.
+  // Null if the kernel has no entries for GPUs.
   int32_t (*cudaEntry)(const void *args, const void *exec) = nullptr;
   size_t (*cudaWorkspaceBytes)(const void *args) = nullptr;
   // Null if no operand is const.

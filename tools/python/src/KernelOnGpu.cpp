@@ -1,9 +1,10 @@
-// Calls with arrays in a GPU's memory: checked like all calls, queued by the launcher (docs/gpu.md).
+// Calls kernels with arrays in a GPU's memory: checks them like all calls, and queues them by the launcher
+// (docs/gpu.md).
 #include "Call.h"
 
 namespace skewer::python {
 
-/// Has exactly the layout of skewer_cuda_exec, codegen/Runtime/skewer_cuda.h.
+/// A struct with exactly the layout of skewer_cuda_exec (codegen/Runtime/skewer_cuda.h).
 struct CudaExec {
   uint32_t size = sizeof(CudaExec), version = 1;
   void *stream = nullptr, *context = nullptr, *workspace = nullptr;

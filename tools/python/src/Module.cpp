@@ -1,4 +1,5 @@
-// The Python module skewer._core: libskewer and compiled kernels, for the Python code of the package.
+// The Python module skewer._core: exports libskewer and compiled kernels to the Python code of the package, which no
+// user calls directly.
 #include "Kernel.h"
 #include "OpenMp.h"
 #include "Xla.h"

@@ -1,5 +1,6 @@
-// Two teams of threads on the same processors disturb each other: the threads of OpenMP wait actively for the next
-// operation of their framework, and take the processors from a kernel's own threads.
+// Finds OpenMP's runtime and runs a kernel's items on its threads. Two teams of threads on the same processors disturb
+// each other: the threads of OpenMP wait actively for the next operation of their framework, and take the processors
+// from a kernel's own threads.
 #include "OpenMp.h"
 #include "Workspaces.h"
 #include <algorithm>

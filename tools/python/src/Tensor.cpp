@@ -1,4 +1,4 @@
-// Reads arrays through the buffer protocol, which is the fastest, and through DLPack.
+// Reads arrays through the buffer protocol, which is the fastest way, or through DLPack.
 #include "Tensor.h"
 #include <cstring>
 

@@ -1,4 +1,5 @@
-// An array of any library, as memory with a shape and strides.
+// An array of any library (NumPy, PyTorch, JAX and others), as memory with a shape and strides. Every call reads its
+// arrays through it.
 #pragma once
 #include <cstdint>
 #include <nanobind/nanobind.h>
@@ -29,7 +30,7 @@ public:
   void *data = nullptr;
   Element element = Element::Other;
   std::string typeName, deviceName;
-  int gpu = -1; // the number of the GPU whose memory it is in
+  int gpu = -1; // the number of the GPU whose memory holds it
   std::vector<int64_t> shape, strides;
   bool isReadOnly = false;
   bool isOfFramework = false; // it was read through DLPack

@@ -1,4 +1,4 @@
-// Keeps the memory and threads of calls for later calls.
+// Keeps the memory and threads of finished calls for later calls.
 #include "Workspaces.h"
 #include <atomic>
 #include <cstdlib>

@@ -1,4 +1,5 @@
-// Scratch memory and threads of calls. One call at a time uses a workspace; the next call reuses it.
+// Scratch memory and threads of calls, from Python and from XLA. One call at a time uses a workspace; the next call
+// reuses it, so that it need not allocate memory or start threads.
 #pragma once
 #include "skewer.h"
 #include <cstdint>
@@ -21,7 +22,8 @@ struct Workspace {
   bool grow(uint64_t bytes);
 };
 
-/// Callers hold a lock: the interpreter's, which no fork leaves locked, or one of their own.
+/// The workspaces that are not in use. Callers hold a lock: the interpreter's, which no fork leaves locked, or their
+/// own.
 class Workspaces {
 public:
   /// Returns a workspace with that many workers; without a team if the threads belong to others. Null if the system has

@@ -1,4 +1,4 @@
-// The handler that XLA calls.
+// Implements the handler that XLA calls for every layer.
 #include "Xla.h"
 #include "Exec.h"
 #include "Indices.h"

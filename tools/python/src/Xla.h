@@ -1,4 +1,4 @@
-// Makes kernels foreign functions of XLA.
+// Makes kernels foreign functions of XLA, for skewer.jax.
 #pragma once
 #include "Kernel.h"
 #include "XlaFfi.h"
@@ -9,8 +9,9 @@ namespace skewer::python {
 /// programs call it.
 void registerForXla(int64_t key, const Kernel &);
 
-/// The handler. Its attribute `call` is an array of numbers: the layer's key, workers, q0, k0, head0, and the run-time
-/// sizes. A further argument, i32[3], replaces these origins. XLA's threads call it without the interpreter's lock.
+/// Calls a layer for XLA. The attribute `call` is an array of numbers: the layer's key, workers, q0, k0, head0, and the
+/// run-time sizes. A further argument, i32[3], replaces these origins. XLA's threads call the handler without the
+/// interpreter's lock.
 xla::Error *callFromXla(xla::CallFrame *);
 
 } // namespace skewer::python

@@ -1,5 +1,5 @@
-// What a wheel that was built on a newer glibc needs of an older one (2.28): functions that it did not have, made of those
-// that it had. manylinux.py has every library of the wheel look for them here.
+// Replaces functions that glibc 2.28 does not have by the functions that it has, so that a wheel that was built on a
+// newer glibc runs on it. manylinux.py builds this library and makes every library of the wheel look here first.
 #define _GNU_SOURCE
 #include <link.h>
 #include <pthread.h>
@@ -12,7 +12,8 @@
 
 struct stat;
 
-// Before 2.33 these were inline functions around numbered entries, 1 being the layout of x86-64.
+// Before 2.33, these functions were inline, around entries that take the number of a layout; x86-64 has the layout 1
+// (mknod 0).
 extern int oldStat(int, const char *, struct stat *), oldLstat(int, const char *, struct stat *);
 extern int oldFstat(int, int, struct stat *), oldMknod(int, const char *, unsigned, unsigned long *);
 extern int oldFstatat(int, int, const char *, struct stat *, int);
@@ -31,7 +32,7 @@ int fstatat(int folder, const char *path, struct stat *to, int flags) { return o
 int fstatat64(int folder, const char *path, struct stat *to, int flags) { return oldFstatat(1, folder, path, to, flags); }
 int mknod(const char *path, unsigned mode, unsigned long device) { return oldMknod(0, path, mode, &device); }
 
-// Of 2.36.
+// New in 2.36.
 uint32_t arc4random(void) {
   uint32_t number = 0;
   while (getrandom(&number, sizeof number, 0) != sizeof number)
@@ -39,7 +40,7 @@ uint32_t arc4random(void) {
   return number;
 }
 
-// Of 2.33: mallinfo with wider numbers, of which there are ten.
+// New in 2.33: mallinfo with ten wider numbers.
 struct narrow {
   int numbers[10];
 };
@@ -55,10 +56,10 @@ struct wide mallinfo2(void) {
   return made;
 }
 
-// Of 2.32: there may always be other threads.
+// New in 2.32. 0 says that there may be other threads, which is always safe.
 char __libc_single_threaded = 0;
 
-// Of 2.30: the same on a clock of the caller's choice.
+// New in 2.30: waits until a time of a clock that the caller chooses.
 static struct timespec onRealTime(clockid_t clock, const struct timespec *until) {
   struct timespec now, end;
   clock_gettime(clock, &now);
@@ -83,10 +84,10 @@ int pthread_cond_clockwait(pthread_cond_t *condition, pthread_mutex_t *mutex, cl
   return oldTimedWait(condition, mutex, &end);
 }
 
-// Functions of libstdc++ that GCC 8 (3.4.25) did not have: C++'s, by the names that its linker knows.
-// std::__throw_bad_array_new_length(), of 3.4.29.
+// Functions of libstdc++ that GCC 8 (3.4.25) does not have, under their mangled names.
+// std::__throw_bad_array_new_length(), new in 3.4.29.
 _Noreturn void _ZSt28__throw_bad_array_new_lengthv(void) { abort(); }
-// std::stringstream() and std::ostringstream(), of 3.4.26: those that take a mode, with the usual one.
+// std::stringstream() and std::ostringstream(), new in 3.4.26: call the constructors with a mode, with its default.
 enum { kIn = 8, kOut = 16 };
 extern void _ZNSt7__cxx1118basic_stringstreamIcSt11char_traitsIcESaIcEEC1ESt13_Ios_Openmode(void *, int);
 extern void _ZNSt7__cxx1119basic_ostringstreamIcSt11char_traitsIcESaIcEEC1ESt13_Ios_Openmode(void *, int);
@@ -96,11 +97,12 @@ void _ZNSt7__cxx1118basic_stringstreamIcSt11char_traitsIcESaIcEEC1Ev(void *strea
 void _ZNSt7__cxx1119basic_ostringstreamIcSt11char_traitsIcESaIcEEC1Ev(void *stream) {
   _ZNSt7__cxx1119basic_ostringstreamIcSt11char_traitsIcESaIcEEC1ESt13_Ios_Openmode(stream, kOut);
 }
-// std::_Sp_make_shared_tag::_S_eq(type_info), of 3.4.26: by the name, which stands behind the table of functions.
+// std::_Sp_make_shared_tag::_S_eq(type_info), new in 3.4.26: compares the name, which follows the table of functions.
 _Bool _ZNSt19_Sp_make_shared_tag5_S_eqERKSt9type_info(const void *type) {
   return !strcmp(((const char *const *)type)[1], "St19_Sp_make_shared_tag");
 }
-// std::exception_ptr::_M_addref() and _M_release(), visible since 3.4.29: what copying and destroying one does.
+// std::exception_ptr::_M_addref() and _M_release(), visible since 3.4.29: the copy constructor and the destructor do
+// the same.
 extern void _ZNSt15__exception_ptr13exception_ptrC1ERKS0_(void *, const void *);
 extern void _ZNSt15__exception_ptr13exception_ptrD1Ev(void *);
 void _ZNSt15__exception_ptr13exception_ptr9_M_addrefEv(void *pointer) {
@@ -111,7 +113,8 @@ void _ZNSt15__exception_ptr13exception_ptr10_M_releaseEv(void *pointer) {
   _ZNSt15__exception_ptr13exception_ptrD1Ev(pointer);
 }
 
-// Functions of libgcc that GCC 8 did not have: halves to floats, and doubles to halves, to the nearest, ties to even.
+// Functions of libgcc that GCC 8 does not have: they convert halves to floats, and doubles to halves (to the nearest,
+// ties to even).
 float __extendhfsf2(_Float16 half) {
   uint16_t bits;
   memcpy(&bits, &half, sizeof bits);
@@ -150,8 +153,8 @@ _Float16 __truncdfhf2(double value) {
   return result;
 }
 
-// Programs that were linked with 2.34 or newer leave it to the C library to run their constructors; before, each brought a
-// function that did. This is that function, and the entry that passes it on.
+// In programs that were linked with 2.34 or newer, the C library runs the constructors; before, each program contained
+// a function that ran them. Here are such a function, and the entry that passes it to the older C library.
 typedef void (*Constructor)(int, char **, char **);
 extern int oldStart(int (*)(int, char **, char **), int, char **, Constructor, void (*)(void), void (*)(void), void *);
 __asm__(".symver oldStart, __libc_start_main@GLIBC_2.2.5");
@@ -159,7 +162,7 @@ __asm__(".symver oldStart, __libc_start_main@GLIBC_2.2.5");
 static int findProgram(struct dl_phdr_info *object, size_t size, void *found) {
   (void)size;
   *(struct dl_phdr_info *)found = *object;
-  return 1; // the program is the first one
+  return 1; // stop: the first object is the program
 }
 
 static void runConstructors(int argc, char **argv, char **environment) {
