@@ -8,14 +8,14 @@ namespace skewer::driver {
 /// Returns the median; 0 if `values` is empty.
 double medianOf(std::vector<double> values);
 
-/// The result of one checked run of a kernel.
+/// The outcome of one checked run of a kernel.
 struct CheckedRow {
   std::string name;
-  double flops = 0, error = 0; // error: the largest one of the results, against the float64 reference
+  double flops = 0, error = 0; // error: the largest over the results, against the float64 reference
   double tolerance = 0;
   std::vector<std::string> seeded; // names of operands
   uint64_t workspaceBytes = 0;
-  bool isRight = true; // within the tolerance
+  bool isRight = true; // the error is within the tolerance
 };
 /// Runs the kernel once and compares 32 rows (or the number that --rows gives) with the reference. Returns false after
 /// a message if the kernel cannot run or its result cannot be judged. A wrong result prints a message and clears

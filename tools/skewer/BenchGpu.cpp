@@ -16,7 +16,7 @@ constexpr int kRounds = 7;
 struct GpuRow : CheckedRow {
   double median = 0, least = 0;           // seconds of one call
   double clockBefore = 0, clockAfter = 0; // MHz
-  int64_t calls = 0;                      // in a round
+  int64_t calls = 0;                      // number of calls in a round
   double teraflops() const { return median > 0 ? flops / median * 1e-12 : 0; }
 };
 

@@ -1,4 +1,4 @@
-// Compares results element by element.
+// Compares results element by element, and finds the tolerance of a layer by evaluating it with disturbed roundings.
 #include "tools/skewer/Check.h"
 #include "codegen/Reference/Reference.h"
 #include "tools/skewer/Messages.h"
@@ -205,7 +205,7 @@ public:
 
 private:
   static constexpr int64_t kNeighbours = 12, kDraws = 8;
-  static constexpr double kCheapFlops = 1e6, kFlopsOfDraw = 2.5e7; // of a row; of all other rows
+  static constexpr double kCheapFlops = 1e6, kFlopsOfDraw = 2.5e7; // limits for a row and for all other rows
 
   llvm::Expected<double> largestMoveOf(const std::vector<std::vector<int64_t>> &chosen, int64_t draws, ElementType type,
                                        llvm::function_ref<bool(double)> isEnough) {

@@ -1,4 +1,5 @@
-// Compares the result of a kernel with the expected result.
+// Compares the result of a kernel with the expected result: of the float64 reference, or of a file. `run`, `bench`, the
+// C API and the fuzzers call it. If the user gives no tolerance, it follows from the layer itself (docs/accuracy.md).
 #pragma once
 #include "codegen/Reference/Reference.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -26,14 +27,14 @@ struct Comparison {
   int64_t mismatches = 0;        // elements where one side alone is NaN, or infinities differ
   NonFinite got, expected;
   double largest = 0;   // largest absolute expected value
-  double tolerance = 0; // follows from the layer; 0 if it was not asked for
+  double tolerance = 0; // follows from the layer; 0 if it was not requested
   std::string where;    // the place of the worst element: "[0, 3, 17, 5]: got 1.5, expected 1.25"
   /// Prints a note with the number of elements that are not finite on both sides.
   void noteNonFinite(const std::string &kernel) const;
   bool within(double tolerance) const { return mismatches == 0 && error <= tolerance; }
 };
 
-/// Says how to judge a result if the user gives no tolerance.
+/// The way to judge a result if the user gives no tolerance.
 struct Judgement {
   int64_t rows = 0; // to compare; 0: as many as about 10⁸ operations of the reference allow
   uint64_t seed = 1;

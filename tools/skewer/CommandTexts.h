@@ -1,4 +1,4 @@
-// The help texts of the commands, with examples.
+// The help texts of the commands, with examples. Options.cpp prints them.
 #pragma once
 #include "tools/skewer/Options.h"
 

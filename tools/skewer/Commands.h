@@ -1,5 +1,6 @@
-// The commands of the driver. Each returns the exit code of the process. They print messages and output through
-// Messages.h.
+// The commands of the driver, one function each. main.cpp calls them, and the C API calls some of them
+// (libskewer/Requests.cpp). Each returns the exit code of the process. They print messages and output through
+// Messages.h, so that the library can catch both.
 #pragma once
 #include "tools/skewer/Options.h"
 #include "tools/skewer/WriteFiles.h"
@@ -10,7 +11,7 @@ int compile(const Options &);
 int run(const Options &);
 int bench(const Options &);
 int explain(const Options &);
-/// Prints the picture if the options name no file for it.
+/// Draws a picture; prints it if the options name no file for it.
 int plot(const Options &);
 int report(const Options &);
 int schemes(const Options &);

@@ -1,4 +1,5 @@
-// A GPU of this machine: memory, copies, timing. Uses CUDA's driver, which is loaded on demand.
+// A GPU of this machine: memory, copies, timing. `run` and `bench` use it for GPU targets. CUDA's driver is loaded on
+// demand, so that the program starts without one.
 #pragma once
 #include "codegen/GPU/GpuTarget.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -21,10 +22,10 @@ public:
   /// Returns the known target that fits best: the one for exactly this GPU, else the newest older one. An error if
   /// there is none.
   llvm::Expected<gpu::GpuTarget> target() const;
-  /// The stream that all work runs on.
+  /// Returns the stream on which all work runs.
   void *stream() const { return queue; }
 
-  /// Memory of the GPU, aligned to 256 bytes.
+  /// A piece of the GPU's memory, aligned to 256 bytes.
   class Memory {
   public:
     Memory() = default;

@@ -1,4 +1,4 @@
-// Compiles kernels into this process, binds operands and calls them.
+// Compiles kernels into this process, binds their operands and calls them.
 #include "tools/skewer/Execution.h"
 #include "codegen/Compiler/Compiler.h"
 #include "dialect/Language/Diagnostics.h"

@@ -1,4 +1,5 @@
-// A kernel with its operands, compiled for this process or for this machine's GPU. `run` and `bench` call it.
+// A kernel with its operands, compiled for this process or for this machine's GPU. `run`, `bench`, the fuzzers and the
+// tests call it. It hides from them whether the kernel runs on the processor or on a GPU.
 #pragma once
 #include "codegen/ABI/Emit.h"
 #include "codegen/Compiler/Compiler.h"
@@ -23,7 +24,7 @@ public:
   static std::unique_ptr<Execution> createForGpu(Compilation &, const Kernel &, Device &, const Options &);
 
   const KernelPlan &plan() const { return kernelPlan; }
-  /// Level 3 of the compiled module, except for a GPU; for the unfused form, level 3 of the fused one.
+  /// Returns level 3 of the compiled module (for the unfused form, of the fused one); not for a GPU.
   mlir::ModuleOp scheduled() const { return *counted; }
   bool isOnGpu() const { return device != nullptr; }
   /// Counts FLOPs in the layer at the lengths that are run. Does nothing if the layer has no lengths. Returns false
@@ -41,14 +42,14 @@ public:
   bool run();
   /// On a GPU: queues `calls` runs and returns the seconds of one run. Nothing after a diagnostic.
   std::optional<double> time(int64_t calls);
-  /// The elements of a result; all NaN before the first run.
+  /// Returns the elements of a result; all are NaN before the first run.
   const void *result(size_t number = 0) const { return outputs[number].data(); }
   /// Returns the values of the result in float64.
   Array resultArray(size_t number = 0) const;
-  /// The operands that the kernel reads, in the plan's order; empty before `bind`.
+  /// Returns the operands that the kernel reads, in the plan's order; none before `bind`.
   llvm::ArrayRef<Buffer> operands() const { return inputs; }
   uint64_t workspaceBytes() const { return device ? cudaExec.workspace_bytes : exec.workspaceBytes; }
-  /// Useful FLOPs of one call with the bound sizes.
+  /// Returns the useful FLOPs of one call with the bound sizes.
   double flops() const { return usefulWork; }
 
 private:

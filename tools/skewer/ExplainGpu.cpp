@@ -1,4 +1,5 @@
-// Collects the facts that `explain` prints about a kernel on a GPU.
+// Collects the facts that `explain` prints about a kernel on a GPU: compiles it, and asks the cost model, ptxas and
+// cuobjdump.
 #include "tools/skewer/ExplainGpu.h"
 #include "codegen/GPU/Tool.h"
 #include "dialect/IR/Attn.h"

@@ -15,7 +15,7 @@ namespace skewer::driver {
 struct DeviceFacts {
   gpu::GpuDevice device;
   double predictedSeconds = 0;
-  double computeSeconds = 0, memorySeconds = 0; // useful work at the engine's rate; arguments and results once
+  double computeSeconds = 0, memorySeconds = 0; // useful work at the engine's rate; arguments and results moved once
   double boundSeconds() const { return std::max(computeSeconds, memorySeconds); }
   double shareOfPeak() const { return predictedSeconds > 0 ? computeSeconds / predictedSeconds : 0; }
 };
@@ -23,10 +23,10 @@ struct DeviceFacts {
 /// One launched kernel.
 struct GpuKernelFacts {
   std::string name, title, note; // note: why an attention is computed by rows
-  bool prepares = false;         // its results may be made once
+  bool prepares = false;         // its results may be computed once for all calls
   int64_t threads = 0, sharedBytes = 0;
-  std::optional<int64_t> registers;             // by ptxas
-  gpu::Occupancy occupancy;                     // without ptxas, uses the model's guess of registers
+  std::optional<int64_t> registers;             // as ptxas reports
+  gpu::Occupancy occupancy;                     // without ptxas, from the model's estimate of registers
   std::optional<gpu::GpuPrediction> prediction; // of an attention
   std::vector<gpu::GpuPrediction> byWarpRows;   // the best schedule of the model for each number of queries in a warp
   std::optional<gpu::MainLoop> loop;            // of an attention

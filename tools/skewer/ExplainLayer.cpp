@@ -1,4 +1,4 @@
-// Collects the facts that `explain` prints about a layer.
+// Collects the facts that `explain` prints about a fused attention.
 #include "tools/skewer/ExplainLayer.h"
 #include "codegen/Compiler/Compiler.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

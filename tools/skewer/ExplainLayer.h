@@ -1,5 +1,5 @@
 // The part of `explain` about a fused attention beyond its terms: composed operations, tiles, rows never read,
-// predicted work.
+// predicted work. `report` and the language server use it too.
 #pragma once
 #include "codegen/Compiler/Compiler.h"
 #include "dialect/IR/Attn.h"

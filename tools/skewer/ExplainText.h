@@ -1,4 +1,5 @@
-// The page that `explain` prints.
+// The explanation of a kernel, as `explain` and `report` show it: its facts, and functions that print them as text or
+// as JSON.
 #pragma once
 #include "passes/Lengths/LengthPolynomial.h"
 #include "tools/skewer/ExplainGpu.h"
@@ -12,7 +13,7 @@ namespace skewer::driver {
 /// Prediction for a layer with lengths that is compiled for one choice of lengths only.
 struct CompiledAlone {
   Lengths lengths;
-  double predictedSeconds = 0; // 0 where nothing is predicted
+  double predictedSeconds = 0; // 0 without a prediction
   double usefulFlops = 0;
 };
 
@@ -28,7 +29,7 @@ struct Explanation {
   std::optional<GpuFacts> gpu;          // if set, there is no plan, and `work` holds only FLOPs and bytes
 };
 
-/// "fused", "partly fused" or "not fused", and the reasons why a part is not fused.
+/// The verdict on a kernel: "fused", "partly fused" or "not fused", and why a part is not fused.
 struct Verdict {
   std::string word;
   std::vector<std::string> reasons;
@@ -44,9 +45,9 @@ std::string shapeText(const std::vector<int64_t> &shape, const std::vector<std::
 std::optional<Explanation> explainKernel(Compilation &, const Kernel &, const Options &,
                                          mlir::OwningOpRef<mlir::ModuleOp> *kept);
 
-/// Prints at most 120 columns, unless a word is longer.
+/// Prints the explanation as text of at most 120 columns, unless a word is longer.
 void printText(const Explanation &, llvm::raw_ostream &);
-/// Returns the object with the keys of docs/explain.md.
+/// Returns the explanation as an object with the keys of docs/explain.md.
 llvm::json::Object toJson(const Explanation &);
 
 } // namespace skewer::driver

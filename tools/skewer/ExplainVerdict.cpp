@@ -1,4 +1,4 @@
-// The first line of an explanation: fused, partly fused or not fused, and the reasons.
+// Finds the verdict, the first line of an explanation: fused, partly fused or not fused, and the reasons.
 #include "tools/skewer/ExplainText.h"
 #include <fmt/format.h>
 

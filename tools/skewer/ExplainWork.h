@@ -1,4 +1,5 @@
-// Bytes, FLOPs and time of one call: the bound by the roofline and the prediction of the cost model.
+// Bytes, FLOPs and time of one call: the bound by the roofline and the prediction of the cost model. `explain` prints
+// them, and `bench` shows the prediction (Predict.h).
 #pragma once
 #include "dialect/IR/KernelPlan.h"
 #include "tools/skewer/ExplainLayer.h"

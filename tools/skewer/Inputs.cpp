@@ -1,4 +1,4 @@
-// Prepares the operands of a run.
+// Prepares the operands of a run, and checks that files, sizes and origins fit the kernel.
 #include "tools/skewer/Inputs.h"
 #include "codegen/ABI/Layout.h"
 #include "tools/skewer/Npy.h"

@@ -1,4 +1,6 @@
-// The data that a kernel runs on: values from files or from a seed, and the run-time sizes that follow from them.
+// Prepares the data that a kernel runs on: values from files or from a seed, and the run-time sizes that follow from
+// them. `run`, `bench`, `plot`, the fuzzers and the tests call it. The same seed gives the same values with every C++
+// library.
 #pragma once
 #include "tools/skewer/Tensors.h"
 #include "llvm/Support/Error.h"
@@ -32,7 +34,7 @@ std::vector<double> normalNumbers(int64_t count, uint64_t seed);
 /// range of an index operand that declares no range.
 std::vector<double> seededValues(const TensorArgument &, int64_t count, uint64_t seed, IndexRange indices);
 
-/// "[batch, 4, 196, 128]".
+/// Returns a text such as "[batch, 4, 196, 128]".
 std::string textOf(llvm::ArrayRef<Extent>);
 
 } // namespace skewer::driver

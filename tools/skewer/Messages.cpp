@@ -1,4 +1,4 @@
-// Keeps the output of each thread apart.
+// Sends the output of each thread to its own stream.
 #include "tools/skewer/Messages.h"
 #include "tools/skewer/Progress.h"
 

@@ -1,4 +1,5 @@
-// Printed output of a command, and its diagnostics: both go to the process's streams, or into memory.
+// The printed output of a command, and its diagnostics: both go to the process's streams, or into memory if the C API
+// calls the command.
 #pragma once
 #include "codegen/Compiler/Messages.h"
 

@@ -1,4 +1,5 @@
-// Files of NumPy's .npy format (versions 1 to 3): little-endian numbers in C order.
+// Reads and writes files of NumPy's .npy format (versions 1 to 3): little-endian numbers in C order. Operands, results
+// and expected values of `run` are such files.
 #pragma once
 #include "tools/skewer/Tensors.h"
 #include "llvm/ADT/StringRef.h"
@@ -7,7 +8,7 @@
 namespace skewer::driver {
 
 struct NpyFile {
-  std::string type; // as in the file: "<f4", "<f8", "<f2", "<i4" or "<i8"
+  std::string type; // as the file states it: "<f4", "<f8", "<f2", "<i4" or "<i8"
   Array array;
 };
 

@@ -1,4 +1,4 @@
-// Opens specs from files and from texts.
+// Opens a spec from a file or from a text in memory.
 #include "tools/skewer/OpenSpec.h"
 
 namespace skewer::driver {

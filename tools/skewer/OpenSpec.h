@@ -1,4 +1,4 @@
-// Opens a spec from the place that the options give.
+// Opens a spec from the place that the options give: a file for the command line, or a text for the C API.
 #pragma once
 #include "codegen/Compiler/Compiler.h"
 #include "tools/skewer/Options.h"

@@ -1,4 +1,4 @@
-// Rewrites the errors of llvm::cl about a command line for the user.
+// Rewrites the errors of llvm::cl about a command line in the driver's words, with the expected and the found value.
 #pragma once
 #include "llvm/ADT/StringRef.h"
 

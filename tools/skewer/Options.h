@@ -1,4 +1,5 @@
-// The options of the command line: one structure for all commands.
+// The options of the command line: one structure for all commands. main.cpp parses it; the C API fills it from a
+// request.
 #pragma once
 #include "codegen/Compiler/Request.h"
 #include <cstdint>
@@ -14,11 +15,11 @@ enum ExitCode { kDone = 0, kWrong = 1, kUsage = 2, kNoDevice = 3 };
 
 enum class Command { Compile, Run, Bench, Explain, Plot, Report, Schemes, Target, Format };
 
-/// Options of compile; the other commands use those that select the code.
+/// The options of compile; the other commands use the options that select the code.
 struct CompileOptions {
   std::string outputFolder, dependencyFile;
   std::string dependencyTarget;             // the target in the dependency file; empty: all files
-  std::string prefix;                       // of the names of all kernels
+  std::string prefix;                       // the prefix of all kernels' names
   std::map<std::string, std::string> names; // names of kernels in the text, and their new names
   std::vector<std::string> chosenKernels;   // empty: all
   std::set<Emit> emit;
@@ -29,7 +30,7 @@ struct CompileOptions {
   std::string passes; // a pipeline in MLIR's syntax, run before fusion
 };
 
-/// Options of run and bench: the call and the use of its results.
+/// The options of run and bench: the call and the use of its results.
 struct RunOptions {
   std::map<std::string, int64_t> sizes;                 // --size NAME=VALUE
   std::map<std::string, int64_t> origins;               // --origin q0=VALUE
@@ -45,7 +46,7 @@ struct RunOptions {
   bool unfused = false, plain = false, besideRead = false, prepared = false, json = false;
 };
 
-/// Options of target.
+/// The options of target.
 struct TargetOptions {
   std::string machine, machineFile; // NAME; -o
   bool probe = false;
@@ -54,7 +55,7 @@ struct TargetOptions {
 struct Options : CompileOptions, RunOptions, TargetOptions {
   Command command = Command::Compile;
   std::vector<std::string> specs;
-  std::optional<std::string> text;     // of the only spec, which is then not a file but a name for messages
+  std::optional<std::string> text;     // the text of the only spec, whose path is then a name for messages
   std::string scheme;                  // schemes NAME; empty: all
   bool inPlace = false, check = false; // for format
   language::Parameters parameters;     // -D NAME=VALUE

@@ -1,5 +1,5 @@
-// FMA loops for each vector width, chosen at run time. More independent accumulators than latency × issue rate (4 × 2)
-// are in flight, all of them in registers.
+// Measures the peak with FMA loops for each vector width, chosen at run time. More independent accumulators than
+// latency × issue rate (4 × 2) are in flight, all of them in registers.
 #include "tools/skewer/Peak.h"
 #include <algorithm>
 #include <chrono>
@@ -15,7 +15,7 @@ static double now() {
 }
 
 namespace {
-/// Runs `rounds` rounds and returns the FLOPs of one round.
+/// A loop that runs `rounds` rounds and returns the FLOPs of one round.
 using Loop = int64_t (*)(int64_t rounds);
 struct Choice {
   const char *name;

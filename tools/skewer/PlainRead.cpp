@@ -1,5 +1,5 @@
-// Sums whole cache lines in eight accumulators: more loads in flight than a core's memory supports, and no other work
-// that delays them.
+// Reads memory by summing whole cache lines in eight accumulators: more loads are in flight than a core's memory
+// supports, and no other work delays them.
 #include "tools/skewer/PlainRead.h"
 #include <algorithm>
 #include <atomic>

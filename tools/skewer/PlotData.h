@@ -1,4 +1,5 @@
-// The data that `skewer plot` draws: the rows that each pair of positions reads, scores, biases, similarities.
+// Computes the data that `skewer plot` and `report` draw: the rows that each pair of positions reads, scores, biases,
+// similarities, weights.
 #pragma once
 #include "codegen/Compiler/Compiler.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -24,8 +25,8 @@ struct PlotAxis {
 /// Returns all positions, or kMostCells of them: the first, then floor(k·all / kMostCells).
 PlotAxis axisOf(int64_t all, std::string name);
 
-/// The row of a table (or the value of a function of positions) for each query and key. Nothing: masked, or the guard
-/// is false.
+/// The row of a table (or the value of a function of positions) for each query and key. A value without a number: the
+/// pair is masked, or the guard is false.
 struct SkewDiagram {
   std::string title; // "q·rel_h[jy - iy + 13]"
   std::string what;  // "row of rel_h, of 27"
@@ -35,7 +36,7 @@ struct SkewDiagram {
 /// Smallest drawn value of a logarithmic map, as a share of the largest value.
 constexpr double kLogarithmicRange = 1e-4;
 
-/// Numbers over two axes; nothing: masked.
+/// Numbers over two axes; a cell without a number is masked.
 struct HeatMap {
   std::string title, caption;
   PlotAxis vertical, horizontal;

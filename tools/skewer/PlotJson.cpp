@@ -1,4 +1,4 @@
-// Writes the numbers of a picture as JSON: masked cells are null.
+// Writes the numbers of a picture as JSON for `skewer report`; masked cells are null.
 #include "tools/skewer/PlotData.h"
 #include <cmath>
 

@@ -9,9 +9,9 @@ namespace skewer::driver {
 namespace {
 
 constexpr double kGrid = 448;           // side of the longer axis of a grid
-constexpr double kLargestCell = 44;     // in a grid with few cells
+constexpr double kLargestCell = 44;     // the side of a cell in a grid with few cells
 constexpr double kLeft = 64, kTop = 84; // room for axis names and ticks
-constexpr double kLegend = 64;          // under the grid
+constexpr double kLegend = 64;          // height of the legend under the grid
 constexpr double kPanelWidth = kLeft + kGrid + 48;
 constexpr double kSmallestNumber = 6; // font size; below it, bands replace the numbers in cells
 constexpr int kShades = 6;

@@ -163,7 +163,7 @@ llvm::Expected<HeatMap> heatMapOf(mlir::func::FuncOp function, mlir::Value tenso
     if (!row)
       return row.takeError();
     map.values.emplace_back();
-    for (int64_t j : map.horizontal.positions) // -inf: masked
+    for (int64_t j : map.horizontal.positions) // a cell at -inf is masked
       map.values.back().push_back((*row)[j] == -INFINITY ? std::nullopt : std::optional<double>((*row)[j]));
   }
   return map;

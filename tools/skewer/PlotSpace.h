@@ -1,4 +1,5 @@
-// The positions of a score space, and the values of index expressions there.
+// The positions of a score space, and the values of index expressions at them. PlotData.cpp and PlotUnfused.cpp
+// evaluate with it.
 #pragma once
 #include "dialect/IR/Attn.h"
 #include "tools/skewer/PlotData.h"
@@ -7,7 +8,7 @@ namespace skewer::driver {
 
 class PlotSpace {
 public:
-  /// `head` is the index of the last leading axis; the other leading axes are at 0.
+  /// Creates the space at `head`, the index of the last leading axis; the other leading axes are at 0.
   PlotSpace(attn::ScoreSpace, const KernelPlan &signature, const Operands &, int64_t head);
 
   /// Returns the values of the leading axes, the query and the key position.

@@ -1,11 +1,11 @@
-// A picture as SVG 1.1 text, in black, white and greys.
+// Writes a picture as SVG 1.1 text, in black, white and greys.
 #pragma once
 #include "llvm/ADT/StringRef.h"
 #include <string>
 
 namespace skewer::driver {
 
-/// Elements are written in the order of the calls; coordinates are in pixels.
+/// A picture. Elements are written in the order of the calls; coordinates are in pixels.
 class Svg {
 public:
   enum class Anchor { Start, Middle, End };
@@ -38,7 +38,7 @@ std::string coordinate(double);
 /// Returns a fill: 0 is white; 1 is nearly black, so that lines stay visible.
 std::string grey(double darkness);
 
-/// Number of hatchings. They differ in direction and distance; the fill of hatching 3 is "url(#band3)".
+/// The number of hatchings. They differ in direction and distance; the fill of hatching 3 is "url(#band3)".
 constexpr int kHatchings = 8;
 std::string hatching(int number);
 

@@ -1,4 +1,4 @@
-// Computes single values inside a kernel with the float64 reference.
+// Computes single values inside a kernel with the float64 reference, for the pictures of `plot`.
 #pragma once
 #include "codegen/Reference/Reference.h"
 #include "dialect/IR/Attn.h"
@@ -9,7 +9,7 @@
 
 namespace skewer::driver {
 
-/// Rows of one tensor of a function, computed on demand.
+/// The rows of one tensor of a function, computed on demand.
 class TensorValues {
 public:
   /// Reads `tensor`, which `function` computes before or without any attention.
@@ -19,7 +19,7 @@ public:
   TensorValues(mlir::func::FuncOp function, attn::TermOp term, const Operands &);
 
   const std::vector<int64_t> &shape() const { return resultShape; }
-  /// For a term: the axes before the query and the key dimension.
+  /// Returns, for a term, the axes before the query and the key dimension.
   const std::vector<std::string> &leadingAxes() const { return leading; }
   /// Returns the elements along the last dimension.
   llvm::Expected<std::vector<double>> row(const std::vector<int64_t> &leading);

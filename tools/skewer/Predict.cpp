@@ -1,4 +1,4 @@
-// Applies the cost model to a whole kernel.
+// Applies the cost model to a whole kernel: its attentions, and the operations that finish their results.
 #include "tools/skewer/Predict.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -10,9 +10,9 @@ namespace skewer::driver {
 namespace {
 /// Operations of a kernel outside its attentions.
 struct Beside {
-  mlir::Operation *other = nullptr;                 // no part of an attention: its prediction is not the kernel's
+  mlir::Operation *other = nullptr;                 // part of no attention, so nothing is predicted for the kernel
   llvm::DenseSet<mlir::Operation *> finishing;      // applied to results before they are stored
-  llvm::DenseMap<mlir::Operation *, double> cycles; // of `finishing`, by attention, with every run-time size 1
+  llvm::DenseMap<mlir::Operation *, double> cycles; // cycles of `finishing` by attention, with every run-time size 1
 };
 } // namespace
 

@@ -1,4 +1,5 @@
-// `skewer target --probe`. Compares times with each other, so that the results are cycles at any clock.
+// `skewer target --probe`: measures a core by loops of known work. It compares times with each other, so that the
+// results are cycles at any clock.
 #include "tools/skewer/Probe.h"
 #include "tools/skewer/ProbeLoops.h"
 #include "tools/skewer/ThreadPool.h"
@@ -65,7 +66,7 @@ double now() { return std::chrono::duration<double>(std::chrono::steady_clock::n
 Repeats secondsOf(llvm::function_ref<int64_t(int64_t rounds)> loop, llvm::function_ref<void()> before = nullptr) {
   int64_t rounds = 1;
   double least = 0;
-  while (rounds < (int64_t(1) << 40)) { // finds the rounds that fill a slice
+  while (rounds < (int64_t(1) << 40)) { // find the number of rounds that fills a slice
     double start = now();
     loop(rounds);
     least = now() - start;

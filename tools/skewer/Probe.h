@@ -1,4 +1,5 @@
-// Measures this machine for a machine file.
+// Measures this machine for a machine file. `skewer target --probe` calls it. A measurement that varies too much is
+// rejected.
 #pragma once
 #include "passes/Schedule/Machine.h"
 #include <string>
@@ -17,7 +18,7 @@ constexpr double kMostSpread = 0.2;
 struct Measurement {
   const char *field;
   double value, spread;
-  std::string doubt; // why it is rejected whatever its spread; empty if it is not
+  std::string doubt; // why it is rejected, whatever its spread; empty: no reason
 };
 
 /// Stores the accepted measurements in the description. A rejected one leaves the field's value unchanged; the field's

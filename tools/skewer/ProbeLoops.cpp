@@ -1,5 +1,5 @@
-// The loops are written once for all widths and inlined into functions for each instruction set. Vectors do not cross
-// function boundaries, because the calling convention depends on the instruction set.
+// The loops of the probe, written once for all widths and inlined into functions for each instruction set. Vectors do
+// not cross function boundaries, because the calling convention depends on the instruction set.
 #include "tools/skewer/ProbeLoops.h"
 #if defined(__x86_64__)
 #include <immintrin.h>

@@ -21,7 +21,7 @@ struct ProbeLoops {
   int64_t (*gather)(int64_t rounds, const float *table);
   int64_t (*pick)(int64_t rounds, const float *table);
 };
-/// 8 KiB of f32, so that they stay in L1.
+/// The number of elements of the table: 8 KiB of f32, which stay in L1.
 constexpr int32_t kGathered = 2048;
 
 /// Returns the loops for vectors of 4, 8 or 16 f32s, which this processor must support.

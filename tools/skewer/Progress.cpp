@@ -1,4 +1,4 @@
-// A thread that rewrites one line.
+// Shows the progress line with a thread that rewrites it once a second.
 #include "tools/skewer/Progress.h"
 #include "codegen/Compiler/Messages.h"
 #include "llvm/Support/Process.h"

@@ -1,4 +1,4 @@
-// Finds the softmax, or the product with the values, that an attention was made from, and takes its names.
+// Finds the softmax, or the product with the values, from which an attention was made, and takes its names.
 #include "tools/skewer/ReaderAxes.h"
 #include "dialect/IR/Attn.h"
 #include "dialect/IR/Reductions.h"

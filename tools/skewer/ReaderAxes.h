@@ -1,5 +1,5 @@
-// Gives the axes of fused layers the names of the text. Below the language, axes are named by their position, which
-// does not help a reader.
+// Gives the axes of fused layers the names of the text, for `explain`, `plot` and the language server. The passes name
+// axes by their position, which does not help a reader.
 #pragma once
 #include "codegen/Compiler/Compiler.h"
 

@@ -1,11 +1,11 @@
-// The fixed parts of the page that `skewer report` makes.
+// The fixed parts of the page that `skewer report` makes, embedded into the program when it is built.
 #pragma once
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 
 namespace skewer::driver {
 
-/// Files of tools/skewer/Report: "page" (HTML), "style" (CSS), "draw" (JavaScript).
+/// A file of tools/skewer/Report: "page" (HTML), "style" (CSS) or "draw" (JavaScript).
 struct ReportPart {
   llvm::StringRef name, text;
 };

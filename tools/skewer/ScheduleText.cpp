@@ -1,4 +1,4 @@
-// The parts of schedules that --schedule sets, and their values.
+// Lists the parts of schedules that --schedule sets, and parses their values.
 #include "tools/skewer/ScheduleText.h"
 #include "codegen/Compiler/Compiler.h"
 #include "tools/skewer/OptionTexts.h"

@@ -1,4 +1,5 @@
-// Parses the parts of schedules that --schedule may set.
+// Parses the parts of schedules that --schedule sets, and checks them against the target, for all commands that
+// compile.
 #pragma once
 #include "tools/skewer/Options.h"
 

@@ -1,4 +1,5 @@
-// Follows an operand through maps to the first arithmetic that it meets, and follows the result of that arithmetic.
+// Finds the use of an operand: follows it through maps to the first arithmetic that it meets, and follows the result of
+// that arithmetic.
 #include "tools/skewer/SeedByUse.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"

@@ -1,11 +1,12 @@
-// Seeds operands with values that fit their use in the text: masks of 0 and 1, times, gates near 1.
+// Seeds operands with values that fit their use in the text: masks of 0 and 1, times, gates near 1. `run` uses it,
+// because a layer must be right for such values.
 #pragma once
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "tools/skewer/Inputs.h"
 
 namespace skewer::driver {
 
-/// The use of an operand in a text. It says which numbers the layer must be right for; names say nothing.
+/// The use of an operand in a text. It tells the numbers for which the layer must be right; names of operands do not.
 enum class OperandUse {
   Any,      // nothing is known: normal numbers
   Mask,     // meets a large number as 1 - x: 0 or 1

@@ -1,4 +1,5 @@
-// Tensors in the driver: numbers in float64, and the bytes that a kernel reads and writes.
+// Tensors in the driver: numbers in float64 (Array), and the bytes that a kernel reads and writes (Buffer), with
+// conversions between the two.
 #pragma once
 #include "dialect/IR/KernelPlan.h"
 #include "llvm/ADT/ArrayRef.h"
@@ -11,7 +12,7 @@
 
 namespace skewer::driver {
 
-/// Numbers in float64, row-major.
+/// A tensor of numbers in float64, row-major.
 struct Array {
   std::vector<int64_t> shape;
   std::vector<double> values;

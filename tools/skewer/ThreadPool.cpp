@@ -1,4 +1,4 @@
-// Implements the driver's team of threads.
+// Implements the team of threads: each worker takes its range, and waits a short time actively before it sleeps.
 #include "tools/skewer/ThreadPool.h"
 #include <algorithm>
 #include <chrono>

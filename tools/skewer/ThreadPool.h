@@ -1,4 +1,5 @@
-// A caller's parallel-for: a fixed team of threads that splits a count into one contiguous range for each worker.
+// A fixed team of threads that splits a count into one contiguous range for each worker: the parallel-for that `run`,
+// `bench` and skewer_team of the C API give to kernels.
 #pragma once
 #include <atomic>
 #include <condition_variable>
@@ -10,9 +11,9 @@
 
 namespace skewer::driver {
 
-/// The calling thread is worker 0, so a team of one starts no thread. The split depends only on the count and the size
-/// of the team, so the same worker does the same items every time. Exception: the caller takes ranges that no thread
-/// has begun, if its own range took less time than a thread needs to wake up.
+/// A team. The calling thread is worker 0, so a team of one starts no thread. The split depends only on the count and
+/// the size of the team, so the same worker does the same items every time. Exception: the caller takes ranges that no
+/// thread has begun, if its own range took less time than a thread needs to wake up.
 class ThreadPool {
 public:
   using Body = void (*)(void *data, int64_t begin, int64_t end, int32_t worker);
@@ -35,7 +36,7 @@ private:
   std::mutex mutex;
   std::condition_variable started, finished;
   std::atomic<uint64_t> round{0};  // increases with every run
-  std::atomic<int32_t> pending{0}; // ranges of the team's threads that are not done in this round
+  std::atomic<int32_t> pending{0}; // ranges of this round, other than the caller's, that are not done
   std::atomic<bool> stop{false};
   // For each worker except the caller: twice the number of the round whose range is open, plus one once a thread has
   // taken it. A thread that wakes up late cannot take a range of a later round for its own.

@@ -1,4 +1,5 @@
-// Writes output files completely or not at all.
+// Writes output files completely or not at all, so that an error leaves no half-written result. All commands that write
+// files call it.
 #pragma once
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
