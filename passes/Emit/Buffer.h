@@ -1,4 +1,4 @@
-// Regions of a workspace, and their consecutive placement.
+// Regions of a workspace, and their consecutive placement. All lowerings plan their memory with these types.
 #pragma once
 #include "llvm/Support/MathExtras.h"
 #include <cstdint>
@@ -7,7 +7,7 @@ namespace skewer {
 
 /// A region of a workspace, in floats, 64-byte aligned.
 struct Buffer {
-  int64_t offset = 0; // bytes
+  int64_t offset = 0; // in bytes
   int64_t floats = 0;
 };
 

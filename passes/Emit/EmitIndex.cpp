@@ -1,4 +1,4 @@
-// Emits index expressions as arithmetic on `index` values.
+// Emits index expressions as arithmetic on `index` values, each shared subexpression once.
 #include "passes/Emit/EmitIndex.h"
 #include "dialect/Subscript/Bits.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -65,7 +65,7 @@ Value IndexEmitter::divide(Value dividend, const Expr &divisor, bool remainder) 
   return builder.createOrFold<arith::SelectOp>(location, negative, lower, quotient);
 }
 
-/// Returns the private constant of the module with these values, and creates it if there is none.
+/// Returns the module's private constant with these values; creates it if there is none.
 static memref::GlobalOp constantTable(OpBuilder &builder, Location location, const std::vector<int64_t> &values) {
   auto module = builder.getInsertionBlock()->getParentOp()->getParentOfType<ModuleOp>();
   if (!module)

@@ -1,4 +1,4 @@
-// Emits index expressions as arithmetic on `index` values.
+// Emits index expressions as arithmetic on `index` values. All lowerings compute positions, masks and guards with it.
 #pragma once
 #include "dialect/Subscript/Expr.h"
 #include "mlir/IR/Builders.h"
@@ -41,7 +41,7 @@ private:
   mlir::Value constant(int64_t);
   mlir::Value divide(mlir::Value, const subscript::Expr &divisor, bool remainder);
   mlir::Value table(const subscript::Expr &);
-  // Each emits one kind of expression; null after a failure.
+  // Each function emits one kind of expression; null after a failure.
   mlir::Value compute(const subscript::Expr &);
   mlir::Value symbol(const subscript::Expr &);
   mlir::Value arithmetic(const subscript::Expr &);
@@ -53,8 +53,8 @@ private:
   mlir::Location location;
   std::map<std::string, mlir::Value> symbols;
   Read read;
-  std::map<const void *, mlir::Value> emitted;    // within one call: shared subexpressions are computed once
-  std::map<const void *, mlir::Value> predicates; // likewise
+  std::map<const void *, mlir::Value> emitted;    // values in one call: shared subexpressions are computed once
+  std::map<const void *, mlir::Value> predicates; // the same for predicates
   std::string reason;
 };
 

@@ -27,7 +27,7 @@ Value skewer::emitThrough(ImplicitLocOpBuilder &b, Region &through, ValueRange s
     return arith::ConstantOp::create(b, number);
   };
   auto operandOf = [&](Value operand) -> Value {
-    if (!values.contains(operand)) // a constant from outside of the region
+    if (!values.contains(operand)) // a constant outside the region
       values.map(operand, constantOf(operand.getDefiningOp<arith::ConstantOp>()));
     return values.lookup(operand);
   };

@@ -1,4 +1,4 @@
-// Emits the log-sum-exp as a comparison and a selection. All lowerings use it.
+// Emits the log-sum-exp as a comparison and a selection.
 #include "passes/Emit/LogSum.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include <limits>

@@ -1,4 +1,5 @@
-// The logarithm of a sum of exponentials from which the largest score was subtracted.
+// Emits the logarithm of a sum of exponentials from which the largest score was subtracted. All lowerings use it, so
+// that they agree on infinite scores.
 #pragma once
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 

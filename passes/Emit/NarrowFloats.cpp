@@ -1,4 +1,4 @@
-// Converts bf16, f16 and i8 to f32, and back, with instructions that every processor has.
+// Converts bf16, f16 and i8 to f32, and floats back, with instructions that every processor has.
 #include "passes/Emit/NarrowFloats.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"

@@ -1,4 +1,5 @@
-// Conversions between numbers of 16 or 8 bits and f32, in which kernels compute.
+// Emits conversions between numbers of 16 or 8 bits and f32. Tensors may have the narrow types, but processor kernels
+// compute in f32.
 #pragma once
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 

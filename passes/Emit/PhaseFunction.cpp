@@ -1,4 +1,4 @@
-// Builds the signature of a phase from the plan.
+// Builds the signature of a phase from the plan, and finds the plan's arguments in it.
 #include "passes/Emit/PhaseFunction.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "passes/Emit/EmitIndex.h"
@@ -60,7 +60,7 @@ Value skewer::extentIn(const PhaseFunction &phase, ImplicitLocOpBuilder &builder
   for (auto [number, name] : llvm::enumerate(plan.sizes))
     if (name == extent.name)
       return phase.sizes[number];
-  if (!extent.name.empty()) { // an expression over lengths
+  if (!extent.name.empty()) { // the extent is an expression over lengths
     std::map<std::string, Value> sizes;
     for (auto [number, name] : llvm::enumerate(plan.sizes))
       sizes[name] = phase.sizes[number];

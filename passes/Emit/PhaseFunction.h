@@ -1,4 +1,5 @@
-// The function of one phase, while its body is emitted.
+// The function of one phase, while its body is emitted. The lowerings for processors and GPUs create phases with it, so
+// that all have the signature of KernelPlan.h, which the C entries call.
 #pragma once
 #include "dialect/IR/KernelPlan.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"

@@ -1,4 +1,5 @@
-// Marks the loops that LLVM unrolls completely; LLVM does not unroll the others.
+// attn-unroll-small-loops: marks the loops that LLVM unrolls completely; LLVM does not unroll the others. The pipeline
+// to the LLVM dialect runs it, and codegen/ABI/Object.cpp turns LLVM's own choice off.
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"

@@ -148,7 +148,7 @@ Value VectorBuilder::compare(arith::CmpFPredicate predicate, Value x, Value y) {
 Value VectorBuilder::select(Value condition, Value yes, Value no) {
   return arith::SelectOp::create(builder, condition, yes, no);
 }
-// x > other ? x : other is exactly vmaxps with `other` as the second operand.
+// The selection x > other ? x : other is exactly vmaxps with `other` as the second operand.
 Value VectorBuilder::larger(Value x, Value other) {
   return select(compare(arith::CmpFPredicate::OGT, x, other), x, other);
 }
@@ -184,7 +184,7 @@ Value VectorBuilder::addProductsOfPairs(Value x, Value y, Value sum) {
       .getResult(0);
 }
 
-// 1.5·2^23: a float of this size has no fraction, and its low bits hold an integer.
+// 1.5·2^23. A float of this size has no fraction, and its low bits hold an integer.
 static constexpr float kRounds = 0x1.8p23f;
 
 VectorBuilder::Multiple VectorBuilder::nearestMultiple(Value x, float inverse) {

@@ -26,8 +26,8 @@ public:
   mlir::Value sub(mlir::Value, mlir::Value);
   mlir::Value mul(mlir::Value, int64_t);
   mlir::Value mul(mlir::Value, mlir::Value);
-  mlir::Value floorDiv(mlir::Value, int64_t); // any sign
-  mlir::Value divide(mlir::Value, int64_t);   // non-negative
+  mlir::Value floorDiv(mlir::Value, int64_t); // of numbers of any sign
+  mlir::Value divide(mlir::Value, int64_t);   // of numbers that are not negative
   mlir::Value remainder(mlir::Value, int64_t);
   mlir::Value minimum(mlir::Value, mlir::Value);
   mlir::Value maximum(mlir::Value, mlir::Value);

@@ -16,7 +16,7 @@ static Value atMost(VectorBuilder &b, Value x, float limit) {
   return b.select(b.compare(Predicate::OGT, x, high), high, x);
 }
 
-/// coefficients[0] + u × (coefficients[1] + u × (…))
+/// Returns coefficients[0] + u × (coefficients[1] + u × (…)).
 static Value polynomial(VectorBuilder &b, Value u, llvm::ArrayRef<float> coefficients) {
   Value sum = b.constant(coefficients.back());
   for (float coefficient : llvm::reverse(coefficients.drop_back()))

@@ -1,4 +1,5 @@
-// Functions of vectors that a kernel computes for each score: polynomials instead of a library call for every lane.
+// Emits functions of vectors that a kernel computes for each score: polynomials, because a library would be called for
+// every lane.
 #pragma once
 #include "passes/Emit/VectorBuilder.h"
 

@@ -1,4 +1,5 @@
-// Emits an attention that is not fused: one row of scores at a time.
+// Emits an attention that is not fused, one row of scores at a time: the kernel for every attention that an engine
+// cannot compute. Part of the class Kernel.
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -20,7 +21,7 @@ struct Kernel::ScoreRow {
   const std::vector<Axis> &keys = planned.keys;
   Symbols &symbols = planned.symbols;
   Storage row;
-  Expr key = 0; // the place of the key in the row
+  Expr key = 0; // the place of a key in the row
 
   ScoreRow(Kernel &kernel, attn::AttentionOp op, AttentionPlan &planned) : kernel(kernel), op(op), planned(planned) {
     for (const Axis &axis : keys)
@@ -34,7 +35,7 @@ struct Kernel::ScoreRow {
     kernel.plan.localBytes = std::max<int64_t>(kernel.plan.localBytes, llvm::alignTo(count * 4, 64));
   }
 
-  /// Returns the value of the body if the mask leaves the key visible, else `otherwise`.
+  /// Emits the body's value if the mask leaves the key visible, else `otherwise`.
   Value visible(Value otherwise, const std::function<Value()> &body) {
     return planned.mask ? code.guarded(code.predicate(*planned.mask, symbols), otherwise, body) : body();
   }
@@ -44,7 +45,7 @@ struct Kernel::ScoreRow {
     code.store(number, target, code.position(target, planned.lse, symbols));
   }
 
-  /// Stores the weights of the row, if they are a result: the numbers in the row, times `inverse`.
+  /// Stores the weights of the row if they are a result: the numbers in the row, times `inverse`.
   void storeWeights(Value inverse) {
     if (!op.getWeights())
       return;

@@ -55,11 +55,11 @@ bool Contractions::vectorises(const Contraction &contraction, const Axis &axis, 
   return moves;
 }
 
-/// Returns an element of a factor; with a `vectorAxis`, `kLanes` elements along it, or one if they are all the same.
+/// Emits an element of a factor; with a `vectorAxis`, `kLanes` elements along it, or one if they are all the same.
 Value Contractions::elementOf(const Factor &factor, const Symbols &symbols, const std::string &vectorAxis) {
   bool vector = !vectorAxis.empty();
   if (factor.computed) {
-    elements.computed.clear(); // known elements are of another point, or of a branch
+    elements.computed.clear(); // the known elements belong to another point, or to a branch
     Value element = elements.element(factor.computed, factor.subscripts, symbols, vectorAxis);
     return element ? element : code.real(0, vector);
   }
@@ -71,7 +71,7 @@ Value Contractions::zeroOf(const Contraction &contraction, bool vector) {
   return code.real(marks(contraction) ? -0.0 : 0.0, vector);
 }
 
-/// Returns sum + Π factors at the point that `symbols` give; with a `vectorAxis`, at `kLanes` points along it.
+/// Emits sum + Π factors at the point that `symbols` give; with a `vectorAxis`, at `kLanes` points along it.
 Value Contractions::addProduct(Value sum, const Contraction &contraction, const Symbols &symbols,
                                const std::string &vectorAxis) {
   bool vector = !vectorAxis.empty();
@@ -184,8 +184,7 @@ void Contractions::put(Value sum, const Contraction &contraction, const Symbols 
              code.position(*contraction.target, contraction.targetSubscripts, symbols));
 }
 
-/// Computes vectors along an axis on which the target's elements are not consecutive, and stores each element
-/// separately.
+/// Emits vectors along an axis on which the target's elements are not consecutive, and stores each element separately.
 void Contractions::contractAcross(const Contraction &contraction, Symbols &symbols) {
   const Axis &inner = contraction.parallel.back();
   auto run = [&](Value first, int64_t lanes) {

@@ -1,4 +1,5 @@
-// Sums of products, running sums and extrema over buffers, with vectors along an axis where the subscripts allow it.
+// Emits sums of products, running sums and extrema over buffers, with vectors along an axis if the subscripts allow it.
+// The stages of Operations.cpp and the scores of ScoreTerms.h are computed with it.
 #pragma once
 #include "passes/Generic/Elements.h"
 
@@ -15,7 +16,8 @@ struct Factor {
   mlir::Value computed = {}; // the tensor, if it is not in memory: its elements are computed for each product
 };
 
-/// target[subscripts] = finish(Σ over `contracted` of Π factors at which the guard holds), over the `parallel` axes.
+/// A contraction: target[subscripts] = finish(Σ over `contracted` of Π factors where the guard holds), for all values
+/// of the `parallel` axes.
 struct Contraction {
   std::vector<Factor> factors;
   std::vector<Axis> parallel, contracted;
@@ -33,9 +35,9 @@ public:
   void contract(const Contraction &, Symbols &);
   /// Returns the sum over the `contracted` axes at one point of the other axes, as one f32.
   mlir::Value dot(const Contraction &, Symbols &);
-  /// Returns an element of a factor; with a `vectorAxis`, the lanes along it, or one if they are all the same.
+  /// Returns an element of a factor; with a `vectorAxis`, the elements of the lanes along it, or one if all are equal.
   mlir::Value elementOf(const Factor &, const Symbols &, const std::string &vectorAxis);
-  /// Returns the same; an absent element is the number 0.
+  /// Returns the same, with the number 0 for absent elements.
   mlir::Value numberOf(const Factor &, const Symbols &, const std::string &vectorAxis);
   bool vectorises(const Contraction &, const Axis &, int64_t lanes = kLanes);
   /// Moves an axis along which the operands have consecutive elements behind the other axes, if no other axis gives

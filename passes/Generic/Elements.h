@@ -1,5 +1,5 @@
-// Elements of tensors that are in memory, or that are computed when they are read: arithmetic and index maps at one
-// point, or at the lanes of a vector.
+// Emits elements of tensors that are in memory, or that are computed when they are read: arithmetic and index maps at
+// one point, or at the lanes of a vector. All stages of the generic path read their operands through it.
 #pragma once
 #include "passes/Generic/Tensors.h"
 
@@ -32,7 +32,7 @@ public:
   /// Sets the domain to the ranges of the axes of an operation.
   void setDomain(const std::map<std::string, Extent> &);
 
-  subscript::Domain domain;                                          // of the axes of the loops
+  subscript::Domain domain;                                          // the ranges of the axes of the loops
   std::vector<std::tuple<mlir::Value, Point, mlir::Value>> computed; // elements that can be reused, see `element`
 
 private:

@@ -311,7 +311,7 @@ Value Elements::marked(Operation *op, ValueRange operands, Value result) {
       absence = absence ? arith::AndIOp::create(b, absence, none).getResult() : none;
     else
       absence = absence ? arith::OrIOp::create(b, absence, none).getResult() : none;
-    if (keepsAbsence(op)) // of the first operand alone
+    if (keepsAbsence(op)) // the first operand alone decides
       break;
   }
   Value mark = code.absent(isa<VectorType>(result.getType()));

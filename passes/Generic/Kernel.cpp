@@ -1,4 +1,4 @@
-// Lowers a kernel from end to end: signature, stages, buffers, then stage after stage.
+// Lowers a kernel from end to end: plans the signature, the stages and the buffers, then emits stage after stage.
 #include "passes/Generic/Kernel.h"
 #include "dialect/IR/Reductions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -1,6 +1,6 @@
-// The generic lowering: emits a kernel as stages (Stages.h), each with its own phases of loops over buffers. Engines
-// override hooks for stages that they compute better than such loops (fused attentions, matrix products):
-// passes/Cpu/CpuStages.h, passes/Gpu/GpuStages.h.
+// The generic lowering: emits a kernel as stages (Stages.h), each with its own phases of loops over buffers. The pass
+// attn-lower-generic runs it as it is, so every kernel has a lowering. Engines override hooks for stages that they
+// compute better than such loops (fused attentions, matrix products): passes/Cpu/CpuStages.h, passes/Gpu/GpuStages.h.
 //
 // The result of a stage has a buffer in the shared workspace, or is an output of the kernel. The innermost loop
 // computes vectors if the subscripts allow it; the outermost axes are work items. Sums are in f32, in chains

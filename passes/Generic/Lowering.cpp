@@ -1,4 +1,5 @@
-// attn-lower-generic: lowers operations that did not fuse to loops over buffers.
+// attn-lower-generic: lowers functions whose attentions did not fuse to loops over buffers. It runs after
+// attn-lower-to-cpu, and takes every function that is left.
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -29,7 +30,7 @@ struct LowerGeneric : skewer::impl::AttnLowerGenericBase<LowerGeneric> {
       if (function.getBody().hasOneBlock() && llvm::any_of(function.getResultTypes(), llvm::IsaPred<TensorType>))
         kernels.push_back(function);
     for (func::FuncOp function : kernels) {
-      // The plan describes one kernel, so a second one would lose the first.
+      // A module has the plan of one kernel, so a second kernel would overwrite the first plan.
       if (planOf(module)) {
         function.emitError("a module holds one kernel when it is lowered; '") << function.getName() << "' is another";
         return signalPassFailure();

@@ -1,4 +1,5 @@
-// Opens the memory of tensors in a phase.
+// Opens the memory of tensors in a phase: arguments, outputs, buffers of the workspace, and tables of constants. Part
+// of Tensors.h.
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"

@@ -1,4 +1,5 @@
-// Computes rows of an attention's operands while they are packed.
+// Emits rows of an attention's operands while they are packed, so that these operands need no buffer
+// (PackedOperands.h). Part of Elements.h.
 #include "dialect/Subscript/Analysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"

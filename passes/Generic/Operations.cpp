@@ -1,4 +1,4 @@
-// Emits einsums, softmaxes, concatenations and arithmetic as loops over buffers.
+// Emits einsums, softmaxes, concatenations and arithmetic as loops over buffers. Part of the class Kernel.
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "passes/Emit/LogSum.h"

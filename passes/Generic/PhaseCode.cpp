@@ -1,4 +1,4 @@
-// Loops, loads, stores, guards and work items of the generic path.
+// Emits loops, loads, stores, guards and work items of the generic path.
 #include "passes/Generic/PhaseCode.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

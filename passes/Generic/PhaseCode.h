@@ -66,9 +66,9 @@ public:
   mlir::Value load(const Storage &, mlir::Value position, bool vector = false);
   void store(mlir::Value, const Storage &, mlir::Value position);
 
-  PhaseFunction phase;                      // that is being emitted
-  std::map<std::string, mlir::Value> sizes; // run-time sizes in it
-  int64_t lanes = kLanes;                   // of vectors
+  PhaseFunction phase;                      // the phase that is being emitted
+  std::map<std::string, mlir::Value> sizes; // the run-time sizes in the phase
+  int64_t lanes = kLanes;                   // the number of lanes of vectors
   bool elementItems = false;                // every element of a result is an item, and there are no vectors
   std::string failure;                      // why an expression could not be emitted; empty: none failed
 

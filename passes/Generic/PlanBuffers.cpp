@@ -1,4 +1,5 @@
-// Places the results of stages in the shared workspace. Buffers that are not live at the same time share memory.
+// Places the results of stages in the shared workspace. Buffers that are not live at the same time share memory, so
+// that a kernel needs little of it. Part of the class Kernel.
 #include "dialect/IR/Reductions.h"
 #include "dialect/IR/TextPlace.h"
 #include "mlir/IR/BuiltinAttributes.h"
@@ -18,7 +19,7 @@ constexpr const char *kTooLarge = "an intermediate tensor is too large to addres
 struct Interval {
   Place *place;
   int64_t bytes;     // a multiple of 64; for a scaled place, times the product of the run-time sizes
-  size_t begin, end; // stages, inclusive
+  size_t begin, end; // the first and the last stage
 };
 
 /// Sets the lowest offsets at which buffers that are live at the same time do not overlap; returns the bytes needed.

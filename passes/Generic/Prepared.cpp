@@ -1,4 +1,5 @@
-// Finds the stages that a caller can run once: all operands of such a stage are the same at every call.
+// Finds the stages that a caller can run once: all operands of such a stage are the same at every call. Their results
+// go to prepared memory (docs/abi.md). Part of the class Kernel.
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "passes/Generic/Kernel.h"
 

@@ -1,4 +1,4 @@
-// Describes and emits the score of an attention at one query and key, by its index expressions.
+// Plans and emits the score of an attention at one query and key, by its index expressions.
 #include "passes/Generic/ScoreTerms.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "passes/Emit/EmitThrough.h"

@@ -1,4 +1,5 @@
-// The scores of an attention at one query and key, computed from the index expressions of its terms.
+// Emits the scores of an attention at one query and key, from the index expressions of its terms. Attentions by rows
+// use it (Attention.cpp); it needs no strategy, so it computes every term.
 #pragma once
 #include "dialect/IR/Term.h"
 #include "passes/Generic/Contractions.h"

@@ -1,4 +1,4 @@
-// Tensors at level 4, and the axes of loops over them.
+// Tensors at level 4, and the axes of loops over them: the types that all files of the generic path share.
 #pragma once
 #include "dialect/IR/KernelPlan.h"
 #include "dialect/Subscript/Expr.h"
@@ -15,13 +15,14 @@ constexpr int64_t kLanes = 8;
 /// A tensor at level 4.
 struct Storage {
   mlir::Value memory;           // memref<?xT>, flat, row-major, in the phase that is being emitted
-  std::optional<Place> place;   // of the tensor, if it has a buffer
+  std::optional<Place> place;   // the place of its buffer, if it has one
   std::optional<double> number; // the value of all elements, if they are one known number
   std::vector<Extent> shape;
   mlir::Type element;
-  /// Whether elements may be absent: a mask or a condition took them away. An absent element is stored as -0.0, and an
-  /// element that exists is never -0.0, so that a sum from -0.0 on is absent if no product was added to it. A product
-  /// with an absent element is absent, whatever the other factors are; a product with the number 0 is not.
+  /// Says whether elements may be absent, because a mask or a condition removed them. An absent element is stored as
+  /// -0.0, and an element that exists is never -0.0, so a sum that begins at -0.0 is absent if no product was added to
+  /// it. A product with an absent element is absent, whatever the other factors are; a product with the number 0 is
+  /// not.
   bool mayBeAbsent = false;
   bool finite = false; // a constant without NaN and infinity, so that its product with 0 is 0
 };

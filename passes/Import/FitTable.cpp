@@ -1,5 +1,5 @@
-// Fits index expressions to matrices of constant indices, by their values: it recognises indices that were computed
-// elsewhere.
+// Fits index expressions to matrices of constant indices by their values alone, so that it recognises indices that were
+// computed elsewhere.
 #include "passes/Import/FitTable.h"
 #include <cmath>
 
@@ -102,7 +102,7 @@ std::optional<Expr> skewer::fitTable(const std::vector<int64_t> &values, const s
     return affine;
   if (shape.size() == 2)
     return fitMatrix(values, shape, terms);
-  // A square matrix that was flattened before the rows are gathered.
+  // Try a square matrix that was flattened before the rows are gathered.
   auto side = static_cast<int64_t>(std::llround(std::sqrt(static_cast<double>(elements))));
   if (shape.size() != 1 || side < 2 || side * side != shape[0])
     return std::nullopt;

@@ -1,4 +1,5 @@
-// Finds index expressions that say the same as matrices of constant indices, but shorter.
+// Finds short index expressions for matrices of constant indices. attn-raise-skew calls it (RaiseSkew.cpp): published
+// code often gathers with such matrices, and only an index expression shows their structure.
 #pragma once
 #include "dialect/Subscript/Analysis.h"
 

@@ -1,4 +1,5 @@
-// attn-name-axes: names axes by their place, whatever names the program has.
+// attn-name-axes: names axes by their place, whatever names the program has. It runs before fusion, and again before a
+// lowering and before layers of several lengths are compared; texts with other names then give the same module.
 #include "dialect/IR/Reductions.h"
 #include "dialect/IR/Texts.h"
 #include "passes/Analysis/AxisNames.h"
@@ -15,8 +16,8 @@ using namespace skewer;
 using namespace skewer::attn;
 using namespace skewer::subscript;
 
-/// Names the axes of the result by their dimension, the axes of a product as those of a map; then the other axes, in
-/// the order in which they come.
+/// Returns names for axes: for the axes of the result by their dimension (a product's axes are named as axes of a map),
+/// then for the other axes in the order in which they appear.
 static AxisRenaming namesFor(const Dimensions &result, const std::vector<std::string> &axes) {
   AxisRenaming names;
   std::vector<std::string> stems = dimensionNames(result.size());
@@ -30,7 +31,7 @@ static AxisRenaming namesFor(const Dimensions &result, const std::vector<std::st
   return names;
 }
 
-/// Names the axes of one operation; the names mean nothing outside of it.
+/// Names the axes of one operation. The names have no meaning outside the operation.
 static void nameAxes(Operation *op) {
   auto spec =
       llvm::TypeSwitch<Operation *, std::optional<Einsum>>(op)

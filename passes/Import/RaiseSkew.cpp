@@ -1,4 +1,5 @@
-// attn-raise-skew: merges each chain of index maps into one einsum of one operand, which says the composed map.
+// attn-raise-skew: merges each chain of index maps (pad, reshape, slice, gather) into one einsum of one operand, whose
+// text is the composed map. The fusion pipeline runs it, so that the passes behind it see what a score reads.
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "passes/Fusion/BuildEinsum.h"
 #include "passes/Fusion/Provenance.h"
@@ -20,7 +21,7 @@ using namespace skewer::attn;
 using namespace skewer::subscript;
 
 namespace {
-/// If a gather's indices are an index expression, the map reads the operand through that expression.
+/// Lets the map read the operand through an index expression, if the gather's indices are the values of one.
 void recogniseIndices(GatherOp gather, attn::IndexMap &map) {
   auto indices = cast<ShapedType>(gather.getIndices().getType());
   std::vector<int64_t> values, shape(indices.getShape().begin(), indices.getShape().end());
@@ -65,7 +66,7 @@ struct RaiseSkew : skewer::impl::AttnRaiseSkewBase<RaiseSkew> {
     return tables;
   }
 
-  /// Builds an einsum that says `map`, composed with the maps of the einsums below it.
+  /// Builds an einsum whose text is `map`, composed with the maps of the einsums below it.
   static Value raiseOnto(OpBuilder &builder, Operation *mover, Value source, attn::IndexMap map,
                          RankedTensorType type) {
     std::vector<std::string> names = dimensionNames(type.getRank());
@@ -129,10 +130,10 @@ struct RaiseSkew : skewer::impl::AttnRaiseSkewBase<RaiseSkew> {
            llvm::any_of(op->getOperands(), [&](Value operand) { return holdsProduct(operand, seen); });
   }
 
-  /// Returns whether an operation is computed as a whole, so that the map does not move below it. A sum that holds no
-  /// product, (mask - 1) * 1e9 or x - mean(x), is computed before it meets scores: otherwise it would leave nothing of
-  /// the scores. It is also computed before the map that repeats it, because it is smaller there. The same holds for a
-  /// multiple by a number that cannot be a term's scale.
+  /// Returns whether an operation is computed as a whole, so that the map does not move below it. A sum that contains
+  /// no product, such as (mask - 1) * 1e9 or x - mean(x), is computed before it meets scores: otherwise it would leave
+  /// nothing of the scores. It is also computed before the map that repeats it, because it is smaller there. The same
+  /// holds for a multiple by a number that cannot be a term's scale.
   static bool isBracket(Operation *sum) {
     auto isMultiple = [&](unsigned side) {
       Operation *other = sum->getOperand(1 - side).getDefiningOp();

@@ -1,4 +1,4 @@
-// Finds the corresponding operations of the layers from their results backward.
+// Finds the corresponding operations of the layers, from their results backward, and rebuilds each layer from them.
 #include "passes/Lengths/AlignLayers.h"
 #include "llvm/ADT/STLExtras.h"
 #include <map>
@@ -10,9 +10,9 @@ namespace {
 /// One operation of each layer.
 using Same = SmallVector<Operation *>;
 
-/// A value that operations read from outside of themselves: a result of corresponding operations.
+/// A value that corresponding operations read from outside of themselves.
 struct Read {
-  size_t slot = 0; // of all operands of the operation and of the operations in it
+  size_t slot = 0; // number among all operands of the operation and of the operations in it
   const Same *producers = nullptr;
   unsigned result = 0;
 };
@@ -33,12 +33,12 @@ private:
 
   SmallVector<Block *> bodies;
   std::map<std::vector<Operation *>, std::unique_ptr<Same>> known;
-  SmallVector<const Same *> ordered; // the terminators stand first until they are sorted
+  SmallVector<const Same *> ordered; // the terminators are first until the list is sorted
   DenseMap<const Same *, SmallVector<Read>> reads;
 };
 } // namespace
 
-/// Returns the operands of the operation and of the operations in it.
+/// Returns the operands of the operation and of all operations in it.
 static SmallVector<OpOperand *> slotsOf(Operation *op) {
   SmallVector<OpOperand *> slots;
   op->walk<WalkOrder::PreOrder>([&](Operation *inner) {
@@ -57,7 +57,7 @@ const Same *Alignment::add(const Same &same) {
   return entry.get();
 }
 
-/// Returns what the operations read from outside of themselves; nothing if they do not correspond.
+/// Returns the values that the operations read from outside of themselves; nothing if they do not correspond.
 std::optional<SmallVector<Read>> Alignment::readsOf(const Same &same) {
   SmallVector<SmallVector<OpOperand *>> slots = llvm::map_to_vector(same, slotsOf);
   for (auto [op, own] : llvm::zip(same, slots))
@@ -67,7 +67,7 @@ std::optional<SmallVector<Read>> Alignment::readsOf(const Same &same) {
   SmallVector<Read> found;
   for (size_t slot = 0; slot < slots[0].size(); ++slot) {
     Same producers;
-    std::optional<unsigned> number; // of the result or of the argument
+    std::optional<unsigned> number; // the number of the result or of the argument
     size_t outside = 0;
     for (auto [body, own] : llvm::zip(bodies, slots)) {
       Value value = own[slot]->get();
@@ -129,7 +129,7 @@ void Alignment::run() {
       return;
     reads[same] = std::move(*its);
   }
-  // A value is read after the operation that computes it, in each layer, and so in the order of any of them.
+  // In each layer a value is read after the operation that computes it, so the order of any layer is right for all.
   SmallVector<DenseMap<Operation *, size_t>> places(bodies.size());
   for (auto [body, own] : llvm::zip(bodies, places))
     for (auto [place, op] : llvm::enumerate(*body))

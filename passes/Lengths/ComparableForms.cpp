@@ -1,5 +1,5 @@
-// The passes that change operations one by one, before the layers of several lengths are compared operation by
-// operation.
+// attn-flatten-positions, attn-prepare-stages and attn-prepare-gpu-stages: the passes that change operations one by one
+// before the layers of several lengths are compared operation by operation (addLengthPipeline).
 #include "passes/Analysis/GpuShape.h"
 #include "passes/Lengths/FlatPositions.h"
 #include "passes/Passes.h"
@@ -18,7 +18,7 @@ using namespace mlir;
 using namespace skewer;
 
 namespace {
-/// Replaces products of axes by one axis, in layers that ask for it.
+/// Replaces products of axes by one axis, in layers with the attribute that requests it.
 struct FlattenPositions : skewer::impl::AttnFlattenPositionsBase<FlattenPositions> {
   void runOnOperation() override {
     if (!getOperation()->hasAttr(kFlatPositions))
@@ -34,7 +34,7 @@ struct FlattenPositions : skewer::impl::AttnFlattenPositionsBase<FlattenPosition
   }
 };
 
-/// Makes the changes that a processor's stages would otherwise make later, when no extent can be added any more.
+/// Makes the changes that a processor's stages would otherwise make later, when extents can no longer be added.
 struct PrepareStages : skewer::impl::AttnPrepareStagesBase<PrepareStages> {
   void runOnOperation() override {
     func::FuncOp function = getOperation();

@@ -31,8 +31,8 @@ static int64_t constantIn(const Expr &e) {
   return e.isConstant() ? e.value() : 0;
 }
 
-/// Fits tables over positions. They grow with the lengths and agree at equal positions: the longest table is enough, at
-/// rows that differ from those of the others by a constant.
+/// Fits tables over positions. Such tables grow with the lengths and agree at equal positions, so the longest table is
+/// enough; its rows differ from the rows of the others by a constant.
 static std::optional<Expr> fitTables(llvm::ArrayRef<Expr> tables, const Lengths &bounds) {
   int64_t longest = constantIn(tables[0].operands()[0]);
   std::vector<Expr> rows;
@@ -101,8 +101,8 @@ static std::optional<Expr> fitUnlike(llvm::ArrayRef<Expr> expressions, const Len
   return fitted ? std::optional(simplify(lessEqual(Expr(0), *fitted))) : std::nullopt;
 }
 
-/// Fits conditions that `and`, or `or`, joins in any order. Simplification sorts them by their texts, in which numbers
-/// are that change with the lengths; here they are sorted by what they read.
+/// Fits conditions that `and`, or `or`, joins in any order. Simplification sorts them by their texts, which contain
+/// numbers that change with the lengths. Here they are sorted by the symbols that they read.
 static std::optional<Expr> fitJoined(llvm::ArrayRef<Expr> expressions, const Lengths &bounds) {
   Kind kind = expressions[0].kind();
   std::vector<std::vector<Expr>> parts;

@@ -1,4 +1,5 @@
-// Combines index expressions that differ between lengths into one expression that reads the lengths.
+// Combines index expressions that differ between lengths into one expression that reads the lengths. The comparison of
+// layers uses it (FitLengths.cpp), and so does the check of a text's decisions (codegen/Compiler/EveryLength.h).
 #pragma once
 #include "passes/Lengths/LengthPolynomial.h"
 

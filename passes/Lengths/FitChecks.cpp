@@ -1,4 +1,5 @@
-// Rejects operations that have no meaning along a run-time length, or are not proven to have one.
+// Rejects operations that have no meaning along a run-time length, or are not proven to have one. Part of the class
+// Fitter.
 #include "dialect/IR/Term.h"
 #include "dialect/IR/RangeEnds.h"
 #include "passes/Lengths/Fitter.h"
@@ -45,7 +46,7 @@ bool Fitter::isPrefixAtAllLengths(const Same &same, int64_t d) const {
   return behind && behind->range.low >= 0;
 }
 
-/// Rejects index maps that count elements, or stop somewhere, along a dimension of run-time length.
+/// Rejects index maps that count elements along a dimension of run-time length, or end inside it.
 LogicalResult Fitter::checkMap(const Same &same) {
   auto varies = [&](Type (*type)(Operation *), int64_t d) {
     return llvm::any_of(same, [&](Operation *op) {
@@ -55,7 +56,7 @@ LogicalResult Fitter::checkMap(const Same &same) {
   auto before = [](Operation *op) { return op->getOperand(0).getType(); };
   auto after = [](Operation *op) { return op->getResult(0).getType(); };
   if (isa<attn::ReshapeOp>(same[0])) {
-    // A dimension stays as it is if it has as many elements as before, and as many elements before it.
+    // A dimension is unchanged if it has as many elements as before, and as many elements in front of it.
     auto from = attn::shapeOf(before(same[0])), to = attn::shapeOf(after(same[0]));
     auto product = [](ArrayRef<int64_t> shape, size_t end) {
       int64_t elements = 1;
@@ -83,7 +84,7 @@ LogicalResult Fitter::checkMap(const Same &same) {
     if (varies(after, d)) {
       if (isPrefixAtAllLengths(same, d))
         continue;
-      // A dimension that is taken whole stays as it is.
+      // A dimension that is taken whole is unchanged.
       bool isWhole = llvm::all_of(same, [&](Operation *op) {
         auto from = attn::shapeOf(before(op)), to = attn::shapeOf(after(op));
         return from.size() == to.size() && from[d] == to[d];
@@ -94,7 +95,8 @@ LogicalResult Fitter::checkMap(const Same &same) {
   return success();
 }
 
-/// Adds that elements of index operands lie in ranges that depend on lengths, which a kernel checks at each call.
+/// Adds to a guard that elements of index operands are in their ranges. The ranges depend on lengths, and the kernel
+/// checks them at each call.
 static std::optional<Expr> withPromises(Operation *op, const Expr &index, std::optional<Expr> guard) {
   attn::IndexOperands operands = attn::kernelIndices(op);
   for (const Expr &read : subscript::readNodes(index)) {
@@ -120,8 +122,8 @@ static std::optional<Expr> withPromises(Operation *op, const Expr &index, std::o
   return guard;
 }
 
-/// Checks that a table with fewer rows at smaller lengths is read inside its bounds at each length. The verifiers check
-/// tables of constant size.
+/// Checks that a table that has fewer rows at smaller lengths is read inside its bounds at each length. The verifiers
+/// check tables of constant size.
 LogicalResult Fitter::checkReads(Operation *op) {
   if (auto attention = dyn_cast<attn::AttentionOp>(op)) {
     for (attn::TermOp term : attn::termsOf(attention))

@@ -1,4 +1,4 @@
-// Compares the operations of the layers one by one.
+// Compares the operations of the layers one by one, and turns what differs between them into functions of the lengths.
 #include "passes/Lengths/FitLengths.h"
 #include "dialect/IR/RangeEnds.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -204,7 +204,7 @@ std::optional<Extents> Fitter::axisExtents(const Same &same) {
   return extents;
 }
 
-/// Returns the tensor that operand `number` of the operation's spec is about.
+/// Returns the tensor of operand `number` of the operation's spec.
 static Value operandOfSpec(Operation *op, size_t number) {
   return llvm::TypeSwitch<Operation *, Value>(op)
       .Case<attn::EinsumOp, attn::TermOp>([&](auto o) { return o.getInputs()[number]; })
@@ -314,7 +314,7 @@ LogicalResult Fitter::fitAttribute(const Same &same, StringRef name, ArrayRef<At
     return success(); // axisExtents fits them
   if (llvm::any_of(values, [](Attribute value) { return !value; }))
     return refuse(same[0], "its " + name + " exists only at some lengths");
-  // attn.position states a shape for sizes without a bound; the other sizes are those of its result (fitResults).
+  // attn.position states a shape for sizes without a bound; its other sizes are the sizes of its result (fitResults).
   if (name == "attn.shape" && llvm::all_of(values, llvm::IsaPred<ArrayAttr>))
     return success();
   if (llvm::all_of(values, llvm::IsaPred<StringAttr>))
@@ -334,7 +334,7 @@ LogicalResult Fitter::fitAttribute(const Same &same, StringRef name, ArrayRef<At
 
 /// Fits the sizes of the result's dimensions.
 LogicalResult Fitter::fitResults(const Same &same) {
-  // Constants are in the object file at their full length.
+  // Constants have their full length, because the object file contains them.
   if (same[0]->getNumResults() == 0 || !isa<RankedTensorType>(same[0]->getResult(0).getType()) ||
       isa<arith::ConstantOp>(same[0]))
     return success();
@@ -360,8 +360,9 @@ LogicalResult Fitter::fitResults(const Same &same) {
   return success();
 }
 
-/// Adds to the mask of an attention which queries and keys exist, so that the reads of its terms are provably in
-/// bounds. Other axes end by themselves; an einsum's guard says it only if an index expression reads a length.
+/// Adds to the mask of an attention that queries and keys exist only up to their lengths, so that the reads of its
+/// terms are provably in bounds. Loops over other axes end at their extents; an einsum's guard states an extent only if
+/// an index expression reads a length.
 LogicalResult Fitter::hideBehindLengths(Operation *op, const Extents &extents) {
   auto conditions = [&](const std::optional<StringRef> &known, ArrayRef<std::string> leading = {}) -> StringAttr {
     std::optional<Expr> all;
@@ -388,7 +389,8 @@ LogicalResult Fitter::hideBehindLengths(Operation *op, const Extents &extents) {
           o.setGuardAttr(conditions(o.getGuard()));
       });
   attn::bindIndices(op);
-  return isa<attn::TermOp>(op) ? success() : checkReads(op); // checks a term with its attention, when the mask is known
+  // A term is checked with its attention, when the mask is known.
+  return isa<attn::TermOp>(op) ? success() : checkReads(op);
 }
 
 LogicalResult Fitter::fit(const Same &same) {

@@ -1,5 +1,5 @@
-// The pass that makes one layer for all lengths: runs a pipeline over the layers of a few lengths until their results
-// can be compared, and compares them.
+// attn-fit-lengths: makes one layer for all lengths. It runs a pipeline over the layers of a few lengths under several
+// assumptions, until the results can be compared, and compares them (FitLengths.h).
 #include "dialect/IR/Attn.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
@@ -32,17 +32,18 @@ bool masksVary(ArrayRef<func::FuncOp> layers) {
   return llvm::any_of(masks, [&](const auto &own) { return own != masks[0]; });
 }
 
-/// What a try assumes about all layers, stated by attributes that passes of the pipeline obey. A chunk length may
-/// divide only some of the compared lengths, mostly the bound; the positions would then be split into chunks only
-/// there, so they stay whole at all lengths. If the inner axes of a map have lengths, the strides between its lines
-/// depend on lengths too; positions are then one number, which is split only where that matters.
+/// The assumptions of a try about all layers. Attributes state them, and passes of the pipeline obey them. Whole: a
+/// chunk length may divide only some of the compared lengths, mostly the bound, and positions would be split into
+/// chunks only there; so they stay whole at all lengths. Flat: if the inner axes of a map have lengths, the strides
+/// between its lines depend on lengths too; so positions are one number, which is split only where that matters.
 struct Assumption {
   bool isWhole, isFlat;
 };
 constexpr Assumption kAsTheyAre = {false, false}, kWhole = {true, false}, kFlat = {false, true},
                      kWholeThenFlat = {true, true};
 
-/// The result of a try: the modules of all layers, and what was said of the longest one on the way and at the end.
+/// The result of a try: the modules of all layers, and the diagnostics about the longest layer, during the passes and
+/// at the end.
 struct Try {
   bool isFitted = false, masksVary = false;
   SmallVector<ModuleOp> modules;
@@ -77,7 +78,7 @@ public:
       Try result = tryWith(lengths, passes, assumption, masksDiffer);
       if (!result.masksVary)
         return result;
-      masksDiffer = true; // results that depend on the masks hold only at the compared lengths
+      masksDiffer = true; // decisions that depend on the masks hold only at the compared lengths
       return tryWith(lengths, passes, assumption, masksDiffer);
     };
     auto emit = [&](std::vector<Diagnostic> &diagnostics) {
@@ -93,7 +94,7 @@ public:
           module.erase();
         return getOperation().push_back(fitted);
       }
-    Try last = runTry(kFlat); // the form in which most layers can be compared, and so the most telling messages
+    Try last = runTry(kFlat); // most layers can be compared in this form, so its messages tell most
     emit(last.ofLongest);
     emit(last.atEnd);
     signalPassFailure();
@@ -114,7 +115,7 @@ private:
     return success();
   }
 
-  /// Runs the passes on copies of the layers and makes the first the layer of all lengths. The copies stay in the
+  /// Runs the passes on copies of the layers, and makes the first copy the layer of all lengths. The copies stay in the
   /// module.
   Try tryWith(ArrayRef<ModuleOp> lengths, OpPassManager &passes, Assumption assumption, bool masksDiffer) {
     Try result;
@@ -139,7 +140,7 @@ private:
       result.modules.push_back(copy);
       said = &result.atEnd;
     }
-    result.atEnd.clear(); // the shorter layers' passes say the same
+    result.atEnd.clear(); // the passes on the shorter layers report the same
     SmallVector<func::FuncOp> layers = llvm::map_to_vector(result.modules, layerOf);
     result.masksVary = !masksDiffer && masksVary(layers);
     result.isFitted = !result.masksVary && succeeded(fitLengths(layers)) && succeeded(verify(result.modules.front()));

@@ -6,7 +6,7 @@
 
 namespace skewer {
 
-/// Extents of dimensions or axes that vary. If an extent is constant, the type tells it.
+/// The extents of dimensions or axes that vary. Constant extents are in the type.
 using Extents = std::map<std::string, LengthPolynomial>;
 
 class Fitter {
@@ -17,7 +17,7 @@ public:
   mlir::LogicalResult fitSignature();
 
 private:
-  /// The operations at one place of each layer; the first is that of the layer at the bounds.
+  /// The operations at one place of each layer; the first is the operation of the layer at the bounds.
   using Same = llvm::SmallVector<mlir::Operation *>;
 
   mlir::LogicalResult refuse(mlir::Operation *op, const llvm::Twine &what) { return refuse(op->getLoc(), what); }
@@ -52,7 +52,7 @@ private:
   }
 
   llvm::SmallVector<mlir::func::FuncOp> layers;
-  llvm::SmallVector<llvm::DenseMap<mlir::Value, size_t>> places; // numbers of values, in order of definition
+  llvm::SmallVector<llvm::DenseMap<mlir::Value, size_t>> places; // the values' numbers, in order of definition
   Lengths bounds;
   mlir::Builder builder;
 };

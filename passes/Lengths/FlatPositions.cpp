@@ -55,7 +55,8 @@ public:
     }
     return true;
   }
-  /// Returns an operand's dimensions: a whole product by its name, and a dimension with a part of one as an expression.
+  /// Returns an operand's dimensions: whole products by their names, and dimensions with parts of products as
+  /// expressions.
   Dimensions read(Dimensions dimensions, ArrayRef<Expr> subscripts) const {
     for (auto [dimension, subscript] : llvm::zip(dimensions, subscripts)) {
       bool touched = llvm::any_of(symbolsOf(subscript), [&](const std::string &s) { return parts.count(s) != 0; });
@@ -113,7 +114,7 @@ void skewer::flattenPositions(EinsumOp einsum) {
     }
   };
   flattenAll(*resolved.spec.result);
-  kept = axesOf(*resolved.spec.result); // an operand's product of these is read at their sum
+  kept = axesOf(*resolved.spec.result); // an operand's product of these axes is read at their sum
   llvm::for_each(resolved.spec.operands, flattenAll);
   Einsum spec;
   spec.result = resolved.spec.result;

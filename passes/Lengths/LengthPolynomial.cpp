@@ -1,4 +1,4 @@
-// Interpolates multilinearly at the corner of the bounds.
+// Interpolates multilinearly between the points at the bounds and one below, and checks the result at one more point.
 #include "passes/Lengths/LengthPolynomial.h"
 
 using namespace skewer;
@@ -14,7 +14,7 @@ std::vector<Lengths> skewer::fittingPoints(const Lengths &bounds) {
     points.push_back(std::move(point));
   }
   Lengths other;
-  int64_t less = 3; // differs for each length, so that no length is taken for another
+  int64_t less = 3; // different for each length, so that lengths cannot be confused
   for (const auto &[name, bound] : bounds)
     other[name] = bound - less++;
   points.push_back(std::move(other));
@@ -26,7 +26,7 @@ std::optional<LengthPolynomial> LengthPolynomial::through(llvm::ArrayRef<int64_t
   LengthPolynomial result;
   for (const auto &[name, bound] : bounds)
     result.names.push_back(name);
-  // Differences: f(x) is the sum over S of difference[S] times the product over S of (x_k - bound_k).
+  // f(x) is the sum over S of difference[S] times the product over S of (x_k - bound_k).
   std::vector<int64_t> differences(values.begin(), values.begin() + corners);
   for (unsigned bit = 1; bit < corners; bit <<= 1)
     for (unsigned s = 0; s < corners; ++s)

@@ -1,4 +1,6 @@
-// A number that depends on the lengths of a layer, as a sum of products of different lengths: "2*N - 1", "H*W".
+// A number that depends on the lengths of a layer, as a sum of products of different lengths: "2*N - 1", "H*W". Sizes,
+// numbers of index expressions and extents of kernels with lengths are such polynomials. They are found from the values
+// at a few lengths.
 #pragma once
 #include "dialect/Subscript/Expr.h"
 #include "llvm/ADT/ArrayRef.h"
@@ -17,7 +19,8 @@ using Lengths = std::map<std::string, int64_t>;
 std::vector<Lengths> fittingPoints(const Lengths &bounds);
 constexpr int64_t kLeastFitted = 16;
 
-/// `terms[S]` is the coefficient of the product of the lengths whose bits are in S, in alphabetical order.
+/// The polynomial. `terms[S]` is the coefficient of the product of the lengths whose bits are in S; lengths are in
+/// alphabetical order.
 class LengthPolynomial {
 public:
   /// Returns the polynomial with these values at fittingPoints; nothing if it misses the last value.

@@ -1,4 +1,4 @@
-// Transposes the small operands of sums.
+// Finds the small operands of sums that are worth a transposition, and transposes them.
 #include "passes/Stages/AlignedOperands.h"
 #include "dialect/Subscript/Analysis.h"
 #include "passes/Analysis/Strides.h"
@@ -26,7 +26,8 @@ static bool isAligned(const attn::ResolvedEinsum &resolved, const std::string &a
   return moves;
 }
 
-/// Returns whether the tensor is made of a softmax's weights: each read of one must check whether the mask hides it.
+/// Returns whether the tensor is computed from the weights of a softmax. Each read of a weight must check whether the
+/// mask hides it.
 static bool isWeights(Value tensor) {
   while (Operation *op = tensor.getDefiningOp()) {
     if (attn::rowReductionOf(op))

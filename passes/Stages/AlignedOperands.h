@@ -4,9 +4,9 @@
 
 namespace skewer {
 
-/// A sum of products that is not a matrix product (few rows, or few columns) is vectorised along the axis that it sums
-/// over. If one operand is contiguous along that axis, and another one that is read many times is not, this transposes
-/// the latter first: weights of heads, [c, h], next to rows of c.
+/// Transposes operands of sums of products that are not matrix products (few rows, or few columns). Such a sum is
+/// vectorised along the axis that it sums over. If one operand is contiguous along that axis, and another operand,
+/// which is read many times, is not, the other one is transposed first: weights of heads, [c, h], next to rows of c.
 void alignOperands(mlir::func::FuncOp);
 
 } // namespace skewer

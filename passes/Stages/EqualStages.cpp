@@ -54,7 +54,7 @@ void skewer::mergeEqualStages(func::FuncOp function) {
     }
     Value(stage.result).replaceAllUsesWith(*equal);
   }
-  // An operation without readers would be a stage of its own.
+  // Erase operations without readers, because each would be a stage of its own.
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(function.getBody().front())))
     if (isOpTriviallyDead(&op))
       op.erase();

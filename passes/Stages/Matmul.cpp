@@ -12,7 +12,7 @@ namespace {
 
 /// Products smaller than this are not worth packing: a register tile has at least 4 rows of 4 to 48 columns.
 constexpr int64_t kFewRows = 8, kFewColumns = 16, kFewSteps = 8;
-/// Most columns that each worker packs for itself, in elements: 16 MiB.
+/// The most columns, in elements, that each worker packs for itself: 16 MiB.
 constexpr int64_t kMostOwnColumns = 1 << 22;
 
 /// Returns the element offset as coefficients of the axes; nothing if it is not affine.

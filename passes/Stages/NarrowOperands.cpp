@@ -75,7 +75,7 @@ void skewer::gpu::narrowOperands(func::FuncOp function) {
       rounded.erase();
     }
   }
-  // Widenings without readers would be stages of their own.
+  // Erase widenings without readers, because each would be a stage of its own.
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(function.getBody().front())))
     if (isa<arith::ExtFOp, attn::ReshapeOp>(op) && op.use_empty())
       op.erase();

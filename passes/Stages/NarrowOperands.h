@@ -1,4 +1,5 @@
-// Chooses the types of operands and results of attentions on a GPU.
+// Chooses the types of operands and results of attentions on a GPU. The GPU schedule and the GPU lowering run it, so
+// that both see the same types.
 #pragma once
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 

@@ -1,4 +1,4 @@
-// Looks at the reads of an operand, and at the operations that compute it.
+// Decides by the reads of an operand, and by the cost of the operations that compute it.
 #include "passes/Stages/PackedOperands.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -7,9 +7,10 @@
 using namespace mlir;
 using namespace skewer;
 
-// With more additions and multiplications per element a loop of its own is as good. A rotation has three.
+// The most additions and multiplications for each element; with more, a loop of its own is as good. A rotation has
+// three.
 static constexpr int kMostOperations = 12;
-// With fewer queries, keys that heads share are computed once, not once per head.
+// With fewer queries, keys that heads share are computed once, not once for each head.
 static constexpr int64_t kFewQueries = 32;
 
 static int64_t elementsOf(Value tensor) {

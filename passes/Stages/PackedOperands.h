@@ -1,4 +1,5 @@
-// Finds operands of a fused attention that need no memory: their rows are computed while they are packed.
+// Finds operands of a fused attention that need no memory, because their rows are computed while they are packed. The
+// division into stages asks it.
 #pragma once
 #include "dialect/IR/Attn.h"
 
@@ -8,8 +9,8 @@ namespace skewer {
 /// where queries, keys or values are packed, and computing it there costs no more than in a loop of its own. Such
 /// operands are rotated queries and keys, added vectors, scales, norms, conversions.
 bool isPackedOperand(attn::AttentionOp, mlir::Value operand);
-/// Returns whether computing the tensor where its rows are read, each once, costs no more than in a loop of its own:
-/// new rows behind a cache, a cache that is widened.
+/// Returns whether the tensor can be computed where its rows are read, each once, at no higher cost than in a loop of
+/// its own: new rows behind a cache, a cache that is widened.
 bool isCheapByRows(mlir::Value tensor);
 
 } // namespace skewer

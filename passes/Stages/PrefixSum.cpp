@@ -17,7 +17,7 @@ std::optional<PrefixSum> skewer::prefixSumOf(attn::EinsumOp op) {
       sum.along = sum.along.empty() ? symbol : "";
   if (subscript::symbolsOf(*resolved.guard).size() != 2 || sum.along.empty())
     return std::nullopt;
-  if (attn::axisExtentsOf(op).count(sum.along)) // the end of the axis is known at run time only
+  if (attn::axisExtentsOf(op).count(sum.along)) // the end of the axis is known only at run time
     return std::nullopt;
   int64_t size = resolved.sizes.at(sum.along);
   if (size == kRuntime || size != resolved.sizes.at(sum.before))

@@ -1,4 +1,5 @@
-// Recognises einsums that are running sums: out[…, i, …] = Σ over t <= i of Π x[…, t, …].
+// Recognises einsums that are running sums: out[…, i, …] = Σ over t <= i of Π x[…, t, …]. The generic path computes
+// them in one pass over the operand (PrefixSums.cpp), not with a sum for each element.
 #pragma once
 #include "dialect/IR/Attn.h"
 

@@ -1,4 +1,4 @@
-// Runs the steps of the preparation in order.
+// Runs the steps of the preparation in order: reshapes, orders of results, types, alignment, equal stages.
 #include "passes/Stages/PrepareStages.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -9,9 +9,9 @@
 using namespace mlir;
 using namespace skewer;
 
-/// Turns rearrangements of arithmetic results that keep the order of elements into reshapes: they are then no stage of
-/// their own, and the arithmetic may be part of the stage before it. Copies that results need stay: their operand has
-/// other readers too.
+/// Turns rearrangements of arithmetic results that keep the order of elements into reshapes. A reshape is no stage of
+/// its own, and the arithmetic may then be part of the stage before it. A copy that a result needs stays, because its
+/// operand has other readers too.
 static void reshapeInPlace(func::FuncOp function) {
   SmallVector<Operation *> moves;
   for (auto move : function.getOps<attn::RearrangeOp>())

@@ -1,4 +1,5 @@
-// Prepares a function before it is divided into the stages of a processor.
+// Prepares a function before it is divided into the stages of a processor. The processor's lowering, `explain` and the
+// comparison of layers at several lengths call it.
 #pragma once
 #include "passes/Stages/Stages.h"
 

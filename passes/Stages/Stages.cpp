@@ -1,4 +1,4 @@
-// Divides a function into stages.
+// Divides a function into stages, by the readers of each operation; also prepares results and operands for it.
 #include "passes/Stages/Stages.h"
 #include "dialect/IR/Reductions.h"
 #include "dialect/Subscript/Einsum.h"
@@ -152,7 +152,7 @@ void skewer::widenOperands(func::FuncOp function, ShapeOfFused shapeOf) {
     return element.isF16() || element.isBF16();
   };
   auto withElement = [](Type type, Type element) { return cast<RankedTensorType>(type).clone(element); };
-  llvm::DenseSet<Operation *> roundings; // of results of earlier stages: readers in f32 need no rounding
+  llvm::DenseSet<Operation *> roundings; // roundings of results of earlier stages, which readers in f32 do not need
   auto widen = [&](Operation *op, ArrayRef<Value> operands) {
     ImplicitLocOpBuilder builder(op->getLoc(), op);
     for (Value operand : operands) {
@@ -224,11 +224,11 @@ int64_t elements(Value value) {
   return product;
 }
 
-// A sum must add up at least so many elements if they are not in memory: a vector of them, in the loops of the generic
+// The least number of elements that a sum must add up if they are not in memory: a vector in the loops of the generic
 // path.
 constexpr int64_t kSummedUp = 8;
 
-/// How the result of an operation is read.
+/// The readers of an operation's result, and the ways in which they read it.
 struct Readers {
   llvm::SmallSetVector<Operation *, 2> stages; // stages whose loops compute it themselves
   bool stored = false;                         // a stage reads it from memory
@@ -265,7 +265,7 @@ private:
       while (user->getBlock() != &block) // a term of an attention
         user = user->getParentOp();
       if (isNumber(user))
-        continue; // reads only a size
+        continue; // it reads only a size
       auto attention = dyn_cast<attn::AttentionOp>(user);
       if (attention && isPointwise(op) && isPackedOperand(attention, op->getResult(0))) {
         if (own.stages.insert(user))
@@ -302,11 +302,11 @@ private:
       }
     }
     if (isa<attn::ReshapeOp>(op))
-      return; // its operand is stored instead
+      return; // its operand is stored
     if (finish(op, own))
       return;
     if (isPackedConcat(op))
-      return; // never whole in memory
+      return; // it is never whole in memory
     bool folds = isPointwise(op) && !own.stored && (!own.packed || own.stages.size() == 1);
     if (isPartOfAngle(op))
       partsOfAngles.insert(op);

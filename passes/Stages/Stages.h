@@ -1,5 +1,6 @@
 // Divides a kernel into a list of stages: some operations get a loop and a buffer of their own, others are computed
-// inside the stage that reads them.
+// inside the stage that reads them. All lowerings, the schedules and `explain` use this one division, so that they
+// agree on what is in memory.
 #pragma once
 #include "dialect/IR/Attn.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -13,9 +14,9 @@ enum class StageKind {
   Rows,        // an attention that cannot fuse: one row of scores at a time
   Einsum,      // a sum of products, or an extremum
   Elementwise, // arithmetic and index maps, in one loop
-  Softmax      // or a logsumexp: rows of one tensor
+  Softmax      // a softmax or a logsumexp: rows of one tensor
 };
-/// "attention", "attention by rows", "einsum", "elementwise", "softmax".
+/// Returns "attention", "attention by rows", "einsum", "elementwise" or "softmax".
 const char *nameOf(StageKind);
 
 struct Stage {
@@ -33,14 +34,13 @@ struct Stage {
 /// Returns all results of a stage: its result and, if an attention has one, the log-sum-exp of its rows.
 llvm::SmallVector<mlir::Value> resultsOf(const Stage &);
 
-/// The stages in the order in which they run. An operation is a stage if another stage reads its whole result from
-/// memory; arithmetic with one reader, and index maps, are part of the stage that reads them.
-///
-/// An einsum for which `isMatmul` holds is computed as a matrix product: it computes arithmetic and index maps in front
-/// of its rows while it packs them. It, and an attention that a processor fuses, also computes the arithmetic behind it
-/// (a gate, a residual, a conversion) when it stores its elements.
+/// Decides which einsums are matrix products. Such an einsum computes arithmetic and index maps in front of its rows
+/// while it packs them. It also computes the arithmetic behind it (a gate, a residual, a conversion) when it stores its
+/// elements, and so does an attention that a processor fuses.
 using IsMatmul = std::function<bool(attn::EinsumOp)>;
-/// Returns the stages. Without `packsRows`, rows are read from memory.
+/// Returns the stages in the order in which they run. An operation is a stage if another stage reads its whole result
+/// from memory; arithmetic with one reader, and index maps, are part of the stage that reads them. Without `packsRows`,
+/// rows of matrix products are read from memory.
 std::vector<Stage> stagesOf(mlir::func::FuncOp, const IsMatmul &isMatmul = {}, bool packsRows = true);
 
 /// Gives every result of the function memory of its own: a result that is an argument, a number, or shares the memory
