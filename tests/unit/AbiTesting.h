@@ -58,7 +58,7 @@ func.func @double(%x: memref<?xf32>, %out: memref<?xf32>, %n: index, %shared: me
 }
 )mlir";
 
-/// rows i32[n] in 0..6, seg i32[3] in -2..1; the result is rows as numbers.
+/// A kernel of rows i32[n] in 0..6 and seg i32[3] in -2..1; the result is rows as numbers.
 constexpr const char *kIndexed = R"mlir(
 func.func @convert(%rows: memref<?xi32>, %seg: memref<?xi32>, %out: memref<?xf32>, %n: index, %shared: memref<?xi8>,
                    %local: memref<?xi8>, %begin: index, %end: index) {
@@ -83,7 +83,7 @@ inline KernelPlan indexedPlan() {
   return plan;
 }
 
-/// x f32[n], from a first query of 0..5; the result is x + q0.
+/// A kernel of x f32[n], from a first query of 0..5; the result is x + q0.
 constexpr const char *kFromOrigin = R"mlir(
 func.func @shift(%x: memref<?xf32>, %q0: memref<?xi32>, %out: memref<?xf32>, %n: index, %shared: memref<?xi8>,
                  %local: memref<?xi8>, %begin: index, %end: index) {
@@ -124,7 +124,7 @@ inline KernelPlan doublePlan() {
   return plan;
 }
 
-/// x f32[n]; results low = x - 1 and high = x + 1.
+/// A kernel of x f32[n] with the results low = x - 1 and high = x + 1.
 constexpr const char *kTwoResults = R"mlir(
 func.func @spread(%x: memref<?xf32>, %low: memref<?xf32>, %high: memref<?xf32>, %n: index, %shared: memref<?xi8>,
                   %local: memref<?xi8>, %begin: index, %end: index) {
@@ -178,7 +178,7 @@ inline llvm::Expected<std::unique_ptr<llvm::Module>> emit(llvm::LLVMContext &con
   return toLlvmModule(*source, plan, target, context, "0123456789abcdef");
 }
 
-/// A description without features of a processor, so that the test runs on every machine.
+/// Returns a target without processor features, so that the tests run on every machine.
 inline Target plainTarget() {
   Target target;
   target.name = "plain";

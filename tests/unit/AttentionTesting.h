@@ -1,4 +1,5 @@
-// Makes attentions from a few words, for tests of what is derived from them, and their masks by brute force.
+// Makes attentions from a few words, for the tests of the analyses and schedules, and evaluates their masks by brute
+// force.
 #pragma once
 #include "dialect/IR/Attn.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -11,8 +12,8 @@
 
 namespace skewer::testing {
 
-/// One term: "b h i d, (j - i + 5) d", the shapes of its operands "2x6x8", and what follows them ("times …", "where
-/// …").
+/// One term: subscripts such as "b h i d, (j - i + 5) d", the shapes of its operands ("2x6x8"), and the text after them
+/// ("times …", "where …").
 struct TermText {
   std::string subscripts;
   std::vector<std::string> shapes = {};
@@ -27,7 +28,7 @@ struct AttentionText {
   std::string arguments = {}; // further ones: run-time index operands
 };
 
-/// One content: 40 queries, 48 keys.
+/// Returns a layer with one content term, 40 queries and 48 keys.
 inline AttentionText contentLayer() {
   AttentionText layer;
   layer.valueShape = "2x48x8", layer.resultShape = "2x40x8";
@@ -95,7 +96,7 @@ inline ChosenStrategies chosenBy(const TermStrategies &known, const AttentionSha
   return chosen.value_or(ChosenStrategies());
 }
 
-/// Returns the axes' values of a flat position.
+/// Sets the axes' values at a flat position.
 inline void setAxes(subscript::Assignment &at, const std::vector<std::string> &axes, const attn::ScoreSpace &space,
                     int64_t position) {
   for (const std::string &axis : llvm::reverse(axes)) {

@@ -107,7 +107,7 @@ inline std::string contentTerm(const Layer &l, double scale) {
                      tensorType(l.q.shape, true), tensorType(l.k.shape, true));
 }
 
-/// Compiles, runs, and returns the largest error over the largest value.
+/// Compiles and runs a layer, and checks that the largest error, over the largest value, is within the tolerance.
 inline void check(const Layer &l, double tolerance = 2e-6) {
   std::string arguments, names;
   std::vector<const Table *> inputs{&l.q, &l.k, &l.v};

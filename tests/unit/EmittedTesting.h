@@ -64,7 +64,7 @@ inline std::vector<float> runEmitted(int64_t count, const std::function<void(Vec
   return values;
 }
 
-/// Whole numbers travel as the bits of floats.
+/// Returns a whole number as a float with the same bits, since the buffer holds floats.
 inline mlir::Value asFloat(VectorBuilder &b, mlir::Value number) {
   using namespace mlir;
   if (number.getType().isIndex())

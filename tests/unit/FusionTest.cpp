@@ -218,7 +218,7 @@ TEST_F(Fusion, RandomChainsOfIndexMapsKeepTheirMeaning) {
   EXPECT_EQ(composed, 150) << "every chain is one einsum in the end";
 }
 
-/// A layer around a score: what comes before `%score` differs from test to test.
+/// Returns the text of a layer around `score`, the operations that compute `%score`.
 std::string layer(const std::string &arguments, const std::string &score, int64_t n, const std::string &mask = "") {
   std::string q = "tensor<2x" + std::to_string(n) + "x4xf32>",
               s = "tensor<2x" + std::to_string(n) + "x" + std::to_string(n) + "xf32>";

@@ -101,7 +101,7 @@ std::string layer(int64_t dim, const std::string &more = "", const std::string &
          score + ") * dim^-0.5 where j <= i), v)\n}\n";
 }
 
-/// A layer with rows by offset for keys and values.
+/// Returns a layer with rows by offset for keys and values.
 std::string valued(int64_t dim, const std::string &type) {
   return "param N = 4096, heads = 8, dim = " + std::to_string(dim) + "\nsize batch\nkernel layer(q, k, v : " + type +
          "[batch, heads, N, dim], near, far : " + type + "[9, dim]) -> " + type +

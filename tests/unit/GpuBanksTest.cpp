@@ -7,8 +7,8 @@ using namespace skewer::testing;
 
 namespace {
 
-/// The extra wavefronts of bank conflicts that are allowed, in percent of one wavefront for each access. ldmatrix has
-/// none.
+/// Expects at most `allowed` extra wavefronts from bank conflicts, in percent of one wavefront for each access, and
+/// none from ldmatrix.
 void expectWavefronts(const std::string &name, const std::string &text, double allowed, int64_t keys = 32) {
   GpuLayer compiled(text);
   GpuOptions options;
@@ -30,15 +30,15 @@ std::string banded(const std::string &type) {
   return relative(128, 128, 64, type + "[2*N - 1, dim]", "(j - i + N - 1)", " * dim^-0.5", "", type);
 }
 
-// Rows of whole multiples of 128 bytes, and numbers for each offset.
+// Rows are multiples of 128 bytes; there are also numbers for each offset.
 TEST(GpuBanks, NoneInPlainAttention) {
   for (const char *type : {"f16", "f32"})
     for (int64_t dim : {64, 128})
       expectWavefronts(type, layer(sizes(128, 128, dim, dim), "", kPlain, type), 0, dim == 128 ? 16 : 32);
   expectWavefronts("line", layer(sizes(128, 128, 64, 64), ", slope : f32[heads]", kPlain + " + alibi(slope)"), 0);
 }
-// A row's odd chunk, which ldmatrix needs, makes eight lanes of a copy meet where they go from one row to the next:
-// rows of 160 bytes, and values of 32 here.
+// A row's odd chunk, which ldmatrix needs, makes eight lanes of a copy meet in one bank where they go from one row to
+// the next: here rows have 160 bytes, and values 32.
 TEST(GpuBanks, SomeInCopiesOfOtherRows) {
   expectWavefronts("80 wide", layer(sizes(128, 128, 80, 80), "", kPlain), 16);
   for (const char *type : {"f16", "f32"})

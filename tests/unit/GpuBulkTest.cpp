@@ -1,5 +1,5 @@
-// Bulk copies in the interpreter: boxes of tensors of rank 2 to 5 with each swizzle, inside and over the edges, stores,
-// copies without a tensor, and what one must not do with the bytes meanwhile.
+// Tests bulk copies in the interpreter: boxes of tensors of rank 2 to 5 with each swizzle, inside and over the edges,
+// stores, copies without a tensor, and the faults of accesses to the bytes while a copy runs.
 #include "codegen/GPU/Interpreter/BulkCopies.h"
 #include "tests/unit/HopperProgram.h"
 
@@ -24,7 +24,7 @@ std::string replaced(std::string text, const std::string &from, const std::strin
   return text.replace(text.find(from), from.size(), to);
 }
 
-/// The operands of a copy at `coordinates`.
+/// Returns the definitions of a copy's coordinates; `names` receives their names.
 std::string coordinatesOf(const std::vector<int> &coordinates, std::string &names) {
   std::string text;
   for (size_t k = 0; k < coordinates.size(); ++k) {
@@ -34,7 +34,7 @@ std::string coordinatesOf(const std::vector<int> &coordinates, std::string &name
   return text;
 }
 
-/// 32 threads copy a box to shared address 1024 and from there, word by word, to `out`.
+/// Returns a kernel in which 32 threads copy a box to shared address 1024, and from there, word by word, to `out`.
 std::string loadKernel(const TensorMap &map, const std::vector<int> &coordinates) {
   std::string names, places = coordinatesOf(coordinates, names);
   return shared("full", 0) + shared("box", 1024) + number("bytes", map.boxBytes()) + number("ticks", 1000) + places +
@@ -59,7 +59,7 @@ struct BoxCase {
   std::array<uint32_t, 5> box;
   std::vector<int> at;
 };
-/// Strides with gaps, where they are multiples of 16 bytes.
+/// Returns a map with gaps between its rows; strides stay multiples of 16 bytes.
 TensorMap mapOf(const BoxCase &how) {
   TensorMap map{how.type, how.rank, 0, how.dims, {}, how.box, how.swizzle};
   uint64_t stride = (how.dims[0] * bytesOf(how.type) + 15) / 16 * 16;
@@ -88,7 +88,7 @@ TEST_P(GpuBox, LandsWhereTheAddressSays) {
                                  LaunchArgument::output(out.data(), out.size(), "out")},
                                 seed);
     ASSERT_TRUE(report.faults.empty()) << report.text();
-    // Each element: its place in the box, and in the tensor; bits 4 to 6 of its address are changed by bits 7 to 9.
+    // Compute the place of each element in the box and in the tensor. Bits 7 to 9 of its address change bits 4 to 6.
     unsigned each = bytesOf(how.type), elements = map.boxBytes() / each;
     for (unsigned e = 0; e < elements; ++e) {
       bool inside = true;
@@ -155,7 +155,7 @@ TEST(GpuBulk, TheBoxIsWaitedFor) {
   }
 }
 TEST(GpuBulk, NoCopyOutlivesItsBlock) {
-  // Nobody waits and nobody reads.
+  // No thread waits or reads.
   TensorMap map = mapOf(kBox);
   std::string text = loadKernel(map, kBox.at);
   text = text.substr(0, text.find("  llvm.br ^wait\n")) + "  llvm.br ^wait\n^wait:\n  llvm.return\n";
@@ -201,7 +201,7 @@ TEST(GpuBulk, MapsThatTheDriverRefuses) {
   EXPECT_EQ(problem([](TensorMap &map) { map.box[0] = 16; }), "a row of the box has 64 bytes, the swizzle has 128");
   EXPECT_EQ(problem([](TensorMap &map) { map.swizzleBytes = 96; }), "there is no swizzle of 96 bytes");
   EXPECT_EQ(problem([](TensorMap &map) { map.box[0] = 2; }), "a row of the box has 8 bytes, no multiple of 16");
-  // A kernel that is launched with such a map says the same.
+  // A kernel that is launched with such a map reports the same.
   expectIn(runBox("", "", 0, [](TensorMap &map) { map.strides[0] = 136; }), FaultKind::Misuse, "tensor map: stride 1");
   expectIn(runBox("", "", 0, [](TensorMap &map) { map.rank = 3, map.dims[2] = map.box[2] = 1; }), FaultKind::Misuse,
            "2 coordinates for a tensor map of rank 3");
@@ -225,7 +225,7 @@ TEST(GpuBulk, MbarriersAreFencedForCopies) {
   expectIn(runBox("nvvm.barrier0 // ready", "", 0), FaultKind::Race, "initialises with no barrier between");
 }
 
-/// Threads write, or read, what a copy then overwrites; `between` stands between both.
+/// Runs a kernel whose threads write or read bytes that a copy then overwrites; `between` is the text in between.
 Outcome overwrite(bool reads, const std::string &between) {
   TensorMap map = mapOf(kBox);
   std::string access = "  %own = llvm.getelementptr %box[%tid] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i32\n"
@@ -250,7 +250,8 @@ TEST(GpuBulk, GenericAccessesAreFencedFromCopies) {
   }
 }
 
-/// 32 threads fetch 16 bytes each by cp.async, and one sends all of them on by a bulk copy.
+/// Runs a kernel in which 32 threads fetch 16 bytes each by cp.async, and one thread sends all of them on by a bulk
+/// copy.
 Outcome sendOn(const std::string &from, const std::string &to, std::vector<int32_t> &out) {
   std::string text =
       shared("box", 128) + number("bytes", 512) + number("c16", 16) +
@@ -289,7 +290,8 @@ TEST(GpuBulk, GenericCopiesAreFencedToo) {
 
 //===- Stores -----------------------------------------------------------------------===//
 
-/// 32 threads fill 32 rows of 128 bytes with their words' numbers; one stores the box. `edits` as text.
+/// Runs a kernel in which 32 threads fill 32 rows of 128 bytes with the numbers of the words, and one thread stores the
+/// box. `edits` are replacements in its text.
 Outcome runStore(const std::vector<std::pair<std::string, std::string>> &edits, std::vector<int32_t> &out,
                  bool *assembles = nullptr) {
   TensorMap map{TensorMapType::F32, 2, 0, {40, 30}, {160}, {32, 32}, 128};

@@ -10,7 +10,7 @@ namespace {
 
 using Emit = mlir::Value (*)(mlir::OpBuilder &, mlir::Location, mlir::Value);
 
-/// f(x·y) with the operation under test as f.
+/// The function f(x·y), where f is the operation under test.
 class Function : public attn::ElementFunction {
 public:
   Function(double (*meaning)(double), Emit operation) : meaning(meaning), operation(operation) {}
@@ -36,7 +36,7 @@ template <typename Op> mlir::Value make(mlir::OpBuilder &b, mlir::Location locat
 mlir::Value real(mlir::OpBuilder &b, mlir::Location location, double x) {
   return mlir::arith::ConstantOp::create(b, location, b.getF32FloatAttr(float(x)));
 }
-/// x / (1 + |x|), for functions that are defined between -1 and 1, and 1 + |x| for those of positive numbers.
+/// Applies a function to x / (1 + |x|) if it is defined between -1 and 1, and to 1 + |x| if it takes positive numbers.
 template <typename Op> mlir::Value ofFraction(mlir::OpBuilder &b, mlir::Location location, mlir::Value x) {
   mlir::Value size =
       mlir::arith::AddFOp::create(b, location, make<mlir::math::AbsFOp>(b, location, x), real(b, location, 1));
@@ -135,7 +135,7 @@ TEST(GpuFunction, EveryPlaceOfATerm) {
       }
 }
 
-/// Elementwise, outside of an attention.
+/// The functions also work element by element, outside an attention.
 TEST(GpuFunction, ElementByElement) {
   std::string text = "kernel layer(x : f32[4, 24]) -> f32[4, 24] {\n  return f(x, 2) + x\n}\n";
   GpuLayer compiled = layerOf(text, std::cos, make<mlir::math::CosOp>);

@@ -90,7 +90,7 @@ struct MatrixCase {
 };
 class GpuMatrix : public testing::TestWithParam<MatrixCase> {};
 
-/// Fills fragments by the manual's formulas, and compares with a product of three loops.
+/// Fills fragments by the manual's formulas, and compares mma with a product of three loops.
 TEST_P(GpuMatrix, MultipliesByTheManualsLayouts) {
   MatrixCase how = GetParam();
   std::string part = how.vectors ? "vector<2xf16>" : "i32";
@@ -178,7 +178,8 @@ INSTANTIATE_TEST_SUITE_P(Types, GpuMatrix,
 
 //===- ldmatrix, shuffles, votes -----------------------------------------------===//
 
-/// Each lane stores 16 bytes (a row of a matrix, from its number times 8 on), and then all lanes load.
+/// Returns a kernel in which each lane stores 16 bytes (a row of a matrix, numbered from 8 times the lane on), and then
+/// all lanes load matrices.
 std::string loadMatrices(const std::string &layout) {
   std::string body = "  %c16 = llvm.mlir.constant(16 : i32) : i32\n  %c8 = llvm.mlir.constant(8 : i32) : i32\n"
                      "  %address = llvm.mul %lane, %c16 : i32\n"
@@ -205,7 +206,7 @@ TEST(GpuWarp, LoadsMatrices) {
     int low = (16 + lane / 4) * 8 + lane % 4 * 2;
     EXPECT_EQ(got[lane], low | (low + 1) << 16);
   }
-  // Eight rows side by side are 128 bytes: one wavefront a matrix.
+  // Eight adjacent rows are 128 bytes: one wavefront for each matrix.
   for (auto &[operation, use] : report.banks)
     if (mlir::isa<mlir::NVVM::LdMatrixOp>(operation)) {
       EXPECT_EQ(use.accesses, 4);
@@ -220,7 +221,8 @@ TEST(GpuWarp, LoadsTransposedMatrices) {
     EXPECT_EQ(got[lane], low | (low + 8) << 16);
   }
 }
-/// stmatrix of what ldmatrix has loaded, one matrix further: matrix m goes to the place of matrix (m + 1) % 4.
+/// stmatrix stores the matrices that ldmatrix has loaded one place further: matrix m goes to the place of matrix (m +
+/// 1) % 4.
 TEST(GpuWarp, StoresMatrices) {
   for (const char *layout : {"row", "col"}) {
     std::string body = loadMatrices("row");
@@ -293,7 +295,7 @@ TEST(GpuProgram, LanesPartAndMeet) {
     EXPECT_EQ(got[lane], lane * (lane + 1) / 2);
 }
 TEST(GpuProgram, Arithmetic) {
-  // ((lane - 9) floordiv-like pieces) with signs, widths and a table.
+  // Compute quotients and remainders of lane - 9, with signs, narrow widths and a table.
   Kernel kernel("  %c9 = llvm.mlir.constant(9 : i32) : i32\n  %c4 = llvm.mlir.constant(4 : i32) : i32\n"
                 "  %d = llvm.sub %lane, %c9 : i32\n  %q = llvm.sdiv %d, %c4 : i32\n  %r = llvm.srem %d, %c4 : i32\n"
                 "  %wide = llvm.sext %q : i32 to i64\n  %c100 = llvm.mlir.constant(100 : i64) : i64\n"
@@ -308,7 +310,7 @@ TEST(GpuProgram, Arithmetic) {
     EXPECT_EQ(got[lane], (lane - 9) / 4 * 100 + (lane - 9) % 4 - 6);
 }
 TEST(GpuProgram, ComparesFloats) {
-  // Lane 0 compares NaN with 5, the others their number.
+  // Lane 0 compares NaN with 5, and the other lanes compare their number with 5.
   auto holds = [](const std::string &predicate) {
     Kernel kernel("  %f = llvm.sitofp %lane : i32 to f32\n"
                   "  %q = llvm.fdiv %f, %f : f32\n  %m = llvm.fmul %q, %f : f32\n"
@@ -356,7 +358,7 @@ TEST(GpuProgram, NamesWhatItDoesNotKnow) {
 
 //===- Faults --------------------------------------------------------------------===//
 
-/// Thread n writes word n and reads word n + 1 (the last one word 0).
+/// Returns a kernel in which thread n writes word n and reads word n + 1; the last thread reads word 0.
 std::string neighbour(const std::string &between) {
   return "  %p0 = llvm.getelementptr %s[%lane] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i32\n"
          "  llvm.store %lane, %p0 : i32, !llvm.ptr<3>\n" +
@@ -451,7 +453,7 @@ TEST(GpuFaults, BankConflicts) {
   }
 }
 
-/// Each thread copies 16 bytes, waits as told, and reads a word of its neighbour's.
+/// Returns a kernel in which each thread copies 16 bytes, runs `afterwards`, and reads a word of its neighbour's bytes.
 std::string copies(const std::string &afterwards) {
   return "  %c16 = llvm.mlir.constant(16 : i32) : i32\n  %o = llvm.mul %lane, %c16 : i32\n"
          "  %to = llvm.getelementptr %s[%o] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i8\n"

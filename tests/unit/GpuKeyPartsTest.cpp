@@ -19,7 +19,7 @@ GpuOptions inParts(int64_t parts, int64_t keys = 16, int64_t rows = 16) {
   return options;
 }
 
-/// A group of heads with one cache of keys, whose lengths are known at run time.
+/// Returns a layer of heads in groups, each with one cache of keys whose lengths are known at run time.
 std::string decode(const std::string &type, int64_t queries, int64_t keys, const std::string &least = "Nq") {
   return "param Nq = " + std::to_string(queries) + ", C = " + std::to_string(keys) +
          R"(, heads = 6, groups = 2, dim = 24
@@ -57,7 +57,7 @@ TEST(GpuKeyParts, OfEveryTypeAndNumber) {
   EXPECT_EQ(joins(expectOnGpu(decode("f16", 1, 200), kHalf, inParts(1))), 0u);
 }
 
-/// A layer with more parts than are read at once.
+/// A layer has more parts than are read at once.
 TEST(GpuKeyParts, OfManyParts) {
   for (int64_t parts : {32, 34, 37, 48})
     EXPECT_EQ(joins(expectOnGpu(decode("f16", 1, 800), kHalf, inParts(parts))), 1u) << parts;

@@ -1,4 +1,4 @@
-// Texts of small layers for tests of GPU kernels: content with added terms, of any sizes and types.
+// Returns texts of small layers for the tests of GPU kernels: content with added terms, of any sizes and types.
 #pragma once
 #include "tests/unit/GpuTesting.h"
 
@@ -28,13 +28,13 @@ inline std::string relative(int64_t n, int64_t m, int64_t dim, const std::string
                "content * dim^-0.5 + einsum(\"b h i d, " + row + " d -> b h i j\", q, table, j = M)" + scale, type,
                mask);
 }
-/// A term of the keys.
+/// Returns a layer with a term of the keys.
 inline std::string ofKeys(int64_t n, int64_t m, int64_t dim, const std::string &table, const std::string &row,
                           const std::string &mask = "", const std::string &type = "f16") {
   return layer(sizes(n, m, dim, 16), ", table : " + table,
                "(content + einsum(\"b h j d, " + row + " d -> b h i j\", k, table, i = N)) * dim^-0.5", type, mask);
 }
-/// Rows by offset for queries and keys, and rows that are added to the values.
+/// Returns a layer with rows by offset for queries and keys, and with rows that are added to the values.
 inline std::string everything(int64_t n, int64_t dim, const std::string &type, const std::string &mask = "") {
   return "param N = " + std::to_string(n) + ", heads = 2, dim = " + std::to_string(dim) +
          "\nkernel layer(q, k, v : " + type + "[heads, N, dim], near, turned, far : " + type +
@@ -63,7 +63,7 @@ struct Everything {
   std::string mask;
   GpuOptions options;
 };
-/// In f16 and in f32, against the reference.
+/// Compares the layer in f16 and in f32 with the reference.
 inline void expectEverything(const Everything &layer) {
   expectOnGpu(everything(layer.n, layer.dim, "f16", layer.mask), 2 * kHalf, layer.options);
   expectOnGpu(everything(layer.n, layer.dim, "f32", layer.mask), kWide, layer.options);

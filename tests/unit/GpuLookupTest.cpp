@@ -9,7 +9,8 @@ using gpu::LookupUse;
 
 namespace {
 
-/// A map of height × width with rows by both axes; `sign`: 1 for key - query. `added` and `mask` are appended.
+/// Returns a layer over a map of height × width with rows by both axes; `sign` 1 means key - query. `added` and `mask`
+/// are appended.
 std::string map(int64_t height, int64_t width, const std::string &type = "f16", int64_t sign = -1,
                 const std::string &added = "", const std::string &mask = "", const std::string &more = "") {
   std::string text = "param H = " + std::to_string(height) + ", W = " + std::to_string(width) +

@@ -1,5 +1,5 @@
-// What orders warps in the interpreter: mbarriers and their phases, named barriers, elect.sync, setmaxnreg; and that a
-// kernel that waits for ever is told from one that runs long.
+// Tests the instructions that order warps in the interpreter: mbarriers and their phases, named barriers, elect.sync,
+// setmaxnreg. Also tests that the interpreter distinguishes a kernel that waits forever from one that runs long.
 #include "tests/unit/HopperProgram.h"
 #include <set>
 
@@ -35,8 +35,8 @@ const std::string kStore = "  %p = llvm.getelementptr %out[%tid] : (!llvm.ptr<1>
 
 //===- mbarriers ----------------------------------------------------------------------===//
 
-/// Two warps pass a row of 32 words back and forth three times through one place: warp 0 writes round + lane, warp 1
-/// adds them up. `full` and `empty` are mbarriers of one warp's arrivals.
+/// A kernel in which two warps pass a row of 32 words three times through one place: warp 0 writes round + lane, and
+/// warp 1 adds the words up. `full` and `empty` are mbarriers for one warp's arrivals.
 const std::string kExchange =
     shared("full", 0) + shared("empty", 8) + number("ticks", 1000) + number("rounds", 3) + number("mask", 31) +
     number("all", -1) + "  %lane = llvm.and %tid, %mask : i32\n  %warp = llvm.lshr %tid, %c5 : i32\n" +
@@ -80,7 +80,7 @@ TEST(GpuOrder, MbarriersPassMemoryOn) {
   }
 }
 
-/// A mistake in a text: what is replaced, by what.
+/// A mistake in a text: the replaced text, and its replacement.
 struct Edit {
   const char *name;
   const char *from;
@@ -161,8 +161,8 @@ TEST(GpuOrder, MbarriersAndTheirMemory) {
 
 //===- Named barriers -------------------------------------------------------------------===//
 
-/// Warps 0 and 1 write a word a thread and arrive at barrier 1; warps 2 and 3 wait there and read. Then warps 0 and 2
-/// meet at barrier 2, and 1 and 3 at barrier 3.
+/// A kernel in which warps 0 and 1 write a word for each thread and arrive at barrier 1; warps 2 and 3 wait there and
+/// read. Then warps 0 and 2 meet at barrier 2, and warps 1 and 3 at barrier 3.
 const std::string kHandOver =
     number("count", 128) + number("pair", 64) + number("c64", 64) +
     "  %warp = llvm.lshr %tid, %c5 : i32\n  %writes = llvm.icmp \"ult\" %warp, %c2 : i32\n"
@@ -231,7 +231,7 @@ TEST(GpuOrder, OneLaneIsElected) {
            FaultKind::Divergence, "elect.sync names lanes 0xffffffff, and 0x00000007 run it");
 }
 
-/// Three warpgroups: the first gives registers back, the others take them.
+/// Returns a kernel of three warpgroups: the first gives registers back, the others take them.
 std::string registersKernel(int given, int taken) {
   return "  %group = llvm.lshr %tid, %c7 : i32\n  %gives = llvm.icmp \"eq\" %group, %c0 : i32\n"
          "  llvm.cond_br %gives, ^give, ^take\n^give:\n  nvvm.setmaxregister decrease " +

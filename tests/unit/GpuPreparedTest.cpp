@@ -17,7 +17,8 @@ std::string titles(const GpuOutcome &outcome) {
   return result;
 }
 
-/// A bias that a network computes from coordinates, as in SwinV2: it does not depend on the queries.
+/// Returns a layer with a bias that a network computes from coordinates, as in SwinV2. It does not depend on the
+/// queries.
 std::string networkBias(const std::string &type, const std::string &isConst) {
   return "param N = 20, heads = 2, dim = 16, hidden = 24\nsize batch\nkernel biased(q, k, v : " + type +
          "[batch, heads, N, dim], " + isConst + "places : " + type + "[2*N - 1, 3], " + isConst + "w1 : " + type +

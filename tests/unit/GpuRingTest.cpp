@@ -1,6 +1,6 @@
-// A kernel of the kind that Hopper needs: a producer warp fills a ring of three stages by TMA, two warpgroups multiply
-// what is in it by wgmma with one group in flight, and the result leaves by a TMA store. Then each mistake that
-// somebody could make in it: some order of warps must show it.
+// Runs a kernel in the style of Hopper in the interpreter: a producer warp fills a ring of three stages by TMA, two
+// warpgroups multiply the stages by wgmma with one group in flight, and a TMA store writes the result. Then plants each
+// mistake that a programmer could make: some order of warps must show it.
 #include "codegen/GPU/Interpreter/Numbers.h"
 #include "tests/unit/HopperProgram.h"
 
@@ -14,7 +14,7 @@ constexpr unsigned kSteps = 7, kRows = 128, kColumns = 16, kDepth = 64; // of a 
 constexpr unsigned kBytesA = kRows * kDepth * 2, kStage = kBytesA + kColumns * kDepth * 2, kBase = 1024;
 constexpr unsigned kResult = kBase + 3 * kStage, kShared = kResult + kRows * kColumns * 4;
 
-/// Block arguments: "%x0: f32, …".
+/// Returns the text of block arguments: "%x0: f32, …".
 std::string arguments(const WgmmaText &wgmma, const std::string &name) { return wgmma.list(name, ": f32"); }
 
 std::string ring() {
@@ -57,7 +57,8 @@ std::string ring() {
           "  %more = llvm.icmp \"ult\" %i1, %steps : i32\n"
           "  llvm.cond_br %more, ^load(%i1, %s2, %parity1 : i32, i32, i32), ^end\n";
 
-  // The consumers. Stage j is free when the products of step j + 1 have been issued and those of step j waited for.
+  // The consumers. Stage j is free when the products of step j + 1 are issued and the wait for the products of step j
+  // is over.
   text += "^consumer:\n  nvvm.setmaxregister increase 240\n  %member = llvm.sub %group, %c1 : i32\n"
           "  %rowBytes = llvm.mul %member, %c512 : i32\n  %row64 = llvm.zext %rowBytes : i32 to i64\n" +
           wgmma.begin("z") + "  llvm.br ^step(%c0, %c0, %c0, %c0, " + wgmma.list("z") + " : i32, i32, i32, i32, " +
@@ -112,7 +113,7 @@ std::string ring() {
   return constants + text;
 }
 
-/// Operands of small whole numbers, and what the kernel must give.
+/// Operands of small whole numbers, and the expected result.
 struct Operands {
   Operands() : a(kRows * kSteps * kDepth), b(kColumns * kSteps * kDepth), expected(kRows * kColumns) {
     constexpr unsigned kAll = kSteps * kDepth;
@@ -165,7 +166,7 @@ TEST(GpuRing, GivesTheProduct) {
   }
 }
 
-/// A mistake: what is replaced by what.
+/// A mistake in the kernel: the replaced text, and its replacement.
 struct Mistake {
   const char *name;
   const char *from;
@@ -261,7 +262,7 @@ TEST_P(GpuRingMistakes, AreCaught) {
     Outcome report = ring.run(seed, out);
     if (report.faults.empty() && out == ring.operands.expected)
       continue;
-    // The first words of what is said belong to the test's output: they show why it was caught.
+    // The report goes into the test's output, to show why the mistake was caught.
     RecordProperty("caught", report.faults.empty() ? "wrong values" : report.text());
     EXPECT_FALSE(has(report, FaultKind::Unsupported)) << report.text();
     return;

@@ -45,7 +45,7 @@ TEST(GpuStages, TablesGivenAndVectorsAdded) {
       kAttend;
   expectOnGpu(text, 1.5e-2);
 }
-/// Multi-head self-attention with its projections.
+/// Returns multi-head self-attention with its projections.
 std::string module(const std::string &type, const std::string &mask) {
   return "param heads = 2, N = 40, dim = 16, c = heads*dim\nsize batch\nkernel mhsa(x : " + type +
          "[batch, N, c], const w_in : " + type + "[3*c, c], const b_in : f32[3*c], const w_out : " + type +
@@ -367,7 +367,7 @@ TEST(GpuStages, WhatASumReadsOnceIsComputedOnTheWay) {
   EXPECT_LT(outcome.program.workspace.scaled, 13 * 13 * 11 * 4) << "the hats are held in memory";
 }
 
-/// So is the operand of an extremum: the largest of a row's sums.
+/// The operand of an extremum (here the largest of a row's sums) is computed where it is compared.
 TEST(GpuStages, WhatAnExtremumReadsIsComputedOnTheWay) {
   GpuOutcome outcome = expectOnGpu("param M = 37, N = 70\nsize batch\n"
                                    "kernel f(x : f32[batch, M], y : f32[batch, N]) -> f32[batch, M] {\n"
@@ -377,8 +377,8 @@ TEST(GpuStages, WhatAnExtremumReadsIsComputedOnTheWay) {
   EXPECT_LT(outcome.program.workspace.scaled, 37 * 70 * 4) << "the sums are held in memory";
 }
 
-/// Contextual positions (CoPE): a running sum of gates by tensor cores, hat functions that are not held, a fused
-/// attention.
+/// Contextual positions (CoPE) need a running sum of gates by tensor cores, hat functions that are not held in memory,
+/// and a fused attention.
 TEST(GpuStages, PositionsThatCountGates) {
   GpuOutcome outcome = expectOnGpu(
       "param N = 37, heads = 2, dim = 16, npos = 19\nsize batch\n"

@@ -60,7 +60,7 @@ GpuOutcome GpuLayer::run(const GpuOptions &options) {
   return outcome;
 }
 
-/// The schedule with other strategies for some terms.
+/// Returns the schedule with other strategies for some terms.
 static attn::GpuScheduleAttr withStrategies(attn::GpuScheduleAttr given,
                                             const std::map<size_t, std::string> &strategies) {
   MLIRContext *context = given.getContext();

@@ -32,7 +32,7 @@ struct GpuOptions {
 
 struct GpuOutcome {
   bool lowered = false;
-  std::string messages; // what the compiler said
+  std::string messages; // the compiler's messages
   gpu::Report report;   // its operations live as long as the layer
   gpu::GpuProgram program;
   gpu::GpuLaunch launch;             // of its first kernel
@@ -44,7 +44,7 @@ struct GpuOutcome {
 
 class GpuLayer {
 public:
-  /// `extend`, if given, changes the dialect as a plugin would.
+  /// Imports a text. `extend`, if given, changes the dialect as a plugin would.
   explicit GpuLayer(const std::string &text, const std::function<void(attn::AttnDialect *)> &extend = nullptr);
 
   GpuOutcome run(const GpuOptions &options = {});

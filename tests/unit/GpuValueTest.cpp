@@ -7,7 +7,7 @@ using namespace skewer::testing;
 
 namespace {
 
-/// A layer of one head whose weights also meet the rows `row` (where `guard`) of `table`.
+/// Returns a layer of one head whose weights are also multiplied by the rows `row` (where `guard` holds) of `table`.
 std::string valued(int64_t n, int64_t m, int64_t width, const std::string &table, const std::string &row,
                    const std::string &guard = "", const std::string &mask = "", const std::string &type = "f16",
                    const std::string &scale = "", const std::string &more = "") {

@@ -6,7 +6,7 @@ using namespace skewer::testing;
 
 namespace {
 
-/// A layer with weights of the scores `s`, divided by `by` if it is not empty.
+/// Returns a layer with `weights` of the scores `s`, divided by `by` if it is not empty.
 std::string weighted(int64_t n, int64_t dim, const std::string &weights, const std::string &type = "f32",
                      bool divided = false) {
   return "param N = " + std::to_string(n) + ", heads = 2, dim = " + std::to_string(dim) +
@@ -89,7 +89,7 @@ TEST(GpuWeights, SeveralSums) {
       EXPECT_EQ(outcome.ir.find("nvvm.mma.sync") != std::string::npos, fuse) << weights;
     }
 }
-/// A base of 0, whose power of 0 is 1, and a base below 0, whose odd powers are below 0.
+/// Tests a base of 0, whose power of 0 is 1, and a base below 0, whose odd powers are below 0.
 TEST(GpuWeights, PowersOfOffsets) {
   for (bool fuse : {true, false}) {
     GpuOptions options = tileOf(32, 32);

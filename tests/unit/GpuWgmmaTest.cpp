@@ -1,5 +1,5 @@
-// wgmma in the interpreter: products of small whole numbers, which are exact, by every layout of the operands against
-// plain loops; and what one must not do with registers before a wait.
+// Tests wgmma in the interpreter: compares products of small whole numbers, which are exact, with plain loops for every
+// layout of the operands; and tests the faults of accesses to registers before a wait.
 #include "codegen/GPU/Interpreter/MatrixDescriptor.h"
 #include "codegen/GPU/Interpreter/Numbers.h"
 #include "codegen/GPU/Interpreter/WgmmaForm.h"
@@ -32,7 +32,7 @@ TensorMapType mapType(const std::string &type) {
                           : TensorMapType::BF16;
 }
 
-/// The bits of a small whole number.
+/// Returns the bits of a small whole number.
 uint32_t bitsOfNumber(const std::string &type, int x) {
   if (type == "tf32")
     return bitsOf(float(x));
@@ -73,7 +73,7 @@ struct Matrix {
   std::vector<uint8_t> bytes;
 };
 
-/// Copies of all boxes of a tensor of `bytes` × `rows` to `base`, one behind the other.
+/// Returns copies of all boxes of a tensor of `bytes` × `rows` to `base`, one behind the other.
 std::string boxes(const std::string &name, unsigned base, unsigned rows, unsigned bytes, unsigned boxBytes,
                   unsigned each) {
   std::string text;
@@ -89,7 +89,7 @@ std::string boxes(const std::string &name, unsigned base, unsigned rows, unsigne
 
 class GpuWgmma : public ::testing::TestWithParam<ProductCase> {};
 
-/// A tile: one thread copies A and B by TMA, all wait on the mbarrier, four warps multiply.
+/// One thread copies A and B by TMA, all threads wait on the mbarrier, and four warps multiply.
 TEST_P(GpuWgmma, MultipliesWhatTmaHasCopied) {
   ProductCase how = GetParam();
   std::string type = how.type;
@@ -250,8 +250,8 @@ TEST(GpuWgmmaText, DescriptorsThatAreRefused) {
 
 //===- Registers ------------------------------------------------------------------===//
 
-/// B is 8 × 16 ones in shared memory without a swizzle, A is in registers; the lines of `edit` are replaced. Each
-/// thread stores the first of its sums.
+/// Returns a kernel with B, 8 × 16 ones, in shared memory without a swizzle, and A in registers. Each thread stores the
+/// first of its sums. `edits` are replacements in the text.
 std::string registerKernel(const std::vector<std::pair<std::string, std::string>> &edits) {
   WgmmaText wgmma{"bf16", 8};
   std::string body = number("one", 0x3f803f80) + number("db", int64_t(descriptor(1024, 128, 128, 0)), 64) +
@@ -310,7 +310,7 @@ TEST(GpuWgmmaRegisters, SumsAreReadAfterTheWaitAlone) {
               "reads a sum of a wgmma that has not been waited for");
   expectFault({{"nvvm.wgmma.commit.group.sync.aligned // commit", ""}}, FaultKind::Race,
               "reads a sum of a wgmma that has not been waited for");
-  // The wait is enough, also for a name that does not go through it.
+  // The wait is enough, also for a value whose name is not a result of the wait.
   EXPECT_TRUE(runRegisters({{"store %f0", "store %e0"}}).faults.empty());
 }
 TEST(GpuWgmmaRegisters, FencesFollowWrites) {
@@ -337,7 +337,7 @@ TEST(GpuWgmmaRegisters, OperandsInSharedMemory) {
                   .faults.empty());
 }
 TEST(GpuWgmmaRegisters, WarpsOfAGroupInStep) {
-  // The last warp leaves the fence out.
+  // The last warp omits the fence.
   expectFault({{"nvvm.wgmma.fence.aligned // fence",
                 "nvvm.wgmma.fence.aligned\n  %c96 = llvm.mlir.constant(96 : i32) : i32\n"
                 "  %others = llvm.icmp \"ult\" %tid, %c96 : i32\n  llvm.cond_br %others, ^fence, ^go\n^fence:\n"

@@ -1,4 +1,4 @@
-// Text of small kernels, the interpreter, and ptxas.
+// Makes the texts of small kernels, and gives them to the interpreter and to ptxas.
 #include "tests/unit/HopperProgram.h"
 #include "codegen/GPU/Assemble.h"
 #include "codegen/GPU/Ptx.h"
@@ -57,7 +57,7 @@ std::string WgmmaText::begin(const std::string &sums) const {
   return text;
 }
 
-/// The parts of a struct of f32.
+/// Returns the text that extracts the elements of a struct of f32.
 static std::string takeApart(const std::string &name, unsigned count) {
   std::string text;
   for (unsigned k = 0; k < count; ++k) {

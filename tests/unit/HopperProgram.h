@@ -12,7 +12,7 @@ namespace skewer::testing {
 using gpu::FaultKind;
 using gpu::LaunchArgument;
 
-/// What the interpreter says of a launch, as text, so that it may outlive the kernel.
+/// The interpreter's report about a launch, as text, so that it may outlive the kernel.
 class Outcome {
 public:
   Outcome() = default;
@@ -24,16 +24,16 @@ private:
   std::string said;
 };
 
-/// A parameter of a kernel: "%name: !llvm.ptr {…}" of a tensor map, which is passed by value.
+/// Returns the parameter "%name: !llvm.ptr {…}" of a kernel for a tensor map, which is passed by value.
 std::string mapParameter(const std::string &name);
 
 class HopperKernel {
 public:
-  /// `body` may use %s (shared memory), %tid and the constants %c0 … %c15, %c32, %c128 of i32.
+  /// Parses a kernel. `body` may use %s (shared memory), %tid and the constants %c0 … %c15, %c32, %c128 of i32.
   HopperKernel(const std::string &body, const std::string &parameters, unsigned threads, size_t sharedBytes);
   bool parsed() const { return bool(module); }
   Outcome run(llvm::ArrayRef<LaunchArgument> arguments, unsigned seed = 0);
-  /// Returns what LLVM or ptxas says against the kernel for sm_90a, "" if nothing or if there is no ptxas.
+  /// Returns the errors of LLVM or ptxas about the kernel for sm_90a; "" if there are none, or no ptxas.
   std::string assembles();
 
 private:
@@ -43,14 +43,14 @@ private:
   size_t sharedBytes;
 };
 
-constexpr unsigned kSeeds = 15; // each order of warps with each arrival of copies
+constexpr unsigned kSeeds = 15; // covers each order of warps with each arrival of copies
 
-/// "%name = constant" of i32, or of i64.
+/// Returns the line "%name = constant" of i32, or of i64.
 std::string number(const std::string &name, int64_t value, unsigned bits = 32);
-/// "%name = the shared address `offset` + bytes of the i32 `moving`, where that is given".
+/// Returns the lines that define %name as the shared address `offset`, plus the i32 `moving` in bytes if it is given.
 std::string shared(const std::string &name, int64_t offset, const std::string &moving = "");
 
-/// A matrix descriptor's bits; `leading`, `stride` and `address` in bytes, `swizzle` 128, 64, 32 or 0.
+/// Returns a matrix descriptor's bits. `address`, `leading` and `stride` are in bytes; `swizzle` is 128, 64, 32 or 0.
 uint64_t descriptor(uint64_t address, uint64_t leading, uint64_t stride, unsigned swizzle);
 
 struct WgmmaText {
@@ -58,17 +58,18 @@ struct WgmmaText {
   unsigned columns = 16; // N
   bool transposedA = false, transposedB = false;
   unsigned depth() const { return type == "tf32" ? 8 : type == "e4m3" ? 32 : 16; }
-  /// "%name:k" is "%name" + k of the sums. `a` is the name of a descriptor, or four names of registers.
+  /// Returns the text of a wgmma. Sum k has the name "%name" + k. `a` is the name of a descriptor, or four names of
+  /// registers.
   std::string issue(const std::string &sums, const std::string &result, const std::vector<std::string> &a,
                     const std::string &b, const std::string &scale) const;
-  /// wgmma.wait_group whose results are the sums.
+  /// Returns the text of a wgmma.wait_group whose results are the sums.
   std::string wait(unsigned pending, const std::string &sums, const std::string &result) const;
-  /// Sums that nothing wrote.
+  /// Returns the text that defines sums without values.
   std::string begin(const std::string &sums) const;
   std::string list(const std::string &sums, const std::string &suffix = "") const;
 };
 
-/// "f32, f32, …".
+/// Returns "f32, f32, …".
 std::string floats(unsigned count);
 
 bool has(const Outcome &, FaultKind);

@@ -53,7 +53,7 @@ protected:
     return ops;
   }
 
-  /// Run-time sizes are taken as `runtime`.
+  /// Returns the shape of a value, with `runtime` for run-time sizes.
   static std::vector<int64_t> shapeOf(Value value, int64_t runtime) {
     std::vector<int64_t> shape = attn::shapeOf(value);
     for (int64_t &size : shape)

@@ -18,7 +18,7 @@ struct Masked {
   size_t parts, left; // conjuncts that become limits, and that stay masks
 };
 
-/// "h i (jy jx)" of 2 heads, 7 queries, 3 x 4 keys, and a length for each head.
+/// Returns a layer over "h i (jy jx)" with 2 heads, 7 queries, 3 x 4 keys, and a length for each head.
 AttentionText layer(const std::string &mask) {
   AttentionText text;
   text.space = "h i (jy jx)";

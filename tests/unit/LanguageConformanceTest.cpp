@@ -14,7 +14,7 @@ using skewer::reference::Interpreter;
 using skewer::reference::Tensor;
 
 namespace {
-/// A little-endian, C-order .npy file of float32, float64 or int32, version 1.
+/// Reads a little-endian, C-order .npy file of float32, float64 or int32, version 1.
 bool readNpy(const std::string &path, Tensor &tensor) {
   auto file = llvm::MemoryBuffer::getFile(path, false, false);
   if (!file || !(*file)->getBuffer().starts_with("\x93NUMPY"))

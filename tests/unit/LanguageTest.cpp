@@ -5,7 +5,7 @@
 using namespace skewer::testing;
 
 namespace {
-/// A kernel around `body`, with q, k, v [2, 4, 12, 8], a table of 23 rows and a slope for each head.
+/// Returns a kernel around `body`, with q, k, v [2, 4, 12, 8], a table of 23 rows and a slope for each head.
 std::string kernel(const std::string &body) {
   return "param N = 12, heads = 4, dim = 8\n"
          "kernel test(q, k, v : f32[2, heads, N, dim], table : f32[2*N - 1, dim], slope : f32[heads]) -> "

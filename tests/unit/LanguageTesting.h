@@ -1,4 +1,4 @@
-// Imports a text of the .attn language, and returns the module's text or the errors.
+// Imports a text of the .attn language, and returns the module's text or the errors, for the tests of the language.
 #pragma once
 #include "dialect/Language/Language.h"
 #include "mlir/IR/MLIRContext.h"

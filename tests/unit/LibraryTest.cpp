@@ -50,7 +50,7 @@ template <typename Call> std::string printedBy(Call call) {
   return testing::internal::GetCapturedStderr() + testing::internal::GetCapturedStdout();
 }
 
-/// The argument struct of docs/abi.md, with a word for each field.
+/// Returns the argument struct of docs/abi.md, with a word for each field.
 std::vector<uint64_t> wordsOf(const float *q, const float *k, const float *v, float *out, int64_t batch) {
   std::vector<uint64_t> words = {0,
                                  uint64_t(uintptr_t(q)),

@@ -151,7 +151,7 @@ TEST(RegisterTile, MultipliesRowsByPanels) {
   }
 }
 
-/// A buffer of bf16 with numberAt(n) at each place n, which bf16 holds exactly.
+/// Emits a buffer of bf16 with numberAt(n) at each place n; bf16 holds these numbers exactly.
 Value narrowNumbers(VectorBuilder &b, int64_t count) {
   using namespace mlir;
   Type bf16 = b.builder.getBF16Type();
@@ -294,7 +294,7 @@ TEST(Summation, ProductsGoWhereTheyBelong) {
           << row << ", " << column;
 }
 
-/// Two rows times one vector of values with NaN; the weight of the second row is 0.
+/// Multiplies two rows by one vector of values with NaN; the weight of the second row is 0.
 std::vector<float> weighed(bool tested) {
   return runEmitted(2 * kLanes, [&](VectorBuilder &b, Value out) {
     SmallVector<Value> sums(2, b.constant(1)), values{b.constant(NAN)};

@@ -1,4 +1,4 @@
-// Seeded random index expressions and boxes for property tests.
+// Makes seeded random index expressions and boxes, for property tests and fuzzers.
 #pragma once
 #include "dialect/Subscript/Analysis.h"
 #include <functional>
@@ -13,7 +13,7 @@ public:
   int64_t below(int64_t n) { return std::uniform_int_distribution<int64_t>(0, n - 1)(engine); }
   int64_t between(int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(engine); }
 
-  /// i, j, k, each over 1 to 9 values, some starting below zero.
+  /// Returns a box of i, j and k, each with 1 to 9 values, some of which begin below zero.
   Domain domain() {
     Domain d;
     for (const char *name : {"i", "j", "k"}) {
@@ -26,7 +26,7 @@ public:
     static const char *names[] = {"i", "j", "k"};
     return Expr::symbol(names[below(3)]);
   }
-  /// Sums, small factors, divisions: what reshapes compose to.
+  /// Returns sums, small factors and divisions, as compositions of reshapes contain them.
   Expr index(int depth) {
     if (depth == 0 || below(8) == 0)
       return below(4) ? symbol() : Expr(between(-20, 20));
@@ -42,7 +42,7 @@ public:
     case 5:
       return floorDiv(index(depth - 1), Expr(between(1, 15)));
     case 6:
-      if (below(4) == 0) { // by a symbol that is known at run time only
+      if (below(4) == 0) { // divide by a symbol that is known only at run time
         Expr divisor = abs(index(depth - 1)) + Expr(1);
         return below(2) ? mod(index(depth - 1), divisor) : floorDiv(index(depth - 1) * divisor + symbol(), divisor);
       }
@@ -52,7 +52,7 @@ public:
     case 8:
       return abs(index(depth - 1));
     case 9: {
-      // A flat index that is split again.
+      // Split a flat index again.
       int64_t n = between(1, 12);
       Expr flat = Expr(n + between(-1, 1)) * index(depth - 1) + index(depth - 1);
       return below(2) ? floorDiv(flat, Expr(n)) : mod(flat, Expr(n));
@@ -60,7 +60,8 @@ public:
     case 10:
       return select(predicate(depth - 1), index(depth - 1), index(depth - 1));
     case 11: {
-      // A constant table of runs, read inside: what a simplified expression is where the original has no value is free.
+      // Make a constant table of runs and read it inside its bounds: where the original expression has no value, a
+      // simplified one may have any.
       auto values = std::make_shared<std::vector<int64_t>>();
       while (values->empty() || below(4)) {
         int64_t first = between(-9, 9), step = between(-1, 1), count = 1 + below(6);
@@ -97,7 +98,7 @@ public:
       return lessEqual(a, b);
     }
   }
-  /// A predicate like a mask, or any predicate.
+  /// Returns a predicate like a mask, or any predicate.
   Expr guard() {
     Expr i = Expr::symbol("i"), j = Expr::symbol("j");
     switch (below(4)) {

@@ -7,7 +7,7 @@ using namespace skewer::test;
 
 namespace {
 
-/// scale · q_i·R[row] or scale · k_j·R[row]; nothing where the row is -1.
+/// A term scale · q_i·R[row] or scale · k_j·R[row]; it is absent where the row is -1.
 struct Rows {
   bool keySide;
   std::string text, guard; // the row and the guard as index expressions
@@ -18,7 +18,7 @@ struct Rows {
   bool aHead = false; // a table for each head
 };
 
-/// The content, if requested, and the terms.
+/// Adds the content, if requested, and the terms to a layer.
 void fill(Layer &l, const std::vector<Rows> &terms, bool withContent = true) {
   std::mt19937 random(5);
   if (withContent) {
@@ -64,7 +64,7 @@ Rows clamped(bool keySide, int64_t left, int64_t right) {
           left + right + 1,
           strategyOf(keySide)};
 }
-/// A term that is zero outside a window; the row counts i - j.
+/// Returns a term that is zero outside a window; the row counts i - j.
 Rows window(bool keySide, int64_t width) {
   return {keySide,
           fmt::format("i - j + {}", width),
@@ -93,7 +93,7 @@ TEST(RowTerm, WindowsThatAreZeroOutside) {
     }
 }
 
-/// Logarithmic steps up, down and back again, and steps of more than one row.
+/// Returns terms with logarithmic steps up, down and back again, and with steps of more than one row.
 std::vector<Rows> buckets(bool keySide) {
   auto divide = [](int64_t x, int64_t y) { return (x >= 0 ? x : x - y + 1) / y; };
   std::string name = strategyOf(keySide);
@@ -108,7 +108,7 @@ std::vector<Rows> buckets(bool keySide) {
            [](int64_t i, int64_t j) { return j - i >= -50 && j - i <= 60 ? (7 * (j - i) + 700) % 13 : -1; }, 13, name}};
 }
 
-// Each alone at one size, and all in one layer at the others.
+// Tests each term alone at one size, and all terms in one layer at the other sizes.
 TEST(RowTerm, Buckets) {
   for (bool keySide : {false, true}) {
     for (const Rows &rows : buckets(keySide)) {
@@ -264,7 +264,7 @@ TEST(RowTerm, AxesOfMaps) {
       }
 }
 
-/// The offset from an axis of a query map to keys that are no map, and the other way round.
+/// Tests the offset from an axis of a query map to keys that are no map, and the other way round.
 TEST(RowTerm, OffsetsBetweenAMapAndALine) {
   for (auto [height, width, M] : std::vector<std::array<int64_t, 3>>{{5, 9, 50}, {40, 3, 17}})
     for (bool keySide : {false, true}) {
@@ -286,7 +286,7 @@ TEST(RowTerm, OffsetsBetweenAMapAndALine) {
   check(l, 4e-6);
 }
 
-/// A square of rows for each pair of axes, as one table of two dimensions.
+/// Tests a square of rows for each pair of axes, as one table of two dimensions.
 TEST(RowTerm, RowsOfTwoDimensions) {
   int64_t height = 4, width = 6;
   Layer l = plain(height * width, height * width, 16, 16);

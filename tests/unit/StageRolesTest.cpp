@@ -114,7 +114,7 @@ TEST(MatmulOf, BatchesAreProductsOfTheirOwn) {
   EXPECT_TRUE(matmulOf(shared.op())) << "columns that all share are packed once";
 }
 
-/// The smallest sizes for which register tiles are used.
+/// Tests the smallest sizes for which register tiles are used.
 TEST(MatmulOf, NotOfFewRowsColumnsOrSteps) {
   auto is = [](int64_t rows, int64_t columns, int64_t depth) {
     std::string n = std::to_string(rows), m = std::to_string(columns), c = std::to_string(depth);

@@ -48,7 +48,8 @@ struct Outcome {
   double error = 0;     // the largest, relative to the largest value
 };
 
-/// `batch` is the value of every run-time size. `unread` has the inputs that calls with prepared memory do not read.
+/// Compiles a text, runs its kernel and compares it with the reference. `batch` is the value of every run-time size.
+/// `unread` has the inputs that calls with prepared memory do not read.
 Outcome compileAndCompare(const std::string &text, int64_t batch, const char *targetName = "host",
                           const std::vector<std::string> &unread = {}) {
   Outcome outcome;
@@ -394,7 +395,7 @@ kernel f(x : f32[batch, N, c], m : f32[batch, heads, N, dim], w : f32[heads*dim,
   EXPECT_LT(moved.error, 2e-6);
 }
 
-/// A table that is interpolated at run-time positions: each hat function is multiplied once.
+/// Returns a layer that interpolates a table at run-time positions; each hat function is multiplied once.
 std::string interpolation(const std::string &hat, const std::string &sum = "b i j r, r j -> b i j",
                           const std::string &result = "6, N") {
   return "size batch\nparam N = 37, R = 21\n"

@@ -204,7 +204,8 @@ TEST(TermStrategy, EveryGatheredElementIsPaidFor) {
   }
 }
 
-/// Counted by hand: 10 groups of 4 rows; 48 keys and 3 + 4 columns of margin, since a group's band begins at a vector.
+/// The work, counted by hand: 10 groups of 4 rows; 48 keys and 3 + 4 columns of margin, since a group's band begins at
+/// a vector.
 TEST(TermStrategy, ABandIsAProductWithAMargin) {
   TermStrategies strategies(nullptr);
   ParsedAttention attention(layer({"h i d, (j - i + 39) d", {"2x40x8", "87x8"}}));
@@ -242,7 +243,7 @@ TEST(TermStrategy, ElementByElementIsTheDearest) {
   }
 }
 
-/// One content and one offset of the same queries.
+/// Returns a shape with a content term and an offset term of the same queries.
 std::optional<AttentionShape> offsetShape(mlir::MLIRContext &context, mlir::OwningOpRef<mlir::ModuleOp> &module,
                                           int64_t tokens, int64_t depth = 64) {
   context.loadDialect<attn::AttnDialect, mlir::func::FuncDialect>();
@@ -335,7 +336,7 @@ private:
   std::string called;
 };
 
-/// A strategy that takes every term of a form.
+/// Replaces every strategy that fits a form by one that fits nothing.
 void takeAway(TermStrategies &strategies, const TermForm &form, const AttentionShape &shape) {
   for (const TermStrategy *strategy : strategies.fitting(form, shape))
     strategies.add(std::make_unique<NoStrategy>(strategy->name().str()), TermStrategies::kLast);

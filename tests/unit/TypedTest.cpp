@@ -27,7 +27,7 @@ struct Both {
   }
 };
 
-/// "f32[batch, 196]" of a line of the typed text, with ? for a size known at run time; nothing of operands.
+/// Returns the type in a line of the typed text, "f32[batch, 196]", with ? for a run-time size; nothing for operands.
 std::optional<std::string> typeOf(StringRef line) {
   auto [head, dimensions] = line.split("[");
   if (!line.starts_with("  ") || dimensions.empty() || !head.contains("%") || line.ends_with("] operand"))

@@ -16,7 +16,7 @@ struct Width {
   const char *target;
   bool fuses; // has FMA
 };
-/// The widths of this machine.
+/// Returns the vector widths of this machine.
 std::vector<Width> widths() {
   std::vector<Width> some;
   for (Width width : {Width{"x86-64-v2", false}, {"x86-64-v3", true}, {"x86-64-v4", true}})
@@ -25,7 +25,8 @@ std::vector<Width> widths() {
   return some;
 }
 
-/// It reads from a table in a loop, so that nothing is computed at compile time.
+/// Computes a function of numbers in emitted code, which reads them from a table in a loop, so that nothing is computed
+/// at compile time.
 std::vector<float> valuesOf(std::vector<float> arguments, Function function, const char *target) {
   while (arguments.size() % 16)
     arguments.push_back(0);
