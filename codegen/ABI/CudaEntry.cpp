@@ -161,7 +161,7 @@ private:
     return ConstantStruct::get(count, {b.getInt64(size.fixed), b.getInt64(size.scaled),
                                        array(factor, factors, "factors"), b.getInt32(factors.size()), b.getInt32(0)});
   }
-  /// `kind` is 0 for an operand, 1 for a result, 2 for a `const` operand.
+  /// Returns the description of a tensor. `kind` is 0 for an operand, 1 for a result, 2 for a `const` operand.
   Constant *tensorOf(const TensorArgument &argument, StringRef field, unsigned word, unsigned kind) {
     SizeExpression bytes{0, fixedBytes(argument), {}};
     for (const Extent &extent : argument.shape)

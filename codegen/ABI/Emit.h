@@ -69,9 +69,9 @@ public:
           const Exec &) const;
   uint64_t workspaceBytes(llvm::ArrayRef<int64_t> sizes, int32_t workers) const;
 
-  /// For a kernel with `const` operands. `prepare` computes once the results that depend on those operands alone
-  /// (NAME_prepare), and `runPrepared` is a call that uses them (NAME_prepared). `prepared` has plan.preparedBytes
-  /// bytes at a multiple of 64. In `prepare`, inputs that are not const may be null.
+  /// Call the entries of a kernel with `const` operands. `prepare` computes once the results that depend only on those
+  /// operands (NAME_prepare), and `runPrepared` is a call that uses them (NAME_prepared). `prepared` has
+  /// plan.preparedBytes bytes at a multiple of 64. In `prepare`, inputs that are not const may be null.
   int prepare(llvm::ArrayRef<const void *> inputs, llvm::ArrayRef<int64_t> sizes, const Exec &, void *prepared) const;
   int runPrepared(llvm::ArrayRef<const void *> inputs, llvm::ArrayRef<void *> outputs, llvm::ArrayRef<int64_t> sizes,
                   const Exec &, const void *prepared) const;

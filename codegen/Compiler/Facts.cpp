@@ -101,8 +101,8 @@ std::string textOfTerm(TermOp term, func::FuncOp function) {
   return text;
 }
 
-/// Returns, for a term that adds a number for each query and key, where the sum behind these numbers is made, and how
-/// many there are; empty if there is no such sum.
+/// Returns, for a term that adds a number for each query and key, the place of the sum that computes these numbers, and
+/// their count; empty if there is no such sum.
 std::string madeBefore(const Term &term) {
   if (!term.einsum.contracted.empty())
     return "";

@@ -14,9 +14,9 @@ namespace skewer::reference {
 
 constexpr size_t kMaximumRank = 32;
 
-/// An absent element: one that a mask or a condition removed. It is not the number 0. In products it takes no part,
-/// whatever the other factor is; in all other operations it is 0. It is a NaN with a payload that no arithmetic
-/// produces, and every operation checks for it where it may occur.
+// An absent element is one that a mask or a condition removed. It is not the number 0. In products it takes no part,
+// whatever the other factor is; in all other operations it is 0. It is a NaN with a payload that no arithmetic
+// produces, and every operation checks for it where it may occur.
 inline double fromBits(uint64_t bits) {
   double value;
   std::memcpy(&value, &bits, sizeof value);

@@ -20,8 +20,8 @@ public:
   /// if there is no such operand.
   using Read = std::function<mlir::Value(const std::string &operand, mlir::ValueRange subscripts)>;
 
-  /// `symbols` gives the value, of type `index`, of each symbol. Tables become private constants of the module that
-  /// contains the insertion point; equal tables share one.
+  /// Creates an emitter. `symbols` gives the value, of type `index`, of each symbol. Tables become private constants of
+  /// the module that contains the insertion point; equal tables share one.
   IndexEmitter(mlir::OpBuilder &builder, mlir::Location location, std::map<std::string, mlir::Value> symbols,
                Read read = {})
       : builder(builder), location(location), symbols(std::move(symbols)), read(std::move(read)) {}

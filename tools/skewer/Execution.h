@@ -40,7 +40,7 @@ public:
   bool start(const Operands &, ThreadPool &, bool isPrepared);
   /// Calls the kernel once and, on a GPU, copies the results back. Returns false after a diagnostic.
   bool run();
-  /// On a GPU: queues `calls` runs and returns the seconds of one run. Nothing after a diagnostic.
+  /// Queues `calls` runs on the GPU and returns the seconds of one run. Nothing after a diagnostic.
   std::optional<double> time(int64_t calls);
   /// Returns the elements of a result; all are NaN before the first run.
   const void *result(size_t number = 0) const { return outputs[number].data(); }

@@ -20,7 +20,8 @@ template <typename V> SKEWER_INLINE void use(const V &value) {
   (void)sink;
 }
 
-/// `a * b + c` becomes an FMA if the processor has one (-ffp-contract=on, within one expression).
+/// Runs FMAs that wait for each other. `a * b + c` becomes an FMA if the processor has one (-ffp-contract=on, within
+/// one expression).
 template <typename V> SKEWER_INLINE int64_t chainOf(int64_t rounds, float a, float b) {
   constexpr int kSteps = 16;
   V sum = V{} + a, factor = V{} + a, added = V{} + b;

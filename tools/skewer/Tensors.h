@@ -33,7 +33,7 @@ public:
   explicit Buffer(size_t bytes = 0, size_t alignment = 64);
   void *data() const { return memory.get(); }
   size_t size() const { return bytes; }
-  /// For tests: places every later buffer right before an inaccessible page, with exactly the requested alignment, so
+  /// Places (for tests) every later buffer right before an inaccessible page, with exactly the requested alignment, so
   /// that a kernel that reads or writes behind an operand fails.
   static void endAtGuardPages(bool);
 
