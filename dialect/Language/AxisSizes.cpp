@@ -69,8 +69,8 @@ void KnownSizes::rememberAxis(const Axis &axis, bool isPosition) {
 }
 
 void KnownSizes::sayTwoSizes(StringRef place, const std::string &name, ArrayRef<Axis> sizes) {
-  error(place, "axis '" + name + "' has the sizes " + listOf(sizes) + " here, and nothing says which is meant");
-  diagnostics.note("give the size, " + name + " = …, where it can be given, or call one of the axes otherwise");
+  error(place, "axis '" + name + "' has the sizes " + listOf(sizes) + " here, and it is unclear which one is meant");
+  diagnostics.note("give the size where a call takes it, " + name + " = …, or rename one of the axes");
 }
 
 /// Checks that the axis has one size in the text; reports an error and returns false if it has several. From then on, a

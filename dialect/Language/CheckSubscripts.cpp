@@ -215,10 +215,11 @@ void Checks::checkEinsum(attn::EinsumOp op, const typed::Places &places, Tables 
                            std::to_string(std::abs(shift)) + " runs from 0 to " + std::to_string(rows.high));
         } else if (dimension.index.isConstant()) {
           if (isWhole(written))
-            diagnostics.note("'" + written.str() + "' is a number; an element for each of them is read at an axis: " +
+            diagnostics.note("'" + written.str() +
+                             "' is a number, so this is a single place; to read every place, write an axis: " +
                              places.operandNames[k] + "[h]");
         } else if (!resolved.guard) {
-          diagnostics.note("where the term is not to be read, say so: einsum(…, where = …)");
+          diagnostics.note("to leave out positions, give a condition on the others: einsum(…, where = …)");
         }
       } else if (proof.outcome == subscript::Proof::Unknown) {
         diagnostics.error(written, "cannot prove that this stays inside " + range + " of " + name);

@@ -67,8 +67,8 @@ Value NameMeanings::unknownName(const Node &node) {
   if (scope->isBuiltin && (name == "i" || name == "j")) {
     scope->unknown.insert({"i", "j"});
     diagnostics.errorOfCall(node.text,
-                            "it is about the score's axes i (of the queries) and j (of the keys), and nothing "
-                            "before has named " +
+                            "it uses the score's axes i (of the queries) and j (of the keys), but no text "
+                            "before this call names " +
                                 std::string(findAxis("i") || findAxis("j") ? "the axis '" + name + "'" : "them"));
     diagnostics.note("name them so in the einsum of the score: \"b h i d, b h j d -> b h i j\"");
     return {};
@@ -125,7 +125,8 @@ Value NameMeanings::unknownCall(const Node &node, const std::vector<std::string>
   if (!instead.empty())
     diagnostics.note(instead.str());
   else if (llvm::any_of(state.program->kernels, [&](const Kernel &kernel) { return kernel.name == name; }))
-    diagnostics.note("it is a kernel, which only programs call; what kernels share is a scheme: scheme NAME(x) = …");
+    diagnostics.note(
+        "it is a kernel, and only programs call kernels; to share a formula, write a scheme: scheme NAME(x) = …");
   return {};
 }
 

@@ -219,8 +219,8 @@ std::optional<Expr> Einsums::replaceReads(const Expr &e, StringRef place) {
     return Expr(list->items[operands[0].value()].integer);
   auto isPosition = [](const Value &item) { return item.isPosition(); };
   if (known || operands.size() != 1 || count == 0 || !llvm::all_of(list->items, isPosition)) {
-    error(place, "'" + e.name() + "[…]' takes one place from 0 to " + std::to_string(count - 1) +
-                     ", where there is a whole number");
+    error(place, "'" + e.name() + "[…]' needs one place, from 0 to " + std::to_string(count - 1) +
+                     ", at which the list has a whole number");
     return std::nullopt;
   }
   auto values = std::make_shared<std::vector<int64_t>>();

@@ -281,9 +281,9 @@ Joined joinByPlace(const Shape &a, const Shape &b) {
   for (const Shape *shape : {&a, &b})
     if (firstOpen(*shape))
       return refused("the dimensions " + describeAxes(shape->dimensions) +
-                         " of one operand stand in no order, so that they cannot be joined by their places",
+                         " of one operand have no order, so they cannot be joined by their places",
                      {"name the dimensions of both, by an einsum or by reading at axes, x[b, i, j]",
-                      "where a scheme makes it, its signature says the order: scheme f(x, …) -> [b, i, j]"});
+                      "if a scheme returns it, write the order in its signature: scheme f(x, …) -> [b, i, j]"});
   size_t rank = std::max(a.dimensions.size(), b.dimensions.size());
   Joined joined;
   joined.byName = false;
@@ -387,8 +387,8 @@ std::optional<Complaint> complaintOfOnes(const Shape &named, const Shape &tensor
     names += (names.empty() ? "'" : "', '") + axis.name;
   for (size_t d = 0; d + missing.size() < tensor.dimensions.size(); ++d)
     subscripts += (d == 0 ? "" : ", ") + print(tensor.dimensions[d].namings[0]);
-  return Complaint{"nothing says which dimension of size 1 stands for which of " + names +
-                       "', which are in no order here",
+  return Complaint{"it is unclear which dimension of size 1 belongs to which of the axes " + names +
+                       "', because these have no order here",
                    {subscripts.empty()
                         ? "leave the dimensions of size 1 out"
                         : "leave the dimensions of size 1 out, and the tensor is joined by the names of its "

@@ -19,8 +19,8 @@ Value NameMeanings::ambiguous(StringRef place, const std::string &name, const Va
 
 /// Reports a name that the parts of a tensor use for different things.
 Value NameMeanings::clashing(StringRef place, const std::string &name, const Clash &clash) {
-  error(place, "'" + name + "' is not clear here: a part of the tensor has a dimension " + clash.naming + ", where '" +
-                   clash.name + "' is something else than in another part");
+  error(place, "'" + name + "' is unclear here: one part of the tensor has the dimension " + clash.naming + ", and '" +
+                   clash.name + "' means something else in another part");
   diagnostics.note("give the axes of one of the parts other names");
   return {};
 }

@@ -20,8 +20,8 @@ subscript::Domain Positions::domainOf(const Value &value) const {
 bool Positions::fits64(StringRef place, const Expr &index, const subscript::Domain &domain) {
   if (!subscript::findOverflow(index, domain))
     return true;
-  error(place, "this may not fit 64 bits, which whole numbers and positions are computed in");
-  diagnostics.note("a number with a point, 2.0 for 2, makes it real-valued: rounded, and without such a limit");
+  error(place, "this may not fit 64 bits, and whole numbers and positions are computed in 64 bits");
+  diagnostics.note("a number with a point, 2.0 for 2, makes it real-valued, so it is rounded and has no such limit");
   return false;
 }
 

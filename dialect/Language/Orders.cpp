@@ -18,7 +18,7 @@ bool Moves::requireOrder(StringRef place, const Value &value, const std::string 
   error(place, who + " depends on the order of the dimensions, and nothing says whether '" + first + "' or '" + second +
                    "' comes first");
   diagnostics.note(
-      "its parts have one of the two axes each, or are functions of positions along both; name the axis, sum(x, " +
+      "it is computed from parts with one of these axes each, or from positions along both; name the axis, sum(x, " +
       second + ") or softmax(x, axis = " + second + "), or give the order: rearrange(x, \"" + axes + " -> " + axes +
       "\")");
   return false;

@@ -550,9 +550,10 @@ Value Einsums::typeRead(const Node &node, const Value &base) {
     }
     if (!picked.empty() && value.good()) {
       diagnostics.remark(node.text,
-                         "a tensor says which row is read: its elements are compared with the number of every "
-                                    "row, and a number for each element and row is held in memory");
-      diagnostics.note("what is made of positions and of whole numbers of an i32 operand with a range is read without");
+                         "a tensor chooses the row that is read here: each of its elements is compared with every "
+                         "row's number, and memory holds a number for each element and row");
+      diagnostics.note(
+          "an index that is computed from positions and from an i32 operand with a range costs none of this");
     }
     return value;
   };

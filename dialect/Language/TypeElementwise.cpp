@@ -37,7 +37,7 @@ Value Arithmetic::toTensor(const Node &node, const Value &value, const Dimension
   Value result;
   if (function.is(ValueKind::Real)) {
     if (multipliesInfinity(*value.function)) {
-      error(node.text, "an infinity is multiplied by what may be 0, which is not a number");
+      error(node.text, "infinity is multiplied by a factor that may be 0, and that product is not a number");
       diagnostics.note("for -inf at some positions alone: -inf if condition else 0");
       return {};
     }
@@ -137,7 +137,7 @@ Value Arithmetic::arithmetic(const Node &node, StringRef op, Value left, Value r
   if (op == "+" || op == "-")
     for (const Value *value : {&left, &right})
       if (addsInfinity(*value)) {
-        error(node.text, "adding inf to a tensor leaves inf, of which no softmax is a number");
+        error(node.text, "adding inf to a tensor gives elements of inf, and a softmax of these is not a number");
         diagnostics.note("a key is hidden by -inf, or by 'where'");
         return {};
       }

@@ -72,8 +72,9 @@ typed::Tensor *RealFunctions::beside(const Node &node, const Value &number, cons
     return one.tensor;
   if (!diagnostics.hasErrors()) {
     error(node.text, "a layer of run-time length: this number depends on the length, and no kernel computes it");
-    diagnostics.note("kernels compute + - * / ^ and functions of one argument of a length; what is chosen, rounded or divided "
-                     "without a rest is the same at every length, or the length is given at compile time (-D)");
+    diagnostics.note("a kernel computes + - * / ^ and functions of one argument of a length; a choice, a rounding or a "
+                     "division without a rest must be the same at every length; else give the length at compile time "
+                     "(-D)");
   }
   return typer.arithmetic.splat(node, number.number, dimensions);
 }

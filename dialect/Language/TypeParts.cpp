@@ -26,7 +26,7 @@ bool Positions::declarePart(const Statement &statement) {
   if (!whole)
     return false;
   if (const Axis *known = findAxis(name); known && known->runtime.empty()) {
-    error(axis, "axis '" + name + "' is used before it is said to be a part");
+    error(axis, "axis '" + name + "' is used before the 'part' that defines it");
     diagnostics.note("move 'part " + name + "', and the numbers that it is computed from, above the first use of '" +
                      name + "'");
     return false;

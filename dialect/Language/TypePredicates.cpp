@@ -74,8 +74,8 @@ bool Predicates::placed(const Node &node, const Value &predicate, const Value &t
                            describeAxes(tensor.dimensions) + suggestion(symbol, names));
       if (llvm::any_of(tensor.dimensions, [](const Dimension &d) { return d.namings.empty(); }))
         diagnostics.note(
-            "_ has no name, as in an operand, which the einsum that reads it names, or after a reshape: the "
-            "condition stands before that, or a rearrange names what it makes");
+            "_ is a dimension without a name; the einsum that reads an operand names its dimensions; after a reshape, "
+            "name them with a rearrange, or write the condition before the reshape");
       return false;
     }
   result = subscript::substitute(predicate.index, substitution);

@@ -83,8 +83,9 @@ std::optional<Reductions::AlongAxes> Reductions::alongAxes(const Node &node, Str
       error(item->text, "'" + item->name.str() + "' is no axis of the tensor; its axes are " +
                             describeAxes(dimensions) + suggestion(item->name, names));
       if (llvm::any_of(dimensions, [](const Dimension &d) { return d.namings.empty(); }))
-        diagnostics.note("_ has no name, as in an operand; its place says which it is, " + node.name.str() + "(x, " +
-                         (node.name == "max" || node.name == "min" ? "axis = " : "") + "-1)");
+        diagnostics.note("_ is a dimension without a name, as in an operand; give its place instead, " +
+                         node.name.str() + "(x, " + (node.name == "max" || node.name == "min" ? "axis = " : "") +
+                         "-1)");
       return std::nullopt;
     }
     auto place = typer.expressions.evaluateWhole(*item, "the dimension that " + function + " runs over");

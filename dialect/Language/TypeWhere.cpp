@@ -125,7 +125,7 @@ void AbsentElements::moveConditions(Value &value, const Value &operand, const su
         continue;
       condition.holds = 1;
       diagnostics.error(condition.text, "this condition cannot be followed through so many moves of elements");
-      diagnostics.note("'where' may stand behind them, about the axes that are there");
+      diagnostics.note("write 'where' after these moves, with the axes of their result");
     }
     return result;
   };
