@@ -139,7 +139,7 @@ std::string sayUnlike(const Decision &atBounds, const Lengths &there, const Leng
   case Decision::Whole:
     return "this is a whole number" + longest + ", but not" + here;
   case Decision::Quantity:
-    return "this number" + here + " does not follow from what it is" + longest;
+    return "this number" + here + " does not follow from its value" + longest;
   default:
     return atBounds.number ? "this holds" + longest + ", but not" + here : "this holds" + here + ", but not" + longest;
   }
@@ -180,7 +180,7 @@ std::optional<UnlikeDecision> EveryLength::at(const Lengths &lengths, const Deci
         auto expected = subscript::evaluate(polynomial->expression(), subscript::Assignment(lengths));
         if (expected && *expected != one.number)
           return unlike(first, "this is " + std::to_string(one.number) + here +
-                                   ", which does not follow from what it is" + longest);
+                                   ", which does not follow from its value" + longest);
       }
       break;
     case Decision::Rewritten:

@@ -31,7 +31,7 @@ bool Compilation::decidesAlike(const Lengths &bounds, const std::vector<language
   language::Diagnostics diagnostics(sources, say);
   diagnostics.error(unlike->place, "a layer of run-time length: this depends on the length: " + unlike->what);
   diagnostics.note("one kernel serves all lengths; give the length its value at compile time (-D " +
-                   bounds.begin()->first + "=…), or write what holds for each of them alike");
+                   bounds.begin()->first + "=…), or write the text so that this is the same at every length");
   return false;
 }
 
@@ -106,8 +106,8 @@ bool Compilation::importShorter(language::Decisions atBounds) {
   for (const auto &[name, bound] : bounds)
     if (bound < kLeastFitted) {
       sayErrorOf(specPath,
-                 fmt::format("the length '{0}' has the bound {1}, expected at least {2}; of so few sizes each "
-                             "is a kernel of its own: -D {0}={1}",
+                 fmt::format("the length '{0}' has the bound {1}, expected at least {2}; with a smaller bound, compile "
+                             "a kernel for each size: -D {0}={1}",
                              name, bound, kLeastFitted));
       return false;
     }

@@ -15,9 +15,8 @@ LogicalResult Fitter::checkProducts(const Same &same, const Extents &extents, Ar
     for (const subscript::Dimension &dimension : dimensions)
       for (size_t k = 1; k < dimension.axes.size(); ++k)
         if (extents.count(dimension.axes[k]))
-          return refuse(same[0],
-                        "a length is that of an inner axis of several that are one dimension here; it may be that "
-                        "of the outermost");
+          return refuse(same[0], "an inner axis of a product of axes has a run-time length here; only the outermost "
+                                 "axis of a dimension may have one");
   return success();
 }
 

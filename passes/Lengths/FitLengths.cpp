@@ -143,7 +143,7 @@ LogicalResult Fitter::fitBlocks(ArrayRef<Block *> blocks) {
   Operation *around = blocks[0]->getParentOp();
   for (const auto &list : lists)
     if (list.size() != lists[0].size())
-      return refuse(around, "this becomes other operations at other lengths");
+      return refuse(around, "this is compiled to different operations at different lengths");
   for (size_t k = 0; k < lists[0].size(); ++k) {
     Same same;
     for (const auto &list : lists)
@@ -325,7 +325,7 @@ LogicalResult Fitter::fitAttribute(const Same &same, StringRef name, ArrayRef<At
       return success();
     return refuse(same[0], whole.isSplat()
                                ? "a number in this depends on the length, and no kernel computes it"
-                               : "a table of constants has other numbers at other lengths, not more of them");
+                               : "a table of constants has other numbers at other lengths; it may only become longer");
   }
   if (llvm::all_of(values, llvm::IsaPred<FloatAttr>))
     return refuse(same[0], "a number in this depends on the length, and no kernel computes it");
@@ -398,11 +398,11 @@ LogicalResult Fitter::fit(const Same &same) {
   for (Operation *op : same)
     if (op->getName() != own->getName() || op->getNumOperands() != own->getNumOperands() ||
         op->getNumResults() != own->getNumResults() || op->getNumRegions() != own->getNumRegions())
-      return refuse(own, "this becomes other operations at other lengths");
+      return refuse(own, "this is compiled to different operations at different lengths");
   for (auto [layer, op] : llvm::enumerate(same)) {
     for (auto [operand, ownOperand] : llvm::zip(op->getOperands(), own->getOperands()))
       if (places[layer].lookup(operand) != places[0].lookup(ownOperand))
-        return refuse(own, "this reads other operands at other lengths");
+        return refuse(own, "this reads different operands at different lengths");
     number(layer, op->getResults());
   }
   if (failed(checkMap(same)))
@@ -447,7 +447,7 @@ LogicalResult Fitter::fit(const Same &same) {
     SmallVector<Block *> blocks;
     for (Operation *op : same) {
       if (op->getRegion(region).empty() != own->getRegion(region).empty())
-        return refuse(own, "this becomes other operations at other lengths");
+        return refuse(own, "this is compiled to different operations at different lengths");
       if (!op->getRegion(region).empty())
         blocks.push_back(&op->getRegion(region).front());
     }

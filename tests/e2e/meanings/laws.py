@@ -175,7 +175,7 @@ REFUSED = {
     "select": (HEAD + "kernel r" + ROWS + "t * select(N != 9, 1, 2)\n}", "this holds at N = 64, but not at N = 9"),
     "rest": (HEAD + "kernel r" + ROWS + "t * (1 if N % 3 == 1 else 2)\n}", "the decision at other lengths is not the one at N = 64"),
     "product": (HEAD + "kernel r" + ROWS + "t * (1 if (N - 5) * (N - 9) == 0 else 2)\n}", "this holds at N = 9, but not at N = 64"),
-    "least": (HEAD + "kernel r" + ROWS + "t * min(N, 50)\n}", "which does not follow from what it is at N = 64"),
+    "least": (HEAD + "kernel r" + ROWS + "t * min(N, 50)\n}", "which does not follow from its value at N = 64"),
     "two": ("size N <= 64, M <= 64\nkernel r(y : f32[N, 4], z : f32[M, 4]) -> f32[N, 4] {\n"
             '  return einsum("n c, m c -> n c", y, z) * (1 if N - M == 9 else 2)\n}', ", but not at M = 64, N = 64"),
     "logarithm": (HEAD + "kernel r" + ROWS + "t * (1 if log(N) > 1.6 else 2)\n}", "this holds at N = 64, but not at N = 4"),
