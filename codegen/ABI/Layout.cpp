@@ -132,7 +132,7 @@ Error validateSignature(const KernelPlan &plan) {
     if (input.range && (input.type != ElementType::I32 || input.range->low > input.range->high ||
                         !isInt<32>(input.range->low) || !isInt<32>(input.range->high)))
       return problem(plan, "tensor '" + input.name + "' has the range " + textOf(*input.range) +
-                               ", which is none of 32-bit integers, or is no tensor of i32");
+                               "; only a tensor of i32 has a range, from a low to a high number of 32 bits");
   for (const TensorArgument &input : plan.inputs)
     for (const Extent &end : input.range ? input.range->ends : std::vector<Extent>())
       if (!end.name.empty())

@@ -247,8 +247,8 @@ void Compilation::reportOwnFault(Location location, const std::string &name, con
   InFlightDiagnostic error = emitError(location);
   error << "kernel '" << name << "' cannot be compiled: " << what << " fails here (" << about << ")";
   error.attachNote()
-      << "the text is in order, the compiler is at fault; 'skewer run --unfused' goes another way, and a "
-         "product or a table that is written here in another form may too";
+      << "the text is right, and the compiler is at fault; to avoid the fault, write the product or the table here "
+         "in another form, or use 'skewer run --unfused'";
 }
 
 OwningOpRef<ModuleOp> levelOneOf(const Kernel &kernel) {

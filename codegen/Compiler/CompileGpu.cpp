@@ -30,7 +30,7 @@ std::optional<std::vector<gpu::GpuCode>> compileForGpus(Compilation &compilation
     if (!code) {
       Compilation::report(kernel.name, code.takeError());
       if (request.pinsTile())
-        sayNote("--schedule pins parts of the tile; with less of it, or without it, a smaller tile may be found");
+        sayNote("--schedule sets parts of the tile; set fewer parts, and the compiler may find a smaller tile");
       return std::nullopt;
     }
     if (!*code)

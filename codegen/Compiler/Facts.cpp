@@ -217,7 +217,8 @@ void explainGeneric(func::FuncOp function, KernelFacts &facts) {
   else if (facts.generic.empty()) {
     bool isAny = function.walk([](SoftmaxOp) { return WalkResult::interrupt(); }).wasInterrupted();
     facts.generic = isAny ? "no attention was formed"
-                          : "no weights that are made of scores meet values, so that there is no attention to fuse";
+                          : "no weights that are computed from scores are multiplied by values, so there is no "
+                            "attention to fuse";
   }
 }
 

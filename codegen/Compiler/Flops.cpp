@@ -90,7 +90,7 @@ static double countPairs(const Expr &whole, const ScoreSpace &space, std::string
       heads *= static_cast<double>(space.sizes.at(axis));
     }
   if (isMore && why)
-    *why = "the mask depends on values at run time, or on the batch row: at most so much";
+    *why = "the mask depends on run-time values or the batch row, so this is an upper bound";
   if (predicate.isConstant(1))
     return all;
   if (all * heads > 1 << 24) {

@@ -89,7 +89,8 @@ llvm::Expected<std::optional<GpuCode>> skewer::gpu::buildFor(const GpuTarget &ta
   if (leastSpilled)
     return llvm::createStringError(llvm::inconvertibleErrorCode(),
                                    "kernel '" + name + "', target '" + target.name + "': " + llvm::Twine(leastSpilled) +
-                                       " bytes of registers are spilled even in what takes the fewest");
+                                       " bytes of registers are spilled even with the schedule that needs the fewest "
+                                       "registers");
   return llvm::createStringError(llvm::inconvertibleErrorCode(),
                                  "kernel '" + name + "', target '" + target.name + "': the smallest tile needs " +
                                      llvm::Twine(leastShared) + " bytes of shared memory, of " +

@@ -183,7 +183,8 @@ TEST(GpuBuild, WideHeadsWithLittleSharedMemory) {
     auto code = builder.build(*gpu::findGpuTarget("sm_89"), *ptxas);
     if (!code) { // of f32, ptxas of CUDA 13.0 spills by rows too: that is an error, with the bytes
       EXPECT_EQ(type, std::string("f32"));
-      EXPECT_SAYS(llvm::toString(code.takeError()), "bytes of registers are spilled even in what takes the fewest");
+      EXPECT_SAYS(llvm::toString(code.takeError()),
+                  "bytes of registers are spilled even with the schedule that needs the fewest registers");
       continue;
     }
     ASSERT_TRUE(*code);
@@ -216,7 +217,8 @@ TEST(GpuBuild, WhatSpillsInEveryTileGoesByRows) {
   builder.pinned.rows = 32;
   code = builder.build(*gpu::findGpuTarget("sm_80"), script.str().str());
   ASSERT_FALSE(bool(code));
-  EXPECT_SAYS(llvm::toString(code.takeError()), "12 bytes of registers are spilled even in what takes the fewest");
+  EXPECT_SAYS(llvm::toString(code.takeError()),
+              "12 bytes of registers are spilled even with the schedule that needs the fewest registers");
   llvm::sys::fs::remove(script);
 }
 TEST(GpuBuild, AFewSpillsAreNotWorthAnotherBlock) {

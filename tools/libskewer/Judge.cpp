@@ -47,7 +47,7 @@ ExitCode findSizes(const KernelPlan &plan, const std::vector<skewer_tensor> &ten
   }
   for (const std::string &name : plan.sizes)
     if (!sizes.count(name))
-      return wrong(fmt::format("no operand's shape says the size '{}'", name));
+      return wrong(fmt::format("no operand's shape determines the size '{0}'; give it as a size, \"{0}=…\"", name));
   return kDone;
 }
 

@@ -36,8 +36,8 @@ bool readSchedule(llvm::ArrayRef<std::string> list, CpuRequest &cpu, gpu::GpuReq
       continue;
     }
     if (name == "offsets") {
-      return usage(fmt::format("--schedule offsets: a term's strategy is asked for by its number; write strategyN={}, "
-                               "N being the number that explain gives the term",
+      return usage(fmt::format("--schedule offsets: a strategy is set for one term; write strategyN={}, where N is the "
+                               "number of the term in the list of explain",
                                value.str()));
     }
     if (llvm::StringRef term = name; term.consume_front("strategy")) {
