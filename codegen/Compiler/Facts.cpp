@@ -151,7 +151,9 @@ AttentionFacts factsOf(AttentionOp attention, func::FuncOp function) {
   facts.queries = space.queries();
   facts.keys = space.keys();
   facts.direct = attention.getDirect();
-  facts.pairs = visiblePairs(attention, &facts.pairsNote);
+  VisiblePairs seen = visiblePairs(attention);
+  facts.pairs = seen.count;
+  facts.pairsNote = std::move(seen.note);
   facts.values = nameOfOperand(attention.getValue(), function);
   facts.place = textPlaceOf(attention.getLoc());
   facts.valueFlops = valueFlops(attention, facts.pairs);

@@ -74,7 +74,7 @@ static Expr ofPositions(const Expr &predicate, const std::vector<std::string> &a
 /// Counts the pairs at which a predicate holds, one by one. Parts that depend on more than positions and heads count as
 /// true. Returns the number of all pairs if they are too many to count; the mean over heads if heads see different
 /// keys.
-static double countPairs(const Expr &whole, const ScoreSpace &space, std::string *why) {
+static VisiblePairs countPairs(const Expr &whole, const ScoreSpace &space) {
   double all = static_cast<double>(space.queries()) * static_cast<double>(space.keys()), heads = 1;
   std::vector<std::string> axes = space.query;
   axes.insert(axes.end(), space.key.begin(), space.key.end());
@@ -89,15 +89,11 @@ static double countPairs(const Expr &whole, const ScoreSpace &space, std::string
       axes.push_back(axis);
       heads *= static_cast<double>(space.sizes.at(axis));
     }
-  if (isMore && why)
-    *why = "the mask depends on run-time values or the batch row, so this is an upper bound";
+  std::string note = isMore ? "the mask depends on run-time values or the batch row, so this is an upper bound" : "";
   if (predicate.isConstant(1))
-    return all;
-  if (all * heads > 1 << 24) {
-    if (why)
-      *why = "the mask has too many pairs to count them: at most so much";
-    return all;
-  }
+    return {all, note};
+  if (all * heads > 1 << 24)
+    return {all, "the mask has too many pairs to count them: at most so much"};
   Program program(axes);
   size_t holds = program.add(predicate);
   std::vector<int64_t> at(axes.size(), 0);
@@ -108,30 +104,30 @@ static double countPairs(const Expr &whole, const ScoreSpace &space, std::string
     for (place = 0; place < axes.size() && ++at[place] == space.sizes.at(axes[place]); ++place)
       at[place] = 0;
   }
-  return pairs / heads;
+  return {pairs / heads, note};
 }
 
-double visiblePairs(AttentionOp attention, std::string *why) {
+VisiblePairs visiblePairs(AttentionOp attention) {
   auto view = viewOf(attention);
   const ScoreSpace &space = view->space;
   double queries = static_cast<double>(space.queries()), keys = static_cast<double>(space.keys());
   const std::optional<Expr> &predicate = view->mask;
   if (!predicate)
-    return queries * keys;
+    return {queries * keys, ""};
   auto interval = space.query.size() == 1 && space.key.size() == 1
                       ? asOffsetInterval(*predicate, space.query.front(), space.key.front(), domainOf(space.sizes))
                       : std::nullopt;
   if (!interval)
-    return countPairs(*predicate, space, why);
+    return countPairs(*predicate, space);
   if (interval->low <= -(space.queries() - 1) && interval->high == 0 && space.queries() == space.keys())
-    return queries * keys / 2;
+    return {queries * keys / 2, ""};
   double pairs = 0;
   for (int64_t i = 0; i < space.queries(); ++i) {
     int64_t first = interval->low <= -i ? 0 : interval->low + i;
     int64_t last = interval->high >= space.keys() - 1 - i ? space.keys() - 1 : interval->high + i;
     pairs += static_cast<double>(std::max<int64_t>(0, last - first + 1));
   }
-  return pairs;
+  return {pairs, ""};
 }
 
 double usefulFlops(const Term &term, double pairs) {
@@ -163,7 +159,7 @@ double usefulFlops(func::FuncOp function, const Sizes &sizes) {
         if (auto spec = parseEinsum(std::string_view(term.getSubscripts())))
           for (auto [operand, dimensions] : llvm::zip(term.getInputs(), spec->operands))
             fillRunTime(dimensions, operand, function, sizes, filled);
-      double pairs = visiblePairs(attention), one = valueFlops(attention, pairs);
+      double pairs = visiblePairs(attention).count, one = valueFlops(attention, pairs);
       auto view = viewOf(attention);
       for (const Term &term : view->score)
         one += usefulFlops(term, pairs);

@@ -8,10 +8,15 @@
 
 namespace skewer {
 
+/// A number of pairs of query and key, and why it contains pairs that a mask may hide; empty if it does not.
+struct VisiblePairs {
+  double count = 0;
+  std::string note;
+};
+
 /// Returns the pairs of query and key that the mask leaves visible, for one leading index. A causal square counts as
-/// half of the pairs. The parts of a mask that depend on more than positions count as hiding nothing; `why`, if given,
-/// then says so.
-double visiblePairs(attn::AttentionOp, std::string *why = nullptr);
+/// half of the pairs. The parts of a mask that depend on more than positions count as hiding nothing.
+VisiblePairs visiblePairs(attn::AttentionOp);
 
 /// Returns a term's FLOPs for one leading index: 2·D for each visible score of a content term, and of an unclipped
 /// offset term on whole positions on the query side. Terms on one axis of a map and clipped, bucketed and scalar terms

@@ -13,14 +13,14 @@ struct SplitOffset {
 
 class AttentionAnalyzer {
 public:
-  AttentionAnalyzer(attn::AttentionOp attention, std::string &reason, bool picks)
+  AttentionAnalyzer(attn::AttentionOp attention, bool picks)
       : attention(attention), view(attn::viewOf(attention)), picks(picks), operands(operandsOf(attention)),
-        space(view->space), mask(view->mask), domain(view->domain), reason(reason) {
+        space(view->space), mask(view->mask), domain(view->domain) {
     leading.insert(space.leading.begin(), space.leading.end());
     query.insert(space.query.begin(), space.query.end());
     key.insert(space.key.begin(), space.key.end());
   }
-  std::optional<AttentionShape> run();
+  OrRefusal<AttentionShape> run();
 
 private:
   unsigned argumentOf(mlir::Value value) {
@@ -44,7 +44,7 @@ private:
   /// call. Returns false if the term has another form.
   bool findRowsOfCall(OtherTerm &);
   void readAnyWhereHidden(OtherTerm &, const std::optional<subscript::Expr> &guard);
-  bool addTerm(const attn::Term &, AttentionShape &shape);
+  void addTerm(const attn::Term &, AttentionShape &shape);
   bool addOffsetTerm(const attn::Term &, llvm::ArrayRef<SplitOffset>, llvm::ArrayRef<unsigned> arguments,
                      AttentionShape &);
   bool addRowTerm(const attn::Term &, llvm::ArrayRef<unsigned> arguments, const std::optional<subscript::Expr> &guard,
@@ -53,10 +53,10 @@ private:
   std::vector<MapAxis> mapAxes(const std::vector<std::string> &axes);
   void findKind(OtherTerm &, llvm::ArrayRef<SplitOffset>, bool affine);
 
-  // The steps of `run`. Each returns false, with a `reason`, if it fails.
-  bool readLengths(AttentionShape &);
-  bool readValues(AttentionShape &);
-  bool readMask(AttentionShape &);
+  // The steps of `run`.
+  std::optional<Refusal> readLengths(AttentionShape &);
+  std::optional<Refusal> readValues(AttentionShape &);
+  void readMask(AttentionShape &);
 
   attn::AttentionOp attention;
   std::shared_ptr<const attn::AttentionView> view;
@@ -66,7 +66,6 @@ private:
   const attn::ScoreSpace &space;
   const std::optional<subscript::Expr> &mask;
   const subscript::Domain &domain;
-  std::string &reason;
   std::set<std::string> leading, query, key;
   subscript::Substitution lengths; // the run-time length of each axis that has one
 };

@@ -106,11 +106,11 @@ std::vector<MapAxis> AttentionAnalyzer::mapAxes(const std::vector<std::string> &
 }
 
 /// Reads where the values and the result lie.
-bool AttentionAnalyzer::readValues(AttentionShape &shape) {
+std::optional<Refusal> AttentionAnalyzer::readValues(AttentionShape &shape) {
   unsigned valueArgument = argumentOf(attention.getValue());
   const std::optional<ResolvedEinsum> &value = view->value;
   if (!value || view->sharesValues || !value->spec.result || space.value.size() != 1)
-    return reason = "the values have more than one axis that is neither leading nor a key", false;
+    return Refusal{"the values have more than one axis that is neither leading nor a key"};
   AxisSizes sizes = value->sizes;
   for (const auto &[axis, size] : space.sizes)
     sizes[axis] = size;
@@ -131,9 +131,9 @@ bool AttentionAnalyzer::readValues(AttentionShape &shape) {
   if (resultWalk && shape.width == 1)
     resultWalk->depth = 1;
   if (!valueWalk || !resultWalk || valueWalk->query != 0 || resultWalk->key != 0 || resultWalk->depth != 1)
-    return reason = "the values are not read through even strides", false;
+    return Refusal{"the values are not read through even strides"};
   if (!staysInside(attention.getValue(), value->subscripts[0], domainOf(sizes, space), std::nullopt))
-    return reason = "values of masked keys are read outside their tensor", false;
+    return Refusal{"values of masked keys are read outside their tensor"};
   shape.value = *valueWalk;
   shape.result = *resultWalk;
   shape.further.lse = static_cast<bool>(attention.getLse());
@@ -144,7 +144,7 @@ bool AttentionAnalyzer::readValues(AttentionShape &shape) {
   shape.direct = attention.getDirect();
   shape.through = attention.getThrough().empty() ? nullptr : &attention.getThrough();
   shape.sums = attention.getSums();
-  return true;
+  return std::nullopt;
 }
 
 /// Sets `length` to the number of positions along a dimension of the score, if known only at run time; else to nothing.
@@ -168,13 +168,13 @@ static bool readLength(const std::vector<std::string> &axes, const AxisSizes &si
   return true;
 }
 
-bool AttentionAnalyzer::readLengths(AttentionShape &shape) {
+std::optional<Refusal> AttentionAnalyzer::readLengths(AttentionShape &shape) {
   lengths = axisExtentsOf(attention);
   if (!readLength(space.query, space.sizes, lengths, shape.bounds.queryLength) ||
       !readLength(space.key, space.sizes, lengths, shape.bounds.keyLength))
-    return reason = "an inner axis of the queries or the keys has a run-time length", false;
+    return Refusal{"an inner axis of the queries or the keys has a run-time length"};
   shape.bounds.high = shape.bounds.keyLength;
-  return true;
+  return std::nullopt;
 }
 
 /// Returns whether a conjunct only states the length of an axis.
@@ -185,9 +185,9 @@ bool AttentionAnalyzer::isLength(const Expr &conjunct) const {
 }
 
 /// Sorts the conjuncts of the mask: an interval of key - query, a prefix next to it, and others.
-bool AttentionAnalyzer::readMask(AttentionShape &shape) {
+void AttentionAnalyzer::readMask(AttentionShape &shape) {
   if (!mask)
-    return true;
+    return;
   std::vector<MaskPart> parts;
   for (const Expr &conjunct : conjunctsOf(simplify(*mask, domain))) {
     if (isLength(conjunct))
@@ -227,34 +227,32 @@ bool AttentionAnalyzer::readMask(AttentionShape &shape) {
   boundByMap(shape);
   if (picks)
     takeTiles(shape);
-  return true;
 }
 
-std::optional<AttentionShape> AttentionAnalyzer::run() {
+OrRefusal<AttentionShape> AttentionAnalyzer::run() {
   AttentionShape shape;
   if (space.leading.empty() && space.query.empty())
-    return reason = "the score's space cannot be read", std::nullopt;
+    return Refusal{"the score's space cannot be read"};
   shape.space = space;
   shape.queries = space.queries();
   shape.keys = space.keys();
   shape.queryAxes = mapAxes(space.query);
   shape.keyAxes = mapAxes(space.key);
 
-  if (!readLengths(shape) || !readValues(shape))
-    return std::nullopt;
+  if (auto refusal = readLengths(shape))
+    return *refusal;
+  if (auto refusal = readValues(shape))
+    return *refusal;
   for (const Term &term : view->values) {
     auto inputs = TermOp(term.op).getInputs();
-    auto found = valueTermOf(term, inputs.empty() ? 0 : argumentOf(inputs.front()), reason);
+    auto found = valueTermOf(term, inputs.empty() ? 0 : argumentOf(inputs.front()));
     if (!found)
-      return std::nullopt;
+      return found.refusal();
     shape.valueTerms.push_back(std::move(*found));
   }
   for (const Term &term : view->score)
-    if (!addTerm(term, shape))
-      return std::nullopt;
-
-  if (!readMask(shape))
-    return std::nullopt;
+    addTerm(term, shape);
+  readMask(shape);
   if (picks)
     findLengthMap(shape);
   SmallVector<Value> operands = operandsOf(attention);
@@ -273,6 +271,16 @@ SmallVector<Value> skewer::operandsOf(AttentionOp attention) {
   return operands;
 }
 
-std::optional<AttentionShape> skewer::shapeOfAttention(AttentionOp attention, std::string &reason, bool picks) {
-  return AttentionAnalyzer(attention, reason, picks).run();
+std::optional<Refusal> skewer::refuseInnerRuntimeSizes(AttentionOp attention) {
+  SmallVector<Value> tensors = operandsOf(attention);
+  tensors.push_back(attention.getResult());
+  for (Value tensor : tensors)
+    for (auto [dimension, size] : llvm::enumerate(cast<RankedTensorType>(tensor.getType()).getShape()))
+      if (dimension > 0 && ShapedType::isDynamic(size))
+        return Refusal{"a tensor has a run-time size that is not its first"};
+  return std::nullopt;
+}
+
+OrRefusal<AttentionShape> skewer::shapeOfAttention(AttentionOp attention, bool picks) {
+  return AttentionAnalyzer(attention, picks).run();
 }

@@ -5,6 +5,7 @@
 #include "passes/Analysis/ElementTerm.h"
 #include "passes/Analysis/LengthMap.h"
 #include "passes/Analysis/LiveTiles.h"
+#include "passes/Analysis/Refusal.h"
 #include "passes/Analysis/RowTerm.h"
 #include "passes/Analysis/ValueTerm.h"
 #include "passes/Analysis/Walk.h"
@@ -121,10 +122,14 @@ struct AttentionShape {
 /// Returns the values and the operands of the terms, each once. "Argument" n of an AttentionShape is the n-th of them.
 /// They may be inputs of the kernel or results of earlier stages.
 llvm::SmallVector<mlir::Value> operandsOf(attn::AttentionOp);
-/// Returns the shape of the attention. Returns nothing, with a `reason`, if the values are not walked with even
-/// strides; the generic path computes such attentions. Without `picks`, rows that keys pick do not become content
-/// terms: for lowerings that can walk keys and values only with strides.
-std::optional<AttentionShape> shapeOfAttention(attn::AttentionOp, std::string &reason, bool picks = true);
+/// Returns the shape of the attention. Refuses if the values are not walked with even strides; the generic path computes
+/// such attentions. Without `picks`, rows that keys pick do not become content terms: for lowerings that can walk keys
+/// and values only with strides.
+OrRefusal<AttentionShape> shapeOfAttention(attn::AttentionOp, bool picks = true);
+
+/// Refuses an attention with a tensor that has a run-time size other than its first: only the first has no part in
+/// strides.
+std::optional<Refusal> refuseInnerRuntimeSizes(attn::AttentionOp);
 
 /// Sets `visible` to an interval of key - query that contains all visible pairs, if the masks bound each axis of a map.
 void boundByMap(AttentionShape &);

@@ -323,7 +323,7 @@ bool AttentionAnalyzer::addPickedContent(const Term &term, const ElementTerm &op
   return false;
 }
 
-bool AttentionAnalyzer::addTerm(const Term &term, AttentionShape &shape) {
+void AttentionAnalyzer::addTerm(const Term &term, AttentionShape &shape) {
   const ResolvedEinsum &einsum = term.einsum;
   ElementTerm flat = flatTermOf(term, operands);
   std::vector<SplitOffset> offsets;
@@ -338,7 +338,6 @@ bool AttentionAnalyzer::addTerm(const Term &term, AttentionShape &shape) {
   auto addOther = [&](OtherTerm form) {
     shape.others.push_back(std::move(form));
     shape.roles.push_back(TermRole::Other);
-    return true;
   };
   // A strategy may take the term before any class does.
   if (auto *early = attention->getDialect()->getRegisteredInterface<EarlyTerms>()) {
@@ -365,18 +364,18 @@ bool AttentionAnalyzer::addTerm(const Term &term, AttentionShape &shape) {
         content.depth = term.sizeOf(einsum.contracted.front());
       shape.content.push_back(content);
       shape.roles.push_back(TermRole::Content);
-      return true;
+      return;
     }
   }
   // A term that depends on the offset alone is one number for each offset, also with a contraction: no operand of it is
   // a vector of the query.
   bool line = biasKindOf(flat.offsets, space) == BiasKind::Difference && space.query.size() == 1;
   if (plain && !line && !einsum.contracted.empty() && addOffsetTerm(term, offsets, flat.arguments, shape))
-    return true;
+    return;
   auto addPicked = [&](bool ofMany) { return isProduct && addPickedContent(term, flat, ofMany, shape); };
   // If many keys pick from a few rows, the products of a query with these rows are computed once. Otherwise the query
   // is multiplied by the row of each key.
   if (!line && (addPicked(true) || addRowTerm(term, flat.arguments, guard, shape) || addPicked(false)))
-    return true;
-  return addOther(otherTerm(term, flat, offsets, affine));
+    return;
+  addOther(otherTerm(term, flat, offsets, affine));
 }

@@ -1,5 +1,6 @@
 // Checks that an attention can be one fused GPU kernel, and sorts its terms by the strategies that compute them.
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "passes/Analysis/FunctionRange.h"
 #include "passes/Analysis/GpuStrategies.h"
 #include "passes/Analysis/Strides.h"
@@ -145,14 +146,13 @@ std::optional<GatedLine> gatedLineOf(const ElementTerm &term, const attn::ScoreS
 
 } // namespace
 
-bool skewer::gpu::saysOnly(Operation *op, ArrayRef<StringRef> known, std::string &reason) {
+std::optional<Refusal> skewer::gpu::refuseUnknown(Operation *op, ArrayRef<StringRef> known) {
   for (NamedAttribute attribute : op->getAttrs())
     if (!llvm::is_contained(known, attribute.getName().getValue()) &&
         attribute.getName().getValue().find('.') == StringRef::npos)
-      return reason = "'" + attribute.getName().str() + "' of '" + op->getName().getStringRef().str() +
-                      "' is not made for GPUs yet",
-             false;
-  return true;
+      return Refusal{"'" + attribute.getName().str() + "' of '" + op->getName().getStringRef().str() +
+                     "' is not made for GPUs yet"};
+  return std::nullopt;
 }
 
 ArrayRef<StringRef> skewer::gpu::knownOfTerms() {
@@ -262,29 +262,27 @@ StringRef skewer::gpu::chosenStrategy(attn::AttentionOp attention, size_t number
   return found == fitting.end() ? fitting.front() : *found;
 }
 
-std::optional<AttentionShape> skewer::gpu::tiledShape(attn::AttentionOp attention, std::string &reason) {
-  auto shape = gpuShapeOf(attention, reason);
-  return shape ? std::optional(std::move(shape->attention)) : std::nullopt;
+OrRefusal<AttentionShape> skewer::gpu::tiledShape(attn::AttentionOp attention) {
+  auto shape = gpuShapeOf(attention);
+  if (!shape)
+    return shape.refusal();
+  return std::move(shape->attention);
 }
 
-std::optional<GpuShape> skewer::gpu::gpuShapeOf(attn::AttentionOp attention, std::string &reason) {
+OrRefusal<GpuShape> skewer::gpu::gpuShapeOf(attn::AttentionOp attention) {
   if (auto known = attention->getAttrOfType<StringAttr>(kGpuByRows))
-    return reason = known.str(), std::nullopt;
+    return Refusal{known.str()};
   GpuShape result;
   SmallVector<Value> operands = operandsOf(attention);
-  for (Value operand : llvm::concat<Value>(operands, SmallVector<Value>{attention.getResult()}))
-    for (int64_t size : cast<RankedTensorType>(operand.getType())
-                            .getShape()
-                            .drop_front(std::min<size_t>(1, cast<RankedTensorType>(operand.getType()).getRank())))
-      if (ShapedType::isDynamic(size))
-        return reason = "a tensor has a run-time size that is not its first", std::nullopt;
-  auto shape = shapeOfAttention(attention, reason, /*picks=*/false);
+  if (auto refusal = refuseInnerRuntimeSizes(attention))
+    return *refusal;
+  auto shape = shapeOfAttention(attention, /*picks=*/false);
   if (!shape)
-    return std::nullopt;
+    return shape.refusal();
   if (shape->further.weights)
-    return reason = "its weights are a result too, which tiles of GPUs do not store", std::nullopt;
+    return Refusal{"its weights are a result too, which tiles of GPUs do not store"};
   if (llvm::any_of(shape->content, [](const ContentTerm &term) { return term.sum > 0; }))
-    return reason = "its score is a function of several sums of products; tiles of GPUs hold one", std::nullopt;
+    return Refusal{"its score is a function of several sums of products; tiles of GPUs hold one"};
   leavePrefix(*shape);
   result.firstSeen = shape->bounds.low;
   result.endOfSeen = shape->bounds.high;
@@ -292,18 +290,15 @@ std::optional<GpuShape> skewer::gpu::gpuShapeOf(attn::AttentionOp attention, std
   if (!shape->hasLength()) // with run-time lengths, the tiles are known only at run time
     takeTiles(*shape);
   if (int64_t most = kMostColumns * kMostParts; shape->width > most)
-    return reason =
-               "its values are " + std::to_string(shape->width) + " wide; blocks divide up to " + std::to_string(most),
-           std::nullopt;
+    return Refusal{"its values are " + std::to_string(shape->width) + " wide; blocks divide up to " +
+                   std::to_string(most)};
   constexpr int64_t kMost = int64_t(1) << 30;
   if (shape->queries > kMost || shape->keys > kMost)
-    return reason = "it has more than 2^30 queries or keys", std::nullopt;
+    return Refusal{"it has more than 2^30 queries or keys"};
   for (Value ofRows : {attention.getLse(), attention.getTotal()})
     if (ofRows && elementTypeOf(ofRows) != ElementType::F32)
-      return reason = "one number of each row is not returned as f32", std::nullopt;
-  auto elementOf = [&](unsigned argument) {
-    return cast<RankedTensorType>(operands[argument].getType()).getElementType();
-  };
+      return Refusal{"one number of each row is not returned as f32"};
+  auto elementOf = [&](unsigned argument) { return getElementTypeOrSelf(operands[argument]); };
   auto isNarrow = [](Type type) { return type.isF16() || type.isBF16(); };
   SmallVector<Type> candidates;
   for (const ContentTerm &term : shape->content)
@@ -314,18 +309,16 @@ std::optional<GpuShape> skewer::gpu::gpuShapeOf(attn::AttentionOp attention, std
   // Weights are rounded to the operands' type before the product with the values. Weights of a softmax are at most 1.
   bool isBounded = shape->through && rangeOf(*shape->through).isWithin(kLargestF16);
   if (shape->direct && result.element.isF16() && !isBounded)
-    return reason = "weights that no softmax makes may be larger than f16 holds", std::nullopt;
+    return Refusal{"weights that no softmax makes may be larger than f16 holds"};
 
-  if (!saysOnly(attention,
-                {"space", "sizes", "mask", "value_spec", "direct", "schedule", "index_names", "operandSegmentSizes",
-                 "resultSegmentSizes"},
-                reason))
-    return std::nullopt;
+  if (auto refusal = refuseUnknown(attention, {"space", "sizes", "mask", "value_spec", "direct", "schedule",
+                                               "index_names", "operandSegmentSizes", "resultSegmentSizes"}))
+    return *refusal;
   auto view = attn::viewOf(attention);
   TermLists lists{attention, *shape, operands, view->mask, result};
   for (auto [term, role] : llvm::zip(view->score, shape->roles)) {
-    if (!saysOnly(term.op, knownOfTerms(), reason))
-      return std::nullopt;
+    if (auto refusal = refuseUnknown(term.op, knownOfTerms()))
+      return *refusal;
     lists.add(term, role);
   }
   if (auto schedule = dyn_cast_or_null<attn::GpuScheduleAttr>(attention.getScheduleAttr())) {
@@ -336,7 +329,7 @@ std::optional<GpuShape> skewer::gpu::gpuShapeOf(attn::AttentionOp attention, std
   }
   result.attention = std::move(*shape);
   for (auto [term, known] : llvm::zip(attention.getValues().getOps<attn::TermOp>(), result.attention.valueTerms))
-    if (!addValueTerm(known, term, result, reason))
-      return std::nullopt;
+    if (auto refusal = addValueTerm(known, term, result))
+      return *refusal;
   return result;
 }

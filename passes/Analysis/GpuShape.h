@@ -148,20 +148,19 @@ struct GpuShape {
 /// and of numbers that can be divided by that scale. Then the kernel scales a tile together with its exponential.
 std::optional<double> commonScaleOf(const GpuShape &);
 
-/// Adds a term of the values to the list of its strategy. Returns false, with a `reason`, if the GPU target does not
-/// support the term.
-bool addValueTerm(const ValueTerm &, attn::TermOp, GpuShape &, std::string &reason);
-/// Returns whether an operation has only known attributes, since the meaning of a new attribute must not be lost.
-bool saysOnly(mlir::Operation *, llvm::ArrayRef<llvm::StringRef> known, std::string &reason);
+/// Adds a term of the values to the list of its strategy. Refuses if the GPU target does not support the term.
+std::optional<Refusal> addValueTerm(const ValueTerm &, attn::TermOp, GpuShape &);
+/// Refuses an operation with attributes that are not known, since the meaning of a new attribute must not be lost.
+std::optional<Refusal> refuseUnknown(mlir::Operation *, llvm::ArrayRef<llvm::StringRef> known);
 /// Returns the attributes of terms that are known.
 llvm::ArrayRef<llvm::StringRef> knownOfTerms();
 
 /// Returns the element type of a tensor of floating-point numbers.
 ElementType elementTypeOf(mlir::Value tensor);
-/// Returns the GPU shape of an attention. Returns nothing if the attention cannot be one fused kernel; `reason` then
-/// names the obstacle in the user's terms. `narrowOperands` (passes/Stages/NarrowOperands.h) runs before.
-std::optional<GpuShape> gpuShapeOf(attn::AttentionOp, std::string &reason);
+/// Returns the GPU shape of an attention. Refuses if the attention cannot be one fused kernel. `narrowOperands`
+/// (passes/Stages/NarrowOperands.h) runs before.
+OrRefusal<GpuShape> gpuShapeOf(attn::AttentionOp);
 /// Returns only the `attention` of that shape.
-std::optional<AttentionShape> tiledShape(attn::AttentionOp, std::string &reason);
+OrRefusal<AttentionShape> tiledShape(attn::AttentionOp);
 
 } // namespace skewer::gpu

@@ -43,11 +43,11 @@ static std::optional<BandTerm> bandOf(const ValueTerm &term, int64_t width) {
   return band;
 }
 
-bool skewer::gpu::addValueTerm(const ValueTerm &term, attn::TermOp op, GpuShape &shape, std::string &reason) {
-  if (!saysOnly(op, knownOfTerms(), reason))
-    return false;
+std::optional<Refusal> skewer::gpu::addValueTerm(const ValueTerm &term, attn::TermOp op, GpuShape &shape) {
+  if (auto refusal = refuseUnknown(op, knownOfTerms()))
+    return refusal;
   if (op.getFunction())
-    return reason = "a function of a plugin is part of what is added to the values", false;
+    return Refusal{"a function of a plugin is part of what is added to the values"};
   // Weights are scaled before they are rounded to the operands' type, so the scale must be near 1.
   double size = std::abs(term.scale);
   bool fits = shape.element.isF32() || (size >= 0x1p-6 && size <= 0x1p6);
@@ -71,7 +71,7 @@ bool skewer::gpu::addValueTerm(const ValueTerm &term, attn::TermOp op, GpuShape 
     shape.valueRows.push_back(
         {{term.argument, term.base, 0, term.keyStride, term.widthStride, std::nullopt}, term.scale});
   if (chosen != strategy::kPerScore)
-    return true;
+    return std::nullopt;
   ValueElement element;
   element.first.arguments = {term.argument};
   element.first.offsets = {term.offset};
@@ -80,5 +80,5 @@ bool skewer::gpu::addValueTerm(const ValueTerm &term, attn::TermOp op, GpuShape 
   element.first.scale = term.scale;
   element.widthStride = term.widthStride;
   shape.valueElements.push_back(std::move(element));
-  return true;
+  return std::nullopt;
 }

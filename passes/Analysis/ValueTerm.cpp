@@ -27,14 +27,14 @@ public:
       positions.insert(side->begin(), side->end());
   }
 
-  std::optional<ValueTerm> read(std::string &reason) {
+  OrRefusal<ValueTerm> read() {
     ValueTerm term;
     const std::string &width = space.value.front();
     Expr flat = rowMajorIn(extents, einsum.subscripts[0]);
     Expr step = simplify(substitute(flat, {{width, Expr::symbol(width) + Expr(1)}}) - flat);
     bool single = space.sizes.at(width) == 1;
     if (!step.isConstant() && !single)
-      return reason = "a term of the values is not read at even strides along their width", std::nullopt;
+      return Refusal{"a term of the values is not read at even strides along their width"};
     term.widthStride = single ? 1 : step.value();
     Expr first = simplify(substitute(flat, {{width, Expr(0)}}), domain, einsum.guard);
     term.offset = first;
@@ -55,7 +55,7 @@ public:
         return term;
     }
     if (term.widthStride != 1)
-      return reason = "a term of the values that is read for each query and key is not contiguous", std::nullopt;
+      return Refusal{"a term of the values that is read for each query and key is not contiguous"};
     term.kind = ValueKind::Pairs;
     return term;
   }
@@ -194,13 +194,13 @@ private:
 };
 } // namespace
 
-std::optional<ValueTerm> skewer::valueTermOf(const Term &term, unsigned argument, std::string &reason) {
+OrRefusal<ValueTerm> skewer::valueTermOf(const Term &term, unsigned argument) {
   if (term.size() != 1 || !term.einsum.contracted.empty())
-    return reason = "a term of the values is not one operand that is read once", std::nullopt;
-  auto found = Reader(term).read(reason);
-  if (!found)
-    return std::nullopt;
-  found->argument = argument;
-  found->scale = term.scale;
+    return Refusal{"a term of the values is not one operand that is read once"};
+  auto found = Reader(term).read();
+  if (found) {
+    found->argument = argument;
+    found->scale = term.scale;
+  }
   return found;
 }

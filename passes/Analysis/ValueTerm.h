@@ -3,6 +3,7 @@
 #pragma once
 #include "dialect/IR/Term.h"
 #include "mlir/IR/Value.h"
+#include "passes/Analysis/Refusal.h"
 #include "passes/Analysis/Walk.h"
 
 namespace skewer {
@@ -37,8 +38,8 @@ struct ValueTerm {
   double scale = 1;
 };
 
-/// Returns the form of a term of the values. Returns nothing, with a `reason`, if the term has several operands or a
-/// contraction, or if its table cannot be read along the width. `argument` is the number of the operand.
-std::optional<ValueTerm> valueTermOf(const attn::Term &, unsigned argument, std::string &reason);
+/// Returns the form of a term of the values. Refuses if the term has several operands or a contraction, or if its table
+/// cannot be read along the width. `argument` is the number of the operand.
+OrRefusal<ValueTerm> valueTermOf(const attn::Term &, unsigned argument);
 
 } // namespace skewer

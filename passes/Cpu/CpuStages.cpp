@@ -29,8 +29,7 @@ Value CpuStages::inMemory(Value operand) {
 
 void CpuStages::planAttention(attn::AttentionOp attention, const std::vector<bool> &computed,
                               const std::vector<bool> &narrow, const std::vector<ElementType> &elements) {
-  std::string reason;
-  AttentionShape shape = *fusedShape(attention, reason);
+  AttentionShape shape = *fusedShape(attention);
   auto attended = std::make_unique<FusedAttention>();
   auto add = [&](attn::CpuScheduleAttr schedule, int64_t above, int64_t atMost) {
     attended->ways.push_back(std::make_unique<ScheduledAttention>(

@@ -19,10 +19,7 @@ namespace {
 /// `attn-lower-generic`.
 bool fuses(func::FuncOp function) {
   bool any = false;
-  function.walk([&](attn::AttentionOp attention) {
-    std::string reason;
-    any |= fusedShape(attention, reason).has_value();
-  });
+  function.walk([&](attn::AttentionOp attention) { any |= fusedShape(attention).has_value(); });
   function.walk([&](attn::EinsumOp einsum) { any |= matmulOf(einsum).has_value(); });
   function.walk([&](attn::SoftmaxOp) { any = true; });
   return any;

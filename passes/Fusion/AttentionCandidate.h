@@ -19,33 +19,38 @@ public:
         logSumExps.push_back(other);
   }
 
-  /// Builds the attention. Changes nothing unless every step succeeds; otherwise `why` says why the weights are not
-  /// fused.
-  bool form(std::string &why) {
-    if (!findRoles(why) || !findFunction(why) || !expandScore(why) || !expandValues(why) || readsItsWeights(why))
-      return false;
+  /// Builds the attention. Changes nothing unless every step succeeds. The reason of a refusal is empty if the program
+  /// is better as it is.
+  std::optional<Refusal> form() {
+    for (auto step : {&AttentionCandidate::findRoles, &AttentionCandidate::findFunction,
+                      &AttentionCandidate::expandScore, &AttentionCandidate::expandValues,
+                      &AttentionCandidate::refuseOwnWeights})
+      if (auto refusal = (this->*step)())
+        return refusal;
     if (dependsOnLse())
       logSumExps.clear();
-    return dropQueryOnly() && factorise() && build(why);
+    dropQueryOnly();
+    factorise();
+    return build();
   }
 
 private:
   struct WeightDimensions;
-  bool findRoles(std::string &why);
-  bool readProduct(WeightDimensions &, std::string &why);
-  bool assignRoles(WeightDimensions &, std::string &why);
+  std::optional<Refusal> findRoles();
+  std::optional<Refusal> readProduct(WeightDimensions &);
+  std::optional<Refusal> assignRoles(WeightDimensions &);
   void separateHeads(WeightDimensions &);
   void joinGroups(WeightDimensions &);
-  bool indexScore(const WeightDimensions &, std::string &why);
-  bool indexValues(const WeightDimensions &, std::string &why);
-  bool readMask(const WeightDimensions &, std::string &why);
-  bool findFunction(std::string &why);
+  std::optional<Refusal> indexScore(WeightDimensions &);
+  std::optional<Refusal> indexValues(WeightDimensions &);
+  std::optional<Refusal> readMask(WeightDimensions &);
+  std::optional<Refusal> findFunction();
   bool isPlainSoftmax() const { return !source.direct && !function; }
-  bool expandScore(std::string &why);
-  bool expandValues(std::string &why);
+  std::optional<Refusal> expandScore();
+  std::optional<Refusal> expandValues();
   attn::TermOp buildTerm(mlir::OpBuilder &, const Summand &) const;
   bool sizesAxis(const Factor &, const std::string &axis, const subscript::AxisSizes &contracted) const;
-  bool dropQueryOnly();
+  void dropQueryOnly();
   Summand nothingIn(int64_t sum) const;
   std::optional<Summand> infinitiesOf(const Summand &);
   mlir::Value rowsOf(mlir::OpBuilder &, const Summand &);
@@ -53,13 +58,13 @@ private:
   mlir::Value withQueryOnly(mlir::OpBuilder &, mlir::Value lse) const;
   bool readsWhatFollows(llvm::function_ref<bool(mlir::Operation *)>) const;
   bool dependsOnLse() const;
-  bool readsItsWeights(std::string &why) const;
+  std::optional<Refusal> refuseOwnWeights();
   std::optional<subscript::Einsum> arrangementOf(const subscript::Dimensions &has,
                                                  llvm::ArrayRef<subscript::Expr> wanted, llvm::ArrayRef<int64_t> shape,
                                                  bool &same) const;
-  bool factorise();
+  void factorise();
   void leadWithGroups();
-  bool build(std::string &why);
+  std::optional<Refusal> build();
   struct FusedForm;
   bool hasRows() const;
   int64_t positions(const std::vector<std::string> &axes) const;

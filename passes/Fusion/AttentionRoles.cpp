@@ -21,35 +21,33 @@ struct AttentionCandidate::WeightDimensions {
   std::map<size_t, int64_t> groups; // leading dimensions whose last axes are queries, and how many queries they are
 };
 
-bool AttentionCandidate::findRoles(std::string &why) {
+std::optional<Refusal> AttentionCandidate::findRoles() {
   WeightDimensions of{resolve(product), {}, {}, {}, {}, {}, {}};
-  if (!readProduct(of, why) || !assignRoles(of, why))
-    return false;
+  for (auto step : {&AttentionCandidate::readProduct, &AttentionCandidate::assignRoles})
+    if (auto refusal = (this->*step)(of))
+      return refusal;
   separateHeads(of);
   joinGroups(of);
-  return indexScore(of, why) && indexValues(of, why) && readMask(of, why);
+  for (auto step : {&AttentionCandidate::indexScore, &AttentionCandidate::indexValues, &AttentionCandidate::readMask})
+    if (auto refusal = (this->*step)(of))
+      return refusal;
+  return std::nullopt;
 }
 
-bool AttentionCandidate::readProduct(WeightDimensions &of, std::string &why) {
+std::optional<Refusal> AttentionCandidate::readProduct(WeightDimensions &of) {
   // The condition of a product with direct weights may be the mask of the attention. Any other condition is that of a
   // term of the values.
   bool hasOwnGuard = of.resolved.guard && !(source.direct && isUnderMask(product, source));
-  if (product.getInputs().size() != 2 || !of.resolved.spec.result || hasOwnGuard) {
-    why = "the product with the weights is not of two operands without a guard";
-    return false;
-  }
+  if (product.getInputs().size() != 2 || !of.resolved.spec.result || hasOwnGuard)
+    return Refusal{"the product with the weights is not of two operands without a guard"};
   weightOperand = product.getInputs()[0] == source.weights ? 0 : 1;
-  if (product.getInputs()[1 - weightOperand] == source.weights) {
-    why = "the weights are multiplied by themselves";
-    return false;
-  }
+  if (product.getInputs()[1 - weightOperand] == source.weights)
+    return Refusal{"the weights are multiplied by themselves"};
   of.weights = of.resolved.spec.operands[weightOperand];
   auto over = parseDimensions(source.over);
   auto named = parseDimensions(source.axes);
-  if (!over || over->empty() || !named || named->size() != of.weights.size()) {
-    why = "the softmax is not over one dimension";
-    return false;
-  }
+  if (!over || over->empty() || !named || named->size() != of.weights.size())
+    return Refusal{"the softmax is not over one dimension"};
   std::vector<std::string> keyAxes;
   for (const Dimension &dimension : *over)
     keyAxes.insert(keyAxes.end(), dimension.axes.begin(), dimension.axes.end());
@@ -57,26 +55,22 @@ bool AttentionCandidate::readProduct(WeightDimensions &of, std::string &why) {
   for (size_t k = 0; k < named->size(); ++k)
     if ((*named)[k].axes == keyAxes)
       keyDimension = k;
-  if (keyDimension == named->size()) {
-    why = "the softmax is not over one whole dimension";
-    return false;
-  }
+  if (keyDimension == named->size())
+    return Refusal{"the softmax is not over one whole dimension"};
   of.named = std::move(*named);
   of.shape = shapeOf(source.weights);
   of.isLeading.resize(of.weights.size());
-  return true;
+  return std::nullopt;
 }
 
 /// Assigns a role to each dimension. All axes of a dimension must have the same role.
-bool AttentionCandidate::assignRoles(WeightDimensions &of, std::string &why) {
+std::optional<Refusal> AttentionCandidate::assignRoles(WeightDimensions &of) {
   std::set<std::string> inValues, kept = axesOf(*of.resolved.spec.result);
   for (const Expr &subscript : of.resolved.subscripts[1 - weightOperand])
     inValues.merge(symbolsOf(subscript));
   for (auto [k, dimension] : llvm::enumerate(of.weights)) {
-    if (!dimension.isProduct()) {
-      why = "the weights are read through an index expression";
-      return false;
-    }
+    if (!dimension.isProduct())
+      return Refusal{"the weights are read through an index expression"};
     bool allInValues = true, someInValues = false, allKept = true, noneKept = true;
     for (const std::string &axis : dimension.axes) {
       allInValues &= inValues.count(axis) > 0;
@@ -85,20 +79,17 @@ bool AttentionCandidate::assignRoles(WeightDimensions &of, std::string &why) {
       noneKept &= !kept.count(axis);
     }
     if (k == keyDimension) {
-      if (!noneKept || !allInValues) {
-        why = "the product does not sum over the dimension that the softmax is over";
-        return false;
-      }
+      if (!noneKept || !allInValues)
+        return Refusal{"the product does not sum over the dimension that the softmax is over"};
     } else if (!allKept) {
-      why = "a dimension of the weights is neither a query, nor a key, nor common to weights and values";
-      return false;
+      return Refusal{"a dimension of the weights is neither a query, nor a key, nor common to weights and values"};
     } else if (someInValues) { // a group of heads may share values: "(g r)" with values by g
       of.isLeading[k] = true;
     } else {
       of.queries.push_back(k);
     }
   }
-  return true;
+  return std::nullopt;
 }
 
 /// Separates heads from queries. If all heads share the values, every other dimension looks like a query dimension:
@@ -153,14 +144,12 @@ void AttentionCandidate::joinGroups(WeightDimensions &of) {
 
 /// Sets the score's indices over leading axes, one query position and one key position. The weights of a single query
 /// (a decoding step) may lack a query dimension: then no index names its position, of which there is one.
-bool AttentionCandidate::indexScore(const WeightDimensions &of, std::string &why) {
+std::optional<Refusal> AttentionCandidate::indexScore(WeightDimensions &of) {
   at.assign(of.weights.size(), Expr());
   int64_t queryCount = 1;
   auto isRuntime = [&](size_t k) { return of.shape[k] == kRuntime; };
-  if (isRuntime(keyDimension) || llvm::any_of(of.queries, isRuntime)) {
-    why = "the number of queries or keys is known at run time only";
-    return false;
-  }
+  if (isRuntime(keyDimension) || llvm::any_of(of.queries, isRuntime))
+    return Refusal{"the number of queries or keys is known at run time only"};
   AxisSizes querySizes;
   std::vector<std::string> queryNames;
   std::map<size_t, int64_t> queries = of.groups;
@@ -188,19 +177,17 @@ bool AttentionCandidate::indexScore(const WeightDimensions &of, std::string &why
   auto queryParts = splitProduct(Expr::symbol(kQueryAxis), queryNames, querySizes);
   for (auto [entry, part] : llvm::zip(queries, *queryParts))
     at[entry.first] = simplify(at[entry.first] + part, domainOf(sizes));
-  return true;
+  return std::nullopt;
 }
 
 /// Sets the indices of values and result over the same axes.
-bool AttentionCandidate::indexValues(const WeightDimensions &of, std::string &why) {
+std::optional<Refusal> AttentionCandidate::indexValues(WeightDimensions &of) {
   const ResolvedEinsum &resolved = of.resolved;
   Substitution axes;
   for (auto [index, dimension] : llvm::zip(at, of.weights)) {
     auto parts = splitProduct(index, dimension.axes, resolved.sizes);
-    if (!parts) {
-      why = "an axis of the weights has no size at compile time";
-      return false;
-    }
+    if (!parts)
+      return Refusal{"an axis of the weights has no size at compile time"};
     for (auto [axis, part] : llvm::zip(dimension.axes, *parts))
       axes[axis] = part;
   }
@@ -208,10 +195,8 @@ bool AttentionCandidate::indexValues(const WeightDimensions &of, std::string &wh
   value.location = product.getLoc();
   for (const std::string &axis : resolved.spec.axes())
     if (!axes.count(axis)) {
-      if (!kept.count(axis)) {
-        why = "the product sums over an axis that the weights lack";
-        return false;
-      }
+      if (!kept.count(axis))
+        return Refusal{"the product sums over an axis that the weights lack"};
       std::string name = numbered(kWidthAxis, valueAxes.size());
       axes[axis] = Expr::symbol(name);
       valueAxes.push_back(name);
@@ -223,20 +208,18 @@ bool AttentionCandidate::indexValues(const WeightDimensions &of, std::string &wh
   value.factors = {values};
   for (const Dimension &dimension : *resolved.spec.result)
     resultIndices.push_back(simplify(substitute(flatIndex(dimension, resolved.sizes), axes), domainOf(sizes)));
-  return true;
+  return std::nullopt;
 }
 
-bool AttentionCandidate::readMask(const WeightDimensions &of, std::string &why) {
+std::optional<Refusal> AttentionCandidate::readMask(WeightDimensions &of) {
   if (!source.mask)
-    return true;
+    return std::nullopt;
   auto predicate = parse(*source.mask);
   Einsum spec;
   spec.operands = {of.named};
   auto namedSizes = resolveSizes(spec, {of.shape}, sizesFrom(source.sizes));
-  if (!predicate || !namedSizes) {
-    why = "the mask is not a predicate of the score's axes";
-    return false;
-  }
+  if (!predicate || !namedSizes)
+    return Refusal{"the mask is not a predicate of the score's axes"};
   Substitution axes;
   for (auto [index, dimension] : llvm::zip(at, of.named))
     if (auto parts = splitProduct(index, dimension.axes, *namedSizes))
@@ -245,5 +228,5 @@ bool AttentionCandidate::readMask(const WeightDimensions &of, std::string &why) 
   mask = simplify(substitute(*predicate, axes), domainOf(sizes));
   if (mask->isConstant() && mask->value() != 0)
     mask.reset();
-  return true;
+  return std::nullopt;
 }

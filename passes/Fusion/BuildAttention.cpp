@@ -262,21 +262,18 @@ void AttentionCandidate::replaceProgram(OpBuilder &builder, AttentionOp attentio
     sortTopologically(block);
 }
 
-bool AttentionCandidate::build(std::string &why) {
+std::optional<Refusal> AttentionCandidate::build() {
   auto form = fusedForm();
-  if (!form) {
-    why = "the result is arranged in a way that is no product of its axes";
-    return false;
-  }
+  if (!form)
+    return Refusal{"the result is arranged in a way that is no product of its axes"};
   OpBuilder builder(uses.root.getDefiningOp());
   AttentionOp attention = create(builder, *form);
   if (!verifies(attention)) {
     attention.erase();
-    why = "the fused form has no words for how an operand is read";
-    return false;
+    return Refusal{"the fused form has no words for how an operand is read"};
   }
   replaceProgram(builder, attention, *form);
-  return true;
+  return std::nullopt;
 }
 
 /// Replaces sums of weights over keys by views of the row sums, if they have another order of dimensions or repeat
@@ -401,10 +398,9 @@ bool AttentionCandidate::dependsOnLse() const {
   });
 }
 
-/// Returns whether an operand of the attention depends on the weights that the attention would store.
-bool AttentionCandidate::readsItsWeights(std::string &why) const {
+/// Refuses an attention whose operands depend on the weights that it would store.
+std::optional<Refusal> AttentionCandidate::refuseOwnWeights() {
   if (source.stored.empty() || !readsWhatFollows([&](Operation *op) { return op == source.operation; }))
-    return false;
-  why = "what the weights meet is made of them";
-  return true;
+    return std::nullopt;
+  return Refusal{"what the weights meet is made of them"};
 }

@@ -44,29 +44,25 @@ bool AttentionCandidate::sizesAxis(const Factor &factor, const std::string &axis
 }
 
 /// Finds the function between the weights and the sums of terms that they are made of.
-bool AttentionCandidate::findFunction(std::string &why) {
+std::optional<Refusal> AttentionCandidate::findFunction() {
   function = ScoreFunction::find({source.scores, at}, kQueryAxis, kKeyAxis, domainOf(sizes),
                                  assumable(mask, product), source.direct);
   if (!source.direct) {
     if (function && function->isIdentity())
       function.reset();
-    return true;
+    return std::nullopt;
   }
-  if (!function) {
-    why = "the weights are no function of one sum of products of queries and keys, and one of other terms";
-    return false;
-  }
+  if (!function)
+    return Refusal{"the weights are no function of one sum of products of queries and keys, and one of other terms"};
   if (!function->inside.isConstant(1))
     mask = simplify(mask ? logicalAnd(*mask, function->inside) : function->inside, domainOf(sizes));
   // Without a function and a mask it is less work to multiply the keys with the values, then the queries with that.
-  if (function->isIdentity() && !mask) {
-    why.clear();
-    return false;
-  }
-  return true;
+  if (function->isIdentity() && !mask)
+    return Refusal{};
+  return std::nullopt;
 }
 
-bool AttentionCandidate::expandScore(std::string &why) {
+std::optional<Refusal> AttentionCandidate::expandScore() {
   std::vector<std::vector<ScaledElement>> sums{{{{source.scores, at}, 1}}};
   if (function)
     sums = function->sums;
@@ -99,10 +95,8 @@ bool AttentionCandidate::expandScore(std::string &why) {
     if (!scaled || llvm::all_of(terms, [&](Summand &term) { return scaling.move(term); }))
       break;
   }
-  if (llvm::any_of(terms, [](const Summand &term) { return !std::isfinite(term.scale); })) {
-    why = "what is summed is infinite everywhere";
-    return false;
-  }
+  if (llvm::any_of(terms, [](const Summand &term) { return !std::isfinite(term.scale); }))
+    return Refusal{"what is summed is infinite everywhere"};
   options.scaledContractions = options.scaledOperands = false;
   // A mask that leaves one key would make the values read that key alone; but the values must tell how many keys there
   // are.
@@ -124,26 +118,24 @@ bool AttentionCandidate::expandScore(std::string &why) {
         return llvm::any_of(factor.subscripts, [&](const Expr &e) { return symbolsOf(e).count(name); });
       });
       // A head dimension of 1 is read at the constant 0 and says nothing.
-      if (size == kRuntime || (!read && size != 1)) {
-        why = size == kRuntime ? "a contracted axis has no size at compile time" : "no operand has a contracted axis";
-        return false;
-      }
+      if (size == kRuntime)
+        return Refusal{"a contracted axis has no size at compile time"};
+      if (!read && size != 1)
+        return Refusal{"no operand has a contracted axis"};
     }
   }
   llvm::erase_if(terms, [](const Summand &term) { return term.guard.isConstant(0) || term.scale == 0; });
-  return true;
+  return std::nullopt;
 }
 
 /// Expands what the other products of the weights add to the value of each query and key.
-bool AttentionCandidate::expandValues(std::string &why) {
+std::optional<Refusal> AttentionCandidate::expandValues() {
   WeightIndices indices{at, keyDimension, sizes, mask};
   for (const WeightedSummand &one : uses.products)
     if (one.tensor == product.getResult())
       valueScale = one.scale, valueFactor = one.factor;
-  if (valueScale == 0 || (valueScale != 1 && !valueFactor)) {
-    why = "the product with the values is scaled in several steps";
-    return false;
-  }
+  if (valueScale == 0 || (valueScale != 1 && !valueFactor))
+      return Refusal{"the product with the values is scaled in several steps"};
   ExpansionOptions options;
   options.products = options.uneven = true;
   options.whole = source.weights; // direct weights may be a product with a number, or guarded
@@ -154,16 +146,16 @@ bool AttentionCandidate::expandValues(std::string &why) {
     if (one.tensor == product.getResult())
       continue;
     for (const Summand &summand : expansion.expand(one.tensor, resultIndices)) {
-      auto term = asValueTerm(summand, source.weights, indices, why);
+      auto term = asValueTerm(summand, source.weights, indices);
       if (!term)
-        return false;
+        return term.refusal();
       term->scale *= one.scale / valueScale;
       term->guard = masked.predicate(term->guard); // masked keys have weight 0
       if (!term->guard.isConstant(0) && term->scale != 0)
         valueTerms.push_back(std::move(*term));
     }
   }
-  return true;
+  return std::nullopt;
 }
 
 /// Returns whether a term of the query alone is finite wherever it and the scores are made of finite numbers: positions
@@ -197,16 +189,16 @@ std::optional<Summand> AttentionCandidate::infinitiesOf(const Summand &term) {
   return infinities;
 }
 
-bool AttentionCandidate::dropQueryOnly() {
+void AttentionCandidate::dropQueryOnly() {
   // With a single key no term depends on the key, and yet a NaN or an infinity of its score is one in the result.
   if (sizes[kKeyAxis] == 1 && !terms.empty())
-    return true;
+    return;
   std::vector<Summand> left;
   if (!isPlainSoftmax()) { // a function depends on terms of the query alone
     for (size_t sum = 0; sum < (function ? function->sums.size() : 1); ++sum)
       if (llvm::none_of(terms, [&](const Summand &term) { return term.sum == int64_t(sum); }))
         terms.push_back(nothingIn(int64_t(sum)));
-    return true;
+    return;
   }
   for (Summand &term : terms) {
     std::set<std::string> symbols = symbolsOf(term.guard);
@@ -232,10 +224,8 @@ bool AttentionCandidate::dropQueryOnly() {
                               << (logSumExps.empty() ? "dropped" : "added to the lse alone");
   }
   terms = std::move(left);
-  if (terms.empty()) { // all keys weigh the same
+  if (terms.empty()) // all keys weigh the same
     terms.push_back(nothingIn(0));
-  }
-  return true;
 }
 
 Summand AttentionCandidate::nothingIn(int64_t sum) const {
@@ -264,13 +254,12 @@ struct FormAttention : skewer::impl::AttnFormAttentionBase<FormAttention> {
       reasons += (reasons.empty() ? "" : "\n") + why + "; " + memory + " are held in memory";
     };
     for (SoftmaxOp softmax : softmaxes) {
-      std::string why;
       WeightSource source = sourceOf(softmax);
       source.stored = storedUses(source);
       if (joinsProducts(source))
         eraseDead(function);
-      if (!formFrom(source, why))
-        note(softmax, "scores of " + shapeText(softmax.getInput()), why);
+      if (auto refusal = formFrom(source))
+        note(softmax, "scores of " + shapeText(softmax.getInput()), refusal->reason);
     }
     eraseDead(function); // terms have replaced products, which are not computed any more
     formDirect(function, note);
@@ -289,12 +278,13 @@ struct FormAttention : skewer::impl::AttnFormAttentionBase<FormAttention> {
         source->stored = storedUses(*source);
         if (joinsProducts(*source))
           return true; // there are fewer products now
-        std::string why, memory = "weights of " + shapeText(source->weights);
-        if (formFrom(*source, why))
+        std::string memory = "weights of " + shapeText(source->weights);
+        auto refusal = formFrom(*source);
+        if (!refusal)
           return true;
         refused.insert(product);
-        if (!why.empty())
-          note(product, memory, why);
+        if (!refusal->reason.empty())
+          note(product, memory, refusal->reason);
       }
       return false;
     };
@@ -331,41 +321,41 @@ struct FormAttention : skewer::impl::AttnFormAttentionBase<FormAttention> {
   }
 
   /// Joins several products with the same weights into one, if no sum adds them up.
-  static bool joinsProducts(const WeightSource &source) {
-    std::string ignored;
-    return !findWeightUses(source, ignored) && joinProducts(source);
-  }
+  static bool joinsProducts(const WeightSource &source) { return !findWeightUses(source) && joinProducts(source); }
 
-  /// Returns whether all products with the weights have the condition of the product that the direct weights were found
-  /// from: it becomes the mask of one attention. If not, a product without a condition is a source of its own.
-  static bool isMaskOfAll(const WeightSource &source, const WeightUses &uses, std::string &why) {
+  /// Refuses direct weights unless all products with them have the condition of the product that they were found from:
+  /// it becomes the mask of one attention. A product without a condition is a source of its own: then the reason is
+  /// empty.
+  static std::optional<Refusal> refuseConditions(const WeightSource &source, const WeightUses &uses) {
     if (!source.direct || !source.mask)
-      return true;
+      return std::nullopt;
     bool all = true, some = true;
     for (const WeightedSummand &one : uses.products) {
       auto product = one.tensor.getDefiningOp<EinsumOp>();
       all &= product && isUnderMask(product, source);
       some &= product && product.getGuard();
     }
-    why = all || !some ? "" : "products with the weights are under different conditions";
-    return all;
+    if (all)
+      return std::nullopt;
+    return Refusal{some ? "products with the weights are under different conditions" : ""};
   }
 
-  static bool formFrom(const WeightSource &source, std::string &why) {
-    auto uses = findWeightUses(source, why);
-    if (!uses || !isMaskOfAll(source, *uses, why))
-      return false;
-    why = "the weights do not go into an einsum with the values";
-    std::string first;
+  /// Forms an attention from the weights. The reason of a refusal is empty if nothing is to be said about it.
+  static std::optional<Refusal> formFrom(const WeightSource &source) {
+    auto uses = findWeightUses(source);
+    if (!uses)
+      return uses.refusal();
+    if (auto refusal = refuseConditions(source, *uses))
+      return refusal;
+    std::optional<Refusal> first;
     for (EinsumOp product : productsWithValues(*uses, source.weights)) {
-      if (AttentionCandidate(source, product, *uses).form(why))
-        return true;
-      if (first.empty())
-        first = why;
+      auto refusal = AttentionCandidate(source, product, *uses).form();
+      if (!refusal)
+        return std::nullopt;
+      if (!first || first->reason.empty())
+        first = refusal;
     }
-    if (!first.empty())
-      why = first;
-    return false;
+    return first.value_or(Refusal{"the weights do not go into an einsum with the values"});
   }
 };
 } // namespace

@@ -34,9 +34,9 @@ std::vector<Expr *> AttentionCandidate::expressions() {
   return all;
 }
 
-bool AttentionCandidate::factorise() {
+void AttentionCandidate::factorise() {
   if (product->getParentOfType<func::FuncOp>()->hasAttr(kWholePositions))
-    return true;
+    return;
   std::vector<Expr *> all = expressions();
   std::vector<Expr> plain;
   for (Expr *e : all)
@@ -53,12 +53,10 @@ bool AttentionCandidate::factorise() {
     sizes.erase(symbol);
     for (size_t k = 0; k < factors.size(); ++k)
       sizes[(*side)[k]] = factors[k];
-    Dimension dimension;
-    dimension.axes = *side;
-    positions[symbol] = flatIndex(dimension, sizes);
+    positions[symbol] = flatIndex({*side, {}}, sizes);
   }
   if (positions.empty())
-    return true;
+    return;
   Domain domain = domainOf(sizes);
   for (Summand &term : terms)
     for (const auto &[axis, size] : term.contracted)
@@ -78,7 +76,6 @@ bool AttentionCandidate::factorise() {
     for (Expr &e : *indices)
       e = simplify(substitute(e, positions), domain);
   leadWithGroups();
-  return true;
 }
 
 /// Makes heads that share their keys a leading axis. They look like a query axis outside of those that count positions.

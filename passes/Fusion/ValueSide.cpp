@@ -32,9 +32,9 @@ public:
                                            static_cast<int64_t>(source.totals.size() + source.stored.size())};
   }
 
-  std::optional<Value> root(std::string &why) {
+  OrRefusal<Value> root() {
     if (carriers[source.weights].uses <= 0)
-      return why = "the weights are not used", std::nullopt;
+      return Refusal{"the weights are not used"};
     for (Operation *op = source.operation->getNextNode(); op; op = op->getNextNode()) {
       if (llvm::is_contained(source.totals, dyn_cast<EinsumOp>(op)))
         continue;
@@ -46,7 +46,7 @@ public:
         continue;
       std::optional<bool> isProduct = pass(op, carried);
       if (!isProduct)
-        return why = refusal(op), std::nullopt;
+        return Refusal{whyNotFollowed(op)};
       for (unsigned number : carried)
         --carriers[op->getOperand(number)].uses;
       carriers.remove_if([](auto &entry) { return entry.second.uses == 0; });
@@ -54,7 +54,7 @@ public:
         return op->getResult(0);
       carriers[op->getResult(0)] = {*isProduct, uses(op)};
     }
-    return why = "the weights do not go into an einsum with the values", std::nullopt;
+    return Refusal{"the weights do not go into an einsum with the values"};
   }
 
 private:
@@ -86,7 +86,7 @@ private:
     return std::nullopt;
   }
 
-  std::string refusal(Operation *op) {
+  std::string whyNotFollowed(Operation *op) {
     Value weights = source.weights;
     bool alone = weights.hasOneUse() && llvm::is_contained(op->getOperands(), weights);
     if (!alone && (op->hasTrait<OpTrait::IsTerminator>() || !weights.hasOneUse()))
@@ -141,14 +141,14 @@ bool divide(const WeightedSummand &whole, Value weights, WeightUses &uses) {
 }
 } // namespace
 
-std::optional<WeightUses> skewer::findWeightUses(const WeightSource &source, std::string &why) {
+OrRefusal<WeightUses> skewer::findWeightUses(const WeightSource &source) {
   WeightUses uses;
-  auto root = Follower(source).root(why);
+  auto root = Follower(source).root();
   if (!root)
-    return std::nullopt;
+    return root.refusal();
   uses.root = *root;
   if (!divide({uses.root, 1, {}}, source.weights, uses))
-    return why = "a tensor that is not made of the weights is scaled together with their products", std::nullopt;
+    return Refusal{"a tensor that is not made of the weights is scaled together with their products"};
   return uses;
 }
 
@@ -334,12 +334,11 @@ std::optional<SummedInKeys> summedInKeys(const Summand &product, const Factor &r
 }
 } // namespace
 
-std::optional<Summand> skewer::asValueTerm(Summand product, Value weights, const WeightIndices &indices,
-                                           std::string &why) {
-  why = "the weights are read in a way that is no sum over keys";
+OrRefusal<Summand> skewer::asValueTerm(Summand product, Value weights, const WeightIndices &indices) {
+  const Refusal refusal{"the weights are read in a way that is no sum over keys"};
   auto isWeights = [&](const Factor &factor) { return factor.operand == weights; };
   if (llvm::count_if(product.factors, isWeights) != 1)
-    return std::nullopt;
+    return refusal;
   auto place = llvm::find_if(product.factors, isWeights);
   Factor read = *place;
   product.factors.erase(place);
@@ -348,7 +347,7 @@ std::optional<Summand> skewer::asValueTerm(Summand product, Value weights, const
   AxisSizes sizes = indices.sizes;
   for (const auto &[axis, size] : product.contracted) {
     if (size == kRuntime)
-      return std::nullopt;
+      return refusal;
     domain[axis] = {0, size - 1};
     sizes[axis] = size;
   }
@@ -359,13 +358,13 @@ std::optional<Summand> skewer::asValueTerm(Summand product, Value weights, const
         summed.insert(symbol);
   auto inKeys = summedInKeys(product, read, summed, indices, sizes, domain);
   if (!inKeys)
-    return std::nullopt;
+    return refusal;
   const Substitution &keys = inKeys->axes;
   for (auto axis = product.contracted.begin(); axis != product.contracted.end();)
     axis = axis->second == 1 && !summed.count(axis->first) ? product.contracted.erase(axis) : std::next(axis);
   for (const std::string &axis : summed) {
     if (!keys.count(axis))
-      return std::nullopt;
+      return refusal;
     product.contracted.erase(axis);
     domain.erase(axis);
   }
@@ -376,7 +375,7 @@ std::optional<Summand> skewer::asValueTerm(Summand product, Value weights, const
     guard = product.guard;
   for (size_t k = 0; k < read.subscripts.size(); ++k)
     if (simplify(substitute(read.subscripts[k], keys), domain, guard) != simplify(indices.at[k], domain))
-      return std::nullopt;
+      return refusal;
   for (Factor &factor : product.factors)
     for (Expr &subscript : factor.subscripts)
       subscript = simplify(substitute(subscript, keys), domain, guard);
@@ -384,8 +383,7 @@ std::optional<Summand> skewer::asValueTerm(Summand product, Value weights, const
     product.value = simplify(substitute(*product.value, keys), domain, guard);
   for (const std::string &symbol : symbolsOf(product.guard))
     if (product.contracted.count(symbol))
-      return std::nullopt;
-  why.clear();
+      return refusal;
   return product;
 }
 

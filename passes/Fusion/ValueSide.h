@@ -1,6 +1,7 @@
 // Finds how the results of a program use the weights: as the sum of products that becomes one attention.
 #pragma once
 #include "mlir/IR/Builders.h"
+#include "passes/Analysis/Refusal.h"
 #include "passes/Fusion/Summands.h"
 #include "passes/Fusion/WeightSource.h"
 
@@ -20,9 +21,8 @@ struct WeightUses {
   std::vector<WeightedSummand> products;
   std::vector<WeightedSummand> others; // computed without the weights; their scale is 1 or -1
 };
-/// Finds the uses. Returns nothing if the program computes anything but a sum of products from the weights; `why` then
-/// says what.
-std::optional<WeightUses> findWeightUses(const WeightSource &, std::string &why);
+/// Finds the uses. Refuses if the program computes anything but a sum of products from the weights.
+OrRefusal<WeightUses> findWeightUses(const WeightSource &);
 
 /// Returns the einsums that multiply the weights themselves. Those that read the keys plainly and sum over them come
 /// first, and of these the one whose other operand has the most dimensions. The first that has the form of a product
@@ -40,9 +40,9 @@ struct WeightIndices {
 };
 /// Returns what a product of the weights adds to the value of each query and key. `product` is a summand with the
 /// weights among its factors; summed axes may read them in any way. Absolute-to-relative code reads them at
-/// j = r + i - (N - 1), so that each r stands for one key. The result is over i and j and lacks the weights. Returns
-/// nothing if the sum is not proven to be one over keys; `why` then says so.
-std::optional<Summand> asValueTerm(Summand product, mlir::Value weights, const WeightIndices &, std::string &why);
+/// j = r + i - (N - 1), so that each r stands for one key. The result is over i and j and lacks the weights. Refuses if
+/// the sum is not proven to be one over keys.
+OrRefusal<Summand> asValueTerm(Summand product, mlir::Value weights, const WeightIndices &);
 
 /// Returns an equal predicate, in one canonical form if it is an interval of key - query: `abs(j - i) <= 4`, `j <= i`.
 subscript::Expr canonicalGuard(const subscript::Expr &, const std::vector<std::string> &query,

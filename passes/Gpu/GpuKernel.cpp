@@ -209,8 +209,8 @@ private:
 
 } // namespace
 
-bool skewer::gpu::emitAttentionKernel(GpuBuilder &b, const GpuAttention &shape, mlir::gpu::GPUModuleOp module,
-                                      std::string &reason) {
+std::optional<Refusal> skewer::gpu::emitAttentionKernel(GpuBuilder &b, const GpuAttention &shape,
+                                                        mlir::gpu::GPUModuleOp module) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToEnd(module.getBody());
   LLVM::LLVMFuncOp function = createKernel(b, b.getLoc(), module, shape.signature, shape.kernel, shape.tile.threads());
@@ -228,16 +228,13 @@ bool skewer::gpu::emitAttentionKernel(GpuBuilder &b, const GpuAttention &shape, 
   Masks masks(b, shape, operands, place);
   auto parts = makeEngine(shape.tile.engine, {b, at, shape.element, shape.tile.threads(), shape.tile.stages,
                                               shape.attention.keys, shape.attention.direct});
-  if (!parts) {
-    reason = "there is no engine '" + shape.tile.engine.str() + "'";
-    return false;
-  }
+  if (!parts)
+    return Refusal{"there is no engine '" + shape.tile.engine.str() + "'"};
   QueryTiles queries(b, shape, layout, place, *parts->pipeline, *parts->engine);
   KernelContext in{b,       shape,       shape.tile, layout, operands, at, place, *parts->pipeline, *parts->engine,
                    queries, std::nullopt};
   in.lateScale = commonScaleOf(shape);
   Kernel(in, masks).emit();
   LLVM::ReturnOp::create(b, ValueRange());
-  reason = operands.failure;
-  return reason.empty();
+  return operands.refusal;
 }

@@ -16,7 +16,7 @@
 
 namespace skewer::gpu {
 
-/// Adds the attention's kernel to the module, as a function. False with a `reason` if it cannot.
-bool emitAttentionKernel(GpuBuilder &, const GpuAttention &, mlir::gpu::GPUModuleOp, std::string &reason);
+/// Adds the attention's kernel to the module, as a function. Refuses if an index expression cannot be emitted.
+std::optional<Refusal> emitAttentionKernel(GpuBuilder &, const GpuAttention &, mlir::gpu::GPUModuleOp);
 
 } // namespace skewer::gpu

@@ -141,13 +141,13 @@ GpuTensors GpuStages::tensorsOf(attn::AttentionOp attention) {
   return result;
 }
 
-std::optional<GpuAttention> GpuStages::placed(attn::AttentionOp attention, std::string &reason) {
-  auto shape = gpuShapeOf(attention, reason);
+OrRefusal<GpuAttention> GpuStages::placed(attn::AttentionOp attention) {
+  auto shape = gpuShapeOf(attention);
   if (!shape)
-    return std::nullopt;
+    return shape.refusal();
   GpuAttention result(tensorsOf(attention), std::move(*shape));
   if (result.leading.size() != result.attention.space.leading.size())
-    return reason = "a run-time size of the score is no operand's dimension", std::nullopt;
+    return Refusal{"a run-time size of the score is no operand's dimension"};
   return result;
 }
 
@@ -184,9 +184,11 @@ static SizeExpression gridOf(const GpuAttention &shape) {
 bool GpuStages::emitFused(const GpuAttention &shape, attn::AttentionOp attention) {
   GpuBuilder b(attention.getLoc(), attention.getContext());
   const GpuTile &tile = shape.tile;
-  std::string reason;
-  if (!emitAttentionKernel(b, shape, gpuModule, reason))
-    return fail(attention, "no kernel for a GPU can be made of it: " + reason);
+  auto failed = [&](const Refusal &refusal) {
+    return fail(attention, "no kernel for a GPU can be made of it: " + refusal.reason);
+  };
+  if (auto refusal = emitAttentionKernel(b, shape, gpuModule))
+    return failed(*refusal);
   GpuLaunch launch;
   launch.kernel = shape.kernel;
   launch.title = "attention";
@@ -199,8 +201,8 @@ bool GpuStages::emitFused(const GpuAttention &shape, attn::AttentionOp attention
   if (tile.keyParts == 1)
     return true;
   GpuLaunch join;
-  if (!emitJoinKernel(b, shape, gpuModule, kernelName(kJoin), join, reason))
-    return fail(attention, "no kernel for a GPU can be made of it: " + reason);
+  if (auto refusal = emitJoinKernel(b, shape, gpuModule, kernelName(kJoin), join))
+    return failed(*refusal);
   program.launches.push_back(std::move(join));
   return true;
 }
@@ -208,12 +210,11 @@ bool GpuStages::emitFused(const GpuAttention &shape, attn::AttentionOp attention
 /// Returns the memory for the records of parts of the keys, if a schedule divides them.
 GpuStages::OwnMemory GpuStages::ownMemory(const Stage &stage) {
   auto attention = stage.result.getDefiningOp<attn::AttentionOp>();
-  std::string reason;
   if (!fuse || !attention || !attention->hasAttr(kGpuKeyParts))
     return {};
-  auto shape = gpuShapeOf(attention, reason);
+  auto shape = gpuShapeOf(attention);
   auto extents = tensors.extentsOf(attention);
-  if (!shape || !extents || !whyNotInParts(*shape, shape->tile, shape->tile.keyParts).empty())
+  if (!shape || !extents || refuseParts(*shape, shape->tile, shape->tile.keyParts))
     return {}; // emitAttention says why
   std::vector<Extent> leading;
   for (const std::string &axis : shape->attention.space.leading)
@@ -224,11 +225,12 @@ GpuStages::OwnMemory GpuStages::ownMemory(const Stage &stage) {
 bool GpuStages::emitAttention(const Stage &stage, attn::AttentionOp attention) {
   std::string reason = "nothing is to be fused";
   if (fuse) {
-    auto shape = placed(attention, reason);
-    if (!hasValidSchedule(attention, shape ? &*shape : nullptr, reason))
+    auto shape = placed(attention);
+    if (!hasValidSchedule(attention, shape ? &*shape : nullptr, shape.reason()))
       return false;
     if (shape)
       return emitFused(*shape, attention);
+    reason = shape.reason();
   }
   beginPhase(stage, "rows");
   if (!emitWarpRows(attention))

@@ -38,8 +38,8 @@ private:
   bool emitWarpRows(attn::AttentionOp);
   class WarpRow;
   GpuTensors tensorsOf(attn::AttentionOp);
-  /// Returns the attention's shape and tensors; nothing if it cannot be one fused kernel: `reason` then says why.
-  std::optional<GpuAttention> placed(attn::AttentionOp, std::string &reason);
+  /// Returns the attention's shape and tensors. Refuses if it cannot be one fused kernel.
+  OrRefusal<GpuAttention> placed(attn::AttentionOp);
   /// Turns the phases that have been emitted into kernels.
   void takePhases(ItemOf, const std::string &note = "", int64_t threads = 256, int64_t sharedBytes = 0);
   std::string kernelName(llvm::StringRef title);

@@ -115,8 +115,8 @@ private:
 
 } // namespace
 
-bool skewer::gpu::emitJoinKernel(GpuBuilder &b, const GpuAttention &shape, mlir::gpu::GPUModuleOp module,
-                                 StringRef name, GpuLaunch &launch, std::string &reason) {
+std::optional<Refusal> skewer::gpu::emitJoinKernel(GpuBuilder &b, const GpuAttention &shape,
+                                                   mlir::gpu::GPUModuleOp module, StringRef name, GpuLaunch &launch) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToEnd(module.getBody());
   LLVM::LLVMFuncOp function = createKernel(b, b.getLoc(), module, shape.signature, name, kThreads);
@@ -136,6 +136,5 @@ bool skewer::gpu::emitJoinKernel(GpuBuilder &b, const GpuAttention &shape, mlir:
     else
       launch.blocks.factors.push_back(extent.name);
   launch.blocks.scaled = int64_t(llvm::divideCeil(items, kThreads));
-  reason = operands.failure;
-  return reason.empty();
+  return operands.refusal;
 }

@@ -26,9 +26,8 @@ struct PartRecord {
   int64_t bytes() const { return parts > 1 ? parts * numbers() * 4 : 0; }
 };
 
-/// Adds the kernel that joins the parts to the module, under `name`. False with a `reason` if an index expression could
-/// not be emitted.
-bool emitJoinKernel(GpuBuilder &, const GpuAttention &, mlir::gpu::GPUModuleOp, llvm::StringRef name, GpuLaunch &,
-                    std::string &reason);
+/// Adds the kernel that joins the parts to the module, under `name`. Refuses if an index expression cannot be emitted.
+std::optional<Refusal> emitJoinKernel(GpuBuilder &, const GpuAttention &, mlir::gpu::GPUModuleOp, llvm::StringRef name,
+                                      GpuLaunch &);
 
 } // namespace skewer::gpu

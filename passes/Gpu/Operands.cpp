@@ -109,7 +109,7 @@ Value Operands::index(const Expr &expression, const Axes &at) {
   IndexEmitter emitter(b, b.getLoc(), at, reads());
   if (Value value = emitter.emit(withoutTables(expression)))
     return value;
-  failure = emitter.failure();
+  refusal = Refusal{emitter.failure()};
   return b.index(0);
 }
 
@@ -117,7 +117,7 @@ Value Operands::predicate(const Expr &expression, const Axes &at) {
   IndexEmitter emitter(b, b.getLoc(), at, reads());
   if (Value value = emitter.emitPredicate(withoutTables(expression)))
     return value;
-  failure = emitter.failure();
+  refusal = Refusal{emitter.failure()};
   return arith::ConstantIntOp::create(b, 0, 1);
 }
 

@@ -15,8 +15,7 @@ class Operands {
 public:
   Operands(GpuBuilder &b, const GpuAttention &shape, mlir::gpu::GPUModuleOp module, mlir::LLVM::LLVMFuncOp function);
 
-  /// Why an expression could not be emitted; empty if all were.
-  std::string failure;
+  std::optional<Refusal> refusal; // set if an expression could not be emitted
 
   Value index(const subscript::Expr &, const Axes &at);
   Value predicate(const subscript::Expr &, const Axes &at); // i1

@@ -225,17 +225,17 @@ double skewer::gpu::secondsOn(const GpuShape &shape, const GpuPrediction &predic
   return cyclesOn(shape, prediction, machine, device) / (device.gigahertz * 1e9);
 }
 
-std::string skewer::gpu::whyNotInParts(const GpuShape &shape, const GpuTile &tile, int64_t parts) {
+std::optional<Refusal> skewer::gpu::refuseParts(const GpuShape &shape, const GpuTile &tile, int64_t parts) {
   const AttentionShape &attention = shape.attention;
   if (parts < 1)
-    return "there is at least one";
+    return Refusal{"there is at least one"};
   if (attention.queries > tile.rows)
-    return "that is for blocks that have all queries: " + std::to_string(attention.queries) + " are more than " +
-           std::to_string(tile.rows) + " rows";
+    return Refusal{"that is for blocks that have all queries: " + std::to_string(attention.queries) +
+                   " are more than " + std::to_string(tile.rows) + " rows"};
   if (auto most = int64_t(llvm::divideCeil(attention.keys, tile.keys)); parts > most)
-    return std::to_string(attention.keys) + " keys are " + std::to_string(most) + " steps of " +
-           std::to_string(tile.keys);
-  return "";
+    return Refusal{std::to_string(attention.keys) + " keys are " + std::to_string(most) + " steps of " +
+                   std::to_string(tile.keys)};
+  return std::nullopt;
 }
 
 /// Returns the number of parts into which the keys are divided: as requested, if possible; else the fastest number, but
@@ -243,9 +243,9 @@ std::string skewer::gpu::whyNotInParts(const GpuShape &shape, const GpuTile &til
 static int64_t keyPartsOf(const GpuShape &shape, GpuTile tile, const GpuMachine &machine, const GpuRequest &request,
                           double steps, llvm::ArrayRef<GpuDevice> devices) {
   if (request.keyParts)
-    return skewer::gpu::whyNotInParts(shape, tile, request.keyParts).empty() ? request.keyParts : 1;
+    return skewer::gpu::refuseParts(shape, tile, request.keyParts) ? 1 : request.keyParts;
   int64_t most = shape.attention.keys / kLeastKeysOfPart;
-  if (devices.empty() || most < kKeyParts[0] || !skewer::gpu::whyNotInParts(shape, tile, kKeyParts[0]).empty())
+  if (devices.empty() || most < kKeyParts[0] || skewer::gpu::refuseParts(shape, tile, kKeyParts[0]))
     return 1;
   auto cyclesIn = [&](int64_t parts) {
     tile.keyParts = parts;

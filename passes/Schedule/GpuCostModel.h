@@ -39,8 +39,8 @@ struct GpuPrediction {
 /// Predicts the time of a tile. `registers` is the number of registers of a thread that ptxas reports; 0: estimated.
 GpuPrediction predict(const GpuShape &, const GpuTile &, const GpuMachine &, int64_t registers = 0);
 
-/// Returns the reason why the keys cannot be divided among `parts` blocks; empty if they can.
-std::string whyNotInParts(const GpuShape &, const GpuTile &, int64_t parts);
+/// Refuses if the keys cannot be divided among `parts` blocks.
+std::optional<Refusal> refuseParts(const GpuShape &, const GpuTile &, int64_t parts);
 
 /// Returns the seconds of a call on a device, with every run-time size 1. If the blocks do not fill the device,
 /// multiprocessors are idle.

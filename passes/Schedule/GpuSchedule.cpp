@@ -27,8 +27,7 @@ static std::string namesOfFitting(attn::AttentionOp attention, attn::GpuSchedule
     attention.setScheduleAttr(attn::GpuScheduleAttr::get(
         attention.getContext(), given.getTarget(), given.getEngine(), given.getRows(), given.getKeys(),
         given.getStages(), given.getKeepQueries(), given.getColumns(), given.getWarpRows(), strategies));
-    std::string reason;
-    if (auto shape = gpuShapeOf(attention, reason); shape && shape->strategies[number] == name)
+    if (auto shape = gpuShapeOf(attention); shape && shape->strategies[number] == name)
       names.push_back("'" + name.str() + "'");
   }
   attention.setScheduleAttr(given);
@@ -60,8 +59,9 @@ LogicalResult skewer::gpu::verifyGpuSchedule(attn::AttentionOp attention, const 
   if (Attribute parts = attention->getAttr(kGpuKeyParts)) {
     if (!isa<IntegerAttr>(parts))
       return attention.emitError() << "'" << kGpuKeyParts << "' is " << parts << ", expected a number";
-    if (std::string why = whyNotInParts(*shape, shape->tile, shape->tile.keyParts); !why.empty())
-      return attention.emitError() << "'" << kGpuKeyParts << "' is " << shape->tile.keyParts << ", but " << why;
+    if (auto refusal = refuseParts(*shape, shape->tile, shape->tile.keyParts))
+      return attention.emitError() << "'" << kGpuKeyParts << "' is " << shape->tile.keyParts << ", but "
+                                   << refusal->reason;
   }
   return verifyStrategies(attention, schedule, *shape);
 }

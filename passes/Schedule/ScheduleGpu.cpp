@@ -60,10 +60,9 @@ struct ScheduleAttentionForGpu : skewer::impl::AttnScheduleGpuBase<ScheduleAtten
   /// Sets the schedule of an attention. An attention that cannot be one kernel, or does not fit a block, gets no
   /// schedule: it is computed row by row, and the lowering reports the reason.
   bool schedule(attn::AttentionOp attention, const GpuMachine &machine, const GpuRequest &request, size_t &count) {
-    std::string reason;
-    auto shape = gpuShapeOf(attention, reason);
+    auto shape = gpuShapeOf(attention);
     if (attention.getScheduleAttr())
-      return isObeyed(attention, shape, reason, machine, request);
+      return isObeyed(attention, shape, machine, request);
     if (!shape)
       return true;
     std::vector<GpuPrediction> candidates = candidatesOf(*shape, machine, request);
@@ -91,16 +90,16 @@ struct ScheduleAttentionForGpu : skewer::impl::AttnScheduleGpuBase<ScheduleAtten
       attention->setAttr(kGpuKeyParts, Builder(&getContext()).getI64IntegerAttr(tile.keyParts));
     if (request.keyParts && request.keyParts != tile.keyParts)
       return attention.emitError() << "keys are asked to be in " << request.keyParts << " parts, but "
-                                   << whyNotInParts(*shape, tile, request.keyParts),
+                                   << refuseParts(*shape, tile, request.keyParts)->reason,
              false;
     return true;
   }
 
   /// Returns whether an existing schedule stays: if it is for this GPU and fits the layer. Emits an error if it does
   /// not. `shape` was derived with that schedule.
-  bool isObeyed(attn::AttentionOp attention, const std::optional<GpuShape> &shape, const std::string &reason,
-                const GpuMachine &machine, const GpuRequest &request) {
-    if (failed(verifyGpuSchedule(attention, shape ? &*shape : nullptr, reason, machine)))
+  bool isObeyed(attn::AttentionOp attention, const OrRefusal<GpuShape> &shape, const GpuMachine &machine,
+                const GpuRequest &request) {
+    if (failed(verifyGpuSchedule(attention, shape ? &*shape : nullptr, shape.reason(), machine)))
       return false;
     if (int64_t bytes = predict(*shape, shape->tile, machine).footprint.sharedBytes; bytes > machine.blockSharedBytes)
       return attention.emitError() << "its tile needs " << bytes << " bytes of shared memory; a block of "

@@ -37,9 +37,8 @@ static Value beforeWidening(OpBuilder &b, Value value) {
 
 /// Returns the queries, keys and values that a fused attention multiplies.
 static SmallVector<Value> multipliedOperands(attn::AttentionOp attention) {
-  std::string reason;
   SmallVector<Value> operands = operandsOf(attention), result{attention.getValue()};
-  auto shape = shapeOfAttention(attention, reason, /*picks=*/false);
+  auto shape = shapeOfAttention(attention, /*picks=*/false);
   for (const ContentTerm &term : shape ? shape->content : std::vector<ContentTerm>())
     result.append({operands[term.query.argument], operands[term.key.argument]});
   return result;

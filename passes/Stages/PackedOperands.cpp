@@ -48,11 +48,10 @@ bool skewer::isCheapByRows(Value tensor) { return costOf(tensor, elementsOf(tens
 
 bool skewer::isPackedOperand(attn::AttentionOp attention, Value operand) {
   auto type = cast<RankedTensorType>(operand.getType());
-  std::string reason;
   if (!type.getElementType().isF32() || type.getRank() == 0 || type.isDynamicDim(type.getRank() - 1) ||
       costOf(operand, elementsOf(operand)) > kMostOperations)
     return false;
-  auto shape = fusedShape(attention, reason);
+  auto shape = fusedShape(attention);
   if (!shape)
     return false;
   // A concatenation must leave rows whole, so that each row is from one part. A cache must be read too seldom to be

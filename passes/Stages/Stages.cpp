@@ -38,20 +38,16 @@ Value skewer::memoryOf(Value value) {
   return value;
 }
 
-std::optional<AttentionShape> skewer::walkedShape(attn::AttentionOp attention, std::string &reason) {
-  SmallVector<Value> tensors = operandsOf(attention);
-  tensors.push_back(attention.getResult());
-  for (Value operand : tensors)
-    for (auto [dimension, size] : llvm::enumerate(cast<RankedTensorType>(operand.getType()).getShape()))
-      if (dimension > 0 && ShapedType::isDynamic(size))
-        return reason = "a tensor has a run-time size that is not its first", std::nullopt;
-  return shapeOfAttention(attention, reason);
+OrRefusal<AttentionShape> skewer::walkedShape(attn::AttentionOp attention) {
+  if (auto refusal = refuseInnerRuntimeSizes(attention))
+    return *refusal;
+  return shapeOfAttention(attention);
 }
 
-std::optional<AttentionShape> skewer::fusedShape(attn::AttentionOp attention, std::string &reason) {
-  auto shape = walkedShape(attention, reason);
+OrRefusal<AttentionShape> skewer::fusedShape(attn::AttentionOp attention) {
+  auto shape = walkedShape(attention);
   if (shape && !isa_and_nonnull<attn::CpuScheduleAttr>(attention.getScheduleAttr()))
-    return reason = "it has no schedule", std::nullopt;
+    return Refusal{"it has no schedule"};
   return shape;
 }
 
@@ -105,10 +101,9 @@ static bool absorbRearrangement(attn::AttentionOp attention, ShapeOfFused shapeO
   auto move = own.hasOneUse() ? dyn_cast<attn::RearrangeOp>(*own.user_begin()) : attn::RearrangeOp();
   auto value = subscript::parseEinsum(std::string_view(attention.getValueSpec()));
   auto moved = move ? subscript::parseEinsum(std::string_view(move.getSpec())) : std::nullopt;
-  std::string reason;
   if (!value || !moved || !value->result || !moved->result || moved->operands.size() != 1 ||
       !renameAxes(*moved, *value->result, attn::scoreSpace(attention).sizes, attn::sizesFrom(move.getSizesAttr())) ||
-      !shapeOf(attention, reason))
+      !shapeOf(attention))
     return false;
   // A rearrangement may leave out an axis of one element, but the values' spec, which names the space, may not.
   subscript::Einsum result;
@@ -125,9 +120,9 @@ static bool absorbRearrangement(attn::AttentionOp attention, ShapeOfFused shapeO
   value->result = moved->result;
   attention.setValueSpec(subscript::print(*value));
   attention.getResult().setType(move.getResult().getType());
-  if (!shapeOf(attention, reason)) {
+  if (!shapeOf(attention)) {
     attention.setSizesAttr(sizesOfMerged(attention, *value->result, known));
-    if (!shapeOf(attention, reason)) {
+    if (!shapeOf(attention)) {
       attention.setSizesAttr(sizes);
       attention.setValueSpec(before);
       attention.getResult().setType(cast<RankedTensorType>(type));
@@ -176,8 +171,7 @@ void skewer::widenOperands(func::FuncOp function, ShapeOfFused shapeOf) {
     roundings.insert(rounded);
   };
   for (Operation &op : llvm::make_early_inc_range(function.getBody().front())) {
-    std::string reason;
-    if (auto attention = dyn_cast<attn::AttentionOp>(op); attention && shapeOf(attention, reason))
+    if (auto attention = dyn_cast<attn::AttentionOp>(op); attention && shapeOf(attention))
       widen(attention, operandsOf(attention));
     else if (auto einsum = dyn_cast<attn::EinsumOp>(op); einsum && matmulOf(einsum))
       widen(einsum, SmallVector<Value>(einsum.getInputs()));
@@ -387,9 +381,8 @@ private:
 
   /// Returns whether a stage that begins with the operation may end with arithmetic.
   bool endsWithArithmetic(Operation *op) {
-    std::string reason;
     if (auto attention = dyn_cast<attn::AttentionOp>(op))
-      return fusedShape(attention, reason).has_value();
+      return fusedShape(attention).has_value();
     auto einsum = dyn_cast<attn::EinsumOp>(op);
     return einsum && isMatmul && isMatmul(einsum);
   }
@@ -416,9 +409,11 @@ private:
       fold(op, stage);
       return stage;
     }
-    if (auto attention = dyn_cast<attn::AttentionOp>(op))
-      stage.kind = fusedShape(attention, stage.reason) ? StageKind::Attention : StageKind::Rows;
-    else if (isa<attn::ExtremumOp>(op) || (isa<attn::EinsumOp>(op) && !isProduct(op)))
+    if (auto attention = dyn_cast<attn::AttentionOp>(op)) {
+      auto shape = fusedShape(attention);
+      stage.kind = shape ? StageKind::Attention : StageKind::Rows;
+      stage.reason = shape.reason();
+    } else if (isa<attn::ExtremumOp>(op) || (isa<attn::EinsumOp>(op) && !isProduct(op)))
       stage.kind = StageKind::Einsum;
     else if (attn::rowReductionOf(op))
       stage.kind = StageKind::Softmax;

@@ -62,14 +62,13 @@ mlir::Value widenedFrom(mlir::Value);
 bool isArithmetic(mlir::Operation *);
 
 /// Returns the shape that the CPU lowering needs to fuse an attention, once it has a schedule: only the first size of
-/// an operand may be a run-time size, and operands are walked as `shapeOfAttention` says. Returns nothing otherwise;
-/// `reason` says why.
-std::optional<AttentionShape> walkedShape(attn::AttentionOp, std::string &reason);
+/// an operand may be a run-time size, and operands are walked as `shapeOfAttention` says.
+OrRefusal<AttentionShape> walkedShape(attn::AttentionOp);
 /// Returns the same for an attention that has a schedule for a processor.
-std::optional<AttentionShape> fusedShape(attn::AttentionOp, std::string &reason);
+OrRefusal<AttentionShape> fusedShape(attn::AttentionOp);
 
 /// Decides which attentions fuse: `fusedShape` in a function that has schedules, `walkedShape` before they are chosen.
-using ShapeOfFused = std::optional<AttentionShape> (*)(attn::AttentionOp, std::string &reason);
+using ShapeOfFused = OrRefusal<AttentionShape> (*)(attn::AttentionOp);
 
 /// Makes fused attentions write their results in the order of axes that the reader needs: folds a rearrangement that is
 /// the only reader into the attention.

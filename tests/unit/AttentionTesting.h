@@ -75,9 +75,8 @@ public:
   explicit operator bool() const { return bool(op); }
 
   std::optional<AttentionShape> shape() {
-    std::string reason;
-    auto shape = op ? shapeOfAttention(op, reason) : std::nullopt;
-    EXPECT_TRUE(shape) << reason;
+    auto shape = op ? shapeOfAttention(op) : Refusal{"there is no attention"};
+    EXPECT_TRUE(shape) << shape.reason();
     return shape;
   }
 
@@ -90,9 +89,8 @@ private:
 
 /// Returns the cost model's choice, if a strategy fits each term.
 inline ChosenStrategies chosenBy(const TermStrategies &known, const AttentionShape &shape, const Target &target) {
-  std::string reason;
-  auto chosen = chooseStrategies(shape, known, target, reason);
-  EXPECT_TRUE(chosen) << reason;
+  auto chosen = chooseStrategies(shape, known, target);
+  EXPECT_TRUE(chosen) << chosen.reason();
   return chosen.value_or(ChosenStrategies());
 }
 

@@ -25,9 +25,8 @@ struct Layer {
       return;
     KernelFacts kernelFacts = factsOf(kernel, *scheduled);
     scheduled->walk([&](attn::AttentionOp attention) {
-      std::string reason;
       facts = layerFactsOf(attention, kernelFacts.attentions.front(), compilation->target());
-      shape = shapeOfAttention(attention, reason);
+      shape = shapeOfAttention(attention);
     });
   }
 };

@@ -107,13 +107,14 @@ std::optional<skewer::gpu::GpuShape> GpuLayer::shape() {
   fused = cast<ModuleOp>((*einsum)->clone());
   PassManager manager(&context);
   addFusionPipeline(manager);
-  std::string reason;
   if (failed(manager.run(*fused)))
     return std::nullopt;
   func::FuncOp function = *fused->getOps<func::FuncOp>().begin();
   skewer::gpu::narrowOperands(function);
   auto attentions = function.getOps<attn::AttentionOp>();
-  return attentions.empty() ? std::nullopt : skewer::gpu::gpuShapeOf(*attentions.begin(), reason);
+  if (attentions.empty())
+    return std::nullopt;
+  return skewer::gpu::gpuShapeOf(*attentions.begin());
 }
 
 /// Merges the layers of a few lengths into one.

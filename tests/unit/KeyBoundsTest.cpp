@@ -107,9 +107,8 @@ TEST(PickedWalk, NamesTheRowThatTheTableSays) {
       Assignment at = {{"h", h}, {"jy", key / 4}, {"jx", key % 4}};
       EXPECT_EQ(evaluate(*walk.picked, at, read), (table[h][key / 4] * 4 + key % 4) * 8);
     }
-  std::string reason;
-  auto tiled = shapeOfAttention(attention.op, reason, /*picks=*/false); // as for GPUs
-  ASSERT_TRUE(tiled && tiled->content.size() == 1) << reason;
+  auto tiled = shapeOfAttention(attention.op, /*picks=*/false); // as for GPUs
+  ASSERT_TRUE(tiled && tiled->content.size() == 1) << tiled.reason();
   EXPECT_TRUE(tiled->content[0].key == walk);
 }
 

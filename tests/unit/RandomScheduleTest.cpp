@@ -32,9 +32,8 @@ struct Subject {
       auto strategies = attention.getScheduleAttr().getStrategies();
       mayAddStrided = strategies.size() == 2 && strategies[0] == "matmul" &&
                       (strategies[1] == "band" || strategies[1] == "strided_add");
-      std::string reason;
-      auto shape = shapeOfAttention(attention, reason);
-      ASSERT_TRUE(shape) << reason;
+      auto shape = shapeOfAttention(attention);
+      ASSERT_TRUE(shape) << shape.reason();
       for (const TermForm &form : formsOf(*shape)) {
         auto &names = fitting.emplace_back();
         for (const TermStrategy *strategy : termStrategiesOf(attention.getContext()).fitting(form, *shape))

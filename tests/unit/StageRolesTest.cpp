@@ -205,9 +205,8 @@ bool isPacked(const std::string &body, int64_t queries = 40, const std::string &
                             ") scale 1.0 : " + q + ", " + k + "\n  } : " + v + " -> " + q + "\n  return %o : " + q,
                         q);
   attn::AttentionOp attention = parsed.all<attn::AttentionOp>().front();
-  std::string reason;
-  auto shape = shapeOfAttention(attention, reason);
-  EXPECT_TRUE(shape) << reason;
+  auto shape = shapeOfAttention(attention);
+  EXPECT_TRUE(shape) << shape.reason();
   if (!shape)
     return false;
   attention.setScheduleAttr(chooseSchedule(attention, *shape, *findTarget("x86-64-v3")));

@@ -30,10 +30,9 @@ std::optional<Result> ofShape(const std::string &source, llvm::function_ref<Resu
   context.loadDialect<attn::AttnDialect, mlir::func::FuncDialect>();
   auto module = mlir::parseSourceString<mlir::ModuleOp>(source, &context);
   std::optional<Result> found;
-  std::string reason;
   if (module)
     module->walk([&](attn::AttentionOp attention) {
-      if (auto shape = shapeOfAttention(attention, reason))
+      if (auto shape = shapeOfAttention(attention))
         found = ask(*shape);
     });
   return found;

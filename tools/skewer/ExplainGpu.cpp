@@ -12,8 +12,7 @@ namespace {
 std::vector<gpu::GpuShape> shapesOf(mlir::ModuleOp scheduled) {
   std::vector<gpu::GpuShape> shapes;
   scheduled.walk([&](attn::AttentionOp attention) {
-    std::string reason;
-    if (auto shape = gpu::gpuShapeOf(attention, reason))
+    if (auto shape = gpu::gpuShapeOf(attention))
       shapes.push_back(std::move(*shape));
   });
   return shapes;

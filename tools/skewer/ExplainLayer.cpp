@@ -95,19 +95,18 @@ LayerFacts layerFactsOf(AttentionOp attention, const AttentionFacts &facts, cons
     if (auto size = space.sizes.find(axis); size != space.sizes.end() && size->second != kRuntime)
       layer.leading *= static_cast<double>(size->second);
 
-  std::string reason;
   if (auto schedule = dyn_cast_or_null<GpuScheduleAttr>(attention.getScheduleAttr())) {
     layer.tileRows = schedule.getRows();
     layer.tileKeys = schedule.getKeys();
-    auto shape = gpu::gpuShapeOf(attention, reason);
+    auto shape = gpu::gpuShapeOf(attention);
     if (shape && attention.getMask())
       layer.tiles = countTiles(shape->attention, layer.tileRows, layer.tileKeys);
     return layer;
   }
   auto schedule = dyn_cast_or_null<CpuScheduleAttr>(attention.getScheduleAttr());
-  auto shape = schedule ? shapeOfAttention(attention, reason) : std::nullopt;
+  auto shape = schedule ? shapeOfAttention(attention) : Refusal{};
   if (!shape) {
-    layer.whyNotPredicted = reason;
+    layer.whyNotPredicted = shape.reason();
     return layer;
   }
   layer.tileRows = schedule.getTileRows();

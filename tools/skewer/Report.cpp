@@ -27,8 +27,7 @@ constexpr int64_t kMostTiles = 96; // side of a drawn mask; a larger one is draw
 /// Returns the states of a masked attention's tiles, a character for each: '.' dead, '+' edge, '#' full. Null without a
 /// mask, or if the mask depends on more than positions.
 llvm::json::Value tilesOf(attn::AttentionOp attention, const LayerFacts &layer) {
-  std::string reason;
-  auto shape = shapeOfAttention(attention, reason);
+  auto shape = shapeOfAttention(attention);
   if (!shape || !attention.getMask() || layer.tileRows <= 0 || layer.tileKeys <= 0)
     return nullptr;
   auto timesOf = [](int64_t all, int64_t tile) {

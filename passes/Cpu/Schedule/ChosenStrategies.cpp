@@ -13,7 +13,7 @@ static void addMasks(ChosenStrategies &chosen, const AttentionShape &shape, cons
     chosen.push_back({form, known.fitting(form, shape).front()});
 }
 
-std::string skewer::unfitted(const AttentionShape &shape, const TermStrategies &known) {
+std::optional<Refusal> skewer::refuseUnfitted(const AttentionShape &shape, const TermStrategies &known) {
   auto firstWithout = [&](const std::vector<TermForm> &forms) -> std::string {
     for (auto [number, form] : llvm::enumerate(forms))
       if (known.fitting(form, shape).empty())
@@ -21,17 +21,16 @@ std::string skewer::unfitted(const AttentionShape &shape, const TermStrategies &
     return "";
   };
   if (std::string term = firstWithout(formsOf(shape)); !term.empty())
-    return "no strategy fits term " + term + " of the attention";
+    return Refusal{"no strategy fits term " + term + " of the attention"};
   if (std::string part = firstWithout(maskFormsOf(shape)); !part.empty())
-    return "no strategy fits part " + part + " of the attention's mask";
-  return "";
+    return Refusal{"no strategy fits part " + part + " of the attention's mask"};
+  return std::nullopt;
 }
 
-std::optional<ChosenStrategies> skewer::chooseStrategies(const AttentionShape &shape, const TermStrategies &known,
-                                                         const Target &target, std::string &reason) {
-  reason = unfitted(shape, known);
-  if (!reason.empty())
-    return std::nullopt;
+OrRefusal<ChosenStrategies> skewer::chooseStrategies(const AttentionShape &shape, const TermStrategies &known,
+                                                     const Target &target) {
+  if (auto refusal = refuseUnfitted(shape, known))
+    return *refusal;
   ChosenStrategies chosen;
   for (const TermForm &form : formsOf(shape))
     chosen.push_back({form, known.fitting(form, shape).front()});

@@ -13,12 +13,10 @@ struct ChosenStrategy {
 using ChosenStrategies = std::vector<ChosenStrategy>;
 
 /// Returns the first strategy that fits each term, unless another one competes (TermStrategy::competes) and the
-/// prediction for the attention is clearly less time with it.
-/// Returns nothing if no strategy fits a term or a part of the mask; `reason` names it.
-std::optional<ChosenStrategies> chooseStrategies(const AttentionShape &, const TermStrategies &, const Target &,
-                                                 std::string &reason);
-/// Describes the first term or mask part that no strategy fits; empty if each has one.
-std::string unfitted(const AttentionShape &, const TermStrategies &);
+/// prediction for the attention is clearly less time with it. Refuses if no strategy fits a term or a part of the mask.
+OrRefusal<ChosenStrategies> chooseStrategies(const AttentionShape &, const TermStrategies &, const Target &);
+/// Refuses the first term or mask part that no strategy fits.
+std::optional<Refusal> refuseUnfitted(const AttentionShape &, const TermStrategies &);
 /// Returns the strategies that a verified schedule names.
 ChosenStrategies strategiesOf(attn::CpuScheduleAttr, const AttentionShape &);
 /// Returns the shape with each term in the form that the strategy of the schedule computes.

@@ -64,10 +64,9 @@ static attn::CpuScheduleAttr scheduleFor(attn::AttentionOp attention, const Atte
 attn::CpuScheduleAttr skewer::chooseSchedule(attn::AttentionOp attention, const AttentionShape &shape,
                                              const Target &target, const CpuRequest &request) {
   const TermStrategies &known = termStrategiesOf(attention.getContext());
-  std::string reason;
-  auto chosen = chooseStrategies(shape, known, target, reason);
+  auto chosen = chooseStrategies(shape, known, target);
   if (!chosen) {
-    attention.emitError() << reason << kUnfittedHint;
+    attention.emitError() << chosen.reason() << kUnfittedHint;
     return {};
   }
   if (!askForTerms(request.strategies, shape, known, *chosen, attention))
@@ -102,42 +101,44 @@ std::optional<ShortSchedule> skewer::chooseShortSchedule(attn::AttentionOp atten
   return chosen ? std::optional<ShortSchedule>({chosen, choice->atMost}) : std::nullopt;
 }
 
-/// Returns the reason why code for the target cannot obey a schedule; empty if it can.
-static std::string whyNot(attn::CpuScheduleAttr schedule, const AttentionShape &shape, const Target &target) {
+/// Refuses a schedule that code for the target cannot obey.
+static std::optional<Refusal> refuse(attn::CpuScheduleAttr schedule, const AttentionShape &shape,
+                                     const Target &target) {
   if (schedule.getTarget() != target.name)
-    return "schedule is for target " + quoted(schedule.getTarget()) + ", but code is made for " + quoted(target.name) +
-           " (cpu_schedule_c7)";
+    return Refusal{"schedule is for target " + quoted(schedule.getTarget()) + ", but code is made for " +
+                   quoted(target.name) + " (cpu_schedule_c7)"};
   if (schedule.getLanes() > target.lanes)
-    return "schedule has vectors of " + std::to_string(schedule.getLanes()) + " lanes; those of " +
-           quoted(target.name) + " have " + std::to_string(target.lanes) + " (cpu_schedule_c8)";
+    return Refusal{"schedule has vectors of " + std::to_string(schedule.getLanes()) + " lanes; those of " +
+                   quoted(target.name) + " have " + std::to_string(target.lanes) + " (cpu_schedule_c8)"};
   const TermStrategies &known = termStrategiesOf(schedule.getContext());
   for (auto [number, form] : llvm::enumerate(formsOf(shape))) {
     StringRef chosen = schedule.getStrategies()[number].getValue();
     if (!llvm::is_contained(known.fitting(form, shape), known.named(chosen)))
-      return "strategy " + std::to_string(number + 1) + " is " + quoted(chosen) + ", but that term is computed by " +
-             namesOfFitting(form, shape, known) + " (cpu_schedule_c9)";
+      return Refusal{"strategy " + std::to_string(number + 1) + " is " + quoted(chosen) +
+                     ", but that term is computed by " + namesOfFitting(form, shape, known) + " (cpu_schedule_c9)"};
   }
-  return "";
+  return std::nullopt;
 }
 
-/// Returns the problem of the attributes for short layers; empty if they are right or absent.
-static std::string whyNotShort(attn::AttentionOp attention, const AttentionShape &shape, const Target &target) {
+/// Refuses wrong attributes for short layers.
+static std::optional<Refusal> refuseShort(attn::AttentionOp attention, const AttentionShape &shape,
+                                          const Target &target) {
   Attribute schedule = attention->getAttr(kShortSchedule), length = attention->getAttr(kShortLength);
   if (!schedule && !length)
-    return "";
+    return std::nullopt;
   auto given = shortScheduleOf(attention);
   if (!given)
-    return quoted(kShortSchedule) + ", a schedule for processors, and " + quoted(kShortLength) +
-           ", a number, go together (cpu_schedule_c11)";
+    return Refusal{quoted(kShortSchedule) + ", a schedule for processors, and " + quoted(kShortLength) +
+                   ", a number, go together (cpu_schedule_c11)"};
   if (!shape.bounds.queryLength)
-    return "has " + quoted(kShortSchedule) + ", but the number of its queries is known (cpu_schedule_c11)";
+    return Refusal{"has " + quoted(kShortSchedule) + ", but the number of its queries is known (cpu_schedule_c11)"};
   if (given->atMost < 1 || given->atMost >= shape.queries)
-    return quoted(kShortLength) + " is " + std::to_string(given->atMost) + ", expected 1 to " +
-           std::to_string(shape.queries - 1) + " (cpu_schedule_c11)";
+    return Refusal{quoted(kShortLength) + " is " + std::to_string(given->atMost) + ", expected 1 to " +
+                   std::to_string(shape.queries - 1) + " (cpu_schedule_c11)"};
   if (given->schedule.getStrategies().size() != formsOf(shape).size())
-    return quoted(kShortSchedule) + " has " + std::to_string(given->schedule.getStrategies().size()) +
-           " strategies for " + std::to_string(formsOf(shape).size()) + " terms (attention_c8)";
-  return whyNot(given->schedule, shape, target);
+    return Refusal{quoted(kShortSchedule) + " has " + std::to_string(given->schedule.getStrategies().size()) +
+                   " strategies for " + std::to_string(formsOf(shape).size()) + " terms (attention_c8)"};
+  return refuse(given->schedule, shape, target);
 }
 
 LogicalResult skewer::verifySchedule(attn::AttentionOp attention, const Target &target) {
@@ -146,20 +147,20 @@ LogicalResult skewer::verifySchedule(attn::AttentionOp attention, const Target &
   if (!schedule)
     return attention.emitError() << "schedule is for '" << given.getTarget() << "', which is no processor, but code is "
                                  << "made for '" << target.name << "' (cpu_schedule_c7)";
-  std::string reason;
-  auto shape = walkedShape(attention, reason);
+  auto shape = walkedShape(attention);
   if (!shape)
-    return attention.emitError() << "has a schedule, but goes by rows of scores: " << reason << " (cpu_schedule_c10)";
-  if (std::string none = unfitted(*shape, termStrategiesOf(attention.getContext())); !none.empty())
-    return attention.emitError() << none << kUnfittedHint;
-  std::string why = whyNot(schedule, *shape, target);
-  if (why.empty())
-    why = whyNotShort(attention, *shape, target);
-  if (why.empty()) {
+    return attention.emitError() << "has a schedule, but goes by rows of scores: " << shape.reason()
+                                 << " (cpu_schedule_c10)";
+  if (auto refusal = refuseUnfitted(*shape, termStrategiesOf(attention.getContext())))
+    return attention.emitError() << refusal->reason << kUnfittedHint;
+  auto refusal = refuse(schedule, *shape, target);
+  if (!refusal)
+    refusal = refuseShort(attention, *shape, target);
+  if (!refusal) {
     auto forShort = shortScheduleOf(attention);
     return forShort ? forShort->schedule.verifyFor(attention, shape->queries, shape->keys) : success();
   }
-  InFlightDiagnostic error = attention.emitError() << why;
+  InFlightDiagnostic error = attention.emitError() << refusal->reason;
   if (auto fitting = chooseSchedule(attention, *shape, target))
     error.attachNote() << "the cost model would choose " << fitting;
   return error;

@@ -53,8 +53,7 @@ struct ScheduleAttention : skewer::impl::AttnScheduleBase<ScheduleAttention> {
         return attention.emitError("has a schedule; parts that are asked for are not put into it"), false;
       return true;
     }
-    std::string reason;
-    auto shape = walkedShape(attention, reason);
+    auto shape = walkedShape(attention);
     if (!shape)
       return true;
     attn::CpuScheduleAttr chosen = chooseSchedule(attention, *shape, processor, request);
