@@ -40,12 +40,7 @@ struct GpuMachine {
   double engineFlops(llvm::StringRef engine) const;
 };
 
-/// A number in a GPU file. One of the two member pointers is set.
-struct GpuMachineField {
-  llvm::StringLiteral name, unit;
-  int64_t GpuMachine::*count;
-  double GpuMachine::*rate;
-};
+using GpuMachineField = NumberField<GpuMachine>;
 /// Returns the numbers in the order of the file.
 llvm::ArrayRef<GpuMachineField> gpuMachineFields();
 

@@ -1,23 +1,42 @@
 // Machine files: the description of a processor as text, with the unit and the source of each number.
 #pragma once
 #include "passes/Schedule/Target.h"
+#include <limits>
 #include <vector>
 
 namespace skewer {
 
-/// A number in a machine file. One of the two member pointers is set.
-struct MachineField {
+/// What a number of a machine file may be: from `least` to `most`, or any positive number.
+struct NumberForm {
   llvm::StringLiteral name, unit;
-  double least, most;
-  int64_t Target::*count; // a whole number
-  double Target::*rate;
-  bool isPowerOfTwo = false;
-  bool isOptional = false; // 0 in a file without the field
-  double of(const Target &target) const { return count ? static_cast<double>(target.*count) : target.*rate; }
-  void set(Target &target, double value) const;
-  /// Describes the valid values: "a whole number from 8 to 64".
+  double least = 0, most = std::numeric_limits<double>::infinity();
+  bool isWhole = false, isPowerOfTwo = false;
+
+  bool holds(double number) const;
+  /// Describes the valid values: "a whole number from 8 to 64", "a positive number".
   std::string range() const;
 };
+
+/// A number of a machine file, which is a member of `Described`. One of the two member pointers is set.
+template <typename Described> struct NumberField : NumberForm {
+  NumberField(NumberForm form, int64_t Described::*count) : NumberForm(form), count(count) { isWhole = true; }
+  NumberField(NumberForm form, double Described::*rate, bool isOptional = false)
+      : NumberForm(form), rate(rate), isOptional(isOptional) {}
+
+  int64_t Described::*count = nullptr;
+  double Described::*rate = nullptr;
+  bool isOptional = false; // 0 in a file without the field
+  double of(const Described &described) const {
+    return count ? static_cast<double>(described.*count) : described.*rate;
+  }
+  void set(Described &described, double value) const {
+    if (count)
+      described.*count = static_cast<int64_t>(value);
+    else
+      described.*rate = value;
+  }
+};
+using MachineField = NumberField<Target>;
 /// Returns the fields in the order of the file.
 llvm::ArrayRef<MachineField> machineFields();
 

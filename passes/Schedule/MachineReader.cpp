@@ -116,10 +116,11 @@ bool MachineReader::readTexts(llvm::StringRef name, llvm::StringRef what, std::v
   return true;
 }
 
-std::optional<double> MachineReader::readNumber(const json::Object &in, const Quantity &wanted, std::string *source) {
-  const std::string &path = wanted.path;
+std::optional<double> MachineReader::readNumber(const json::Object &in, llvm::StringRef name, const NumberForm &wanted,
+                                                const std::string &above, std::string *source) {
+  std::string path = above + name.str();
   std::string form = R"({"value": …, "unit": ")" + wanted.unit.str() + R"(", "source": "…"})";
-  const json::Value *value = in.get(path.substr(path.rfind('.') + 1)); // npos + 1 is 0
+  const json::Value *value = in.get(name);
   if (!value)
     return failAt("", "'" + path + "' is missing: expected " + form), std::nullopt;
   const json::Object *parts = value->getAsObject();
@@ -144,8 +145,8 @@ std::optional<double> MachineReader::readNumber(const json::Object &in, const Qu
   if (source)
     *source = origin.str();
   auto number = parts->getNumber("value");
-  if (!number || !wanted.isValid(*number))
+  if (!number || !wanted.holds(*number))
     return failPart("value",
-                    "expected " + wanted.range + " (" + wanted.unit + "), found " + shown(*parts->get("value")));
+                    "expected " + wanted.range() + " (" + wanted.unit + "), found " + shown(*parts->get("value")));
   return number;
 }

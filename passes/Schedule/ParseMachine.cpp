@@ -2,9 +2,7 @@
 #include "passes/Schedule/CodeNames.h"
 #include "passes/Schedule/MachineReader.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
-#include <cmath>
 #include <fmt/format.h>
 
 using namespace skewer;
@@ -28,22 +26,9 @@ static bool readTexts(MachineReader &reader, const json::Object &object, Machine
 }
 
 static bool readNumbers(MachineReader &reader, const json::Object &object, Machine &machine) {
-  for (const MachineField &field : machineFields()) {
-    if (field.isOptional && !object.get(field.name)) {
-      machine.sources.emplace_back("not given");
-      continue;
-    }
-    auto isValid = [&](double number) {
-      return number >= field.least && number <= field.most && (!field.count || std::floor(number) == number) &&
-             (!field.isPowerOfTwo || llvm::isPowerOf2_64(static_cast<uint64_t>(number)));
-    };
-    auto number = reader.readNumber(object, {field.name.str(), field.unit, field.range(), isValid},
-                                    &machine.sources.emplace_back());
-    if (!number)
-      return false;
-    field.set(machine.target, *number);
-  }
-  const Target &target = machine.target;
+  Target &target = machine.target;
+  if (!reader.readNumbers(object, machineFields(), target, /*above=*/"", &machine.sources))
+    return false;
   return target.l1Bytes <= target.l2Bytes ||
          reader.failAt("l2_size.value", fmt::format("l2_size: expected at least the {} bytes of l1_size, found {}",
                                                     target.l1Bytes, target.l2Bytes));
@@ -77,12 +62,9 @@ std::string MachineError::place() const {
 void MachineError::log(llvm::raw_ostream &os) const { os << place() << ": error: " << message; }
 
 llvm::Expected<Machine> skewer::parseMachine(llvm::StringRef text, llvm::StringRef file, bool forCode) {
-  std::vector<std::string> known{"name", "about", "origin", "cpu", "features", "cpus"};
-  for (const MachineField &field : machineFields())
-    known.push_back(field.name.str());
   MachineReader reader(text, file);
   Machine machine;
-  const json::Object *object = reader.open(known);
+  const json::Object *object = reader.open({"name", "about", "origin", "cpu", "features", "cpus"}, machineFields());
   if (!object || !readTexts(reader, *object, machine) || !readNumbers(reader, *object, machine) ||
       (forCode && !checkCode(reader, machine.target)))
     return reader.takeError();
