@@ -18,6 +18,8 @@ AxisSizes skewer::attn::sizesFrom(DictionaryAttr attribute) {
 }
 
 DictionaryAttr skewer::attn::sizesTo(MLIRContext *context, const AxisSizes &sizes) {
+  if (sizes.empty())
+    return {};
   Builder builder(context);
   SmallVector<NamedAttribute> entries;
   for (const auto &[axis, size] : sizes)

@@ -84,5 +84,6 @@ void skewer::attn::renameAxes(Operation *op, const AxisRenaming &names) {
   AxisSizes sizes;
   for (const auto &[axis, size] : sizesFrom(before))
     sizes[nameOf(axis, names)] = size;
-  op->setAttr("sizes", sizesTo(op->getContext(), sizes));
+  if (!sizes.empty())
+    op->setAttr("sizes", sizesTo(op->getContext(), sizes));
 }

@@ -113,7 +113,7 @@ private:
     return expression ? builder.getStringAttr(subscript::print(*expression)) : StringAttr();
   }
   DictionaryAttr sizes(const subscript::AxisSizes &sizes) {
-    return sizes.empty() ? DictionaryAttr() : attn::sizesTo(builder.getContext(), sizes);
+    return attn::sizesTo(builder.getContext(), sizes);
   }
 
   const typed::Kernel &kernel;
@@ -248,7 +248,7 @@ mlir::Value Emission::operator()(const typed::Apply &apply) {
 }
 
 mlir::Value Emission::operator()(const typed::Cast &) {
-  Type from = cast<RankedTensorType>(inputs[0].getType()).getElementType();
+  Type from = getElementTypeOrSelf(inputs[0]);
   if (from.isInteger())
     return arith::SIToFPOp::create(builder, location(), type(), inputs[0]);
   if (from.getIntOrFloatBitWidth() > typeOf(at->element).getIntOrFloatBitWidth())

@@ -2,6 +2,7 @@
 #include "dialect/Language/EinsumText.h"
 #include "dialect/Language/Typer.h"
 #include "dialect/Subscript/Arithmetic.h"
+#include "dialect/Subscript/PartOfDimension.h"
 #include "llvm/ADT/ScopeExit.h"
 
 using namespace llvm;
@@ -221,7 +222,7 @@ Expr Einsums::builtIndex(const subscript::Dimension &dimension, const Dimension 
   if (axis == all.end() || axis->second == kRuntime || own.isRuntime() || axis->second == own.size)
     return index;
   // Reading beyond the dimension is an error unless a mask hides it. That check needs the index as it was written.
-  return axis->second > own.size ? written : min(index, Expr(own.size - 1));
+  return axis->second > own.size ? written : subscript::partOfDimension(index, own.size);
 }
 
 /// Checks that a dimension of run-time size is one axis, which has that size everywhere. False after an error at
@@ -470,7 +471,7 @@ Value Einsums::typeRead(const Node &node, const Value &base) {
     if (expression->isSymbol() && (isWhole || typer.positions.partOf(expression->name())))
       dimension.axes = {expression->name()};
     else
-      dimension.index = expression->isSymbol() ? subscript::min(*expression, Expr(own.size - 1)) : *expression;
+      dimension.index = expression->isSymbol() ? subscript::partOfDimension(*expression, own.size) : *expression;
     if (isBare) {
       Axis axis{expression->name(), own.size, own.runtime};
       if (!picks && !checkRead(written.text, node.operands[0]->text, axis))

@@ -1,12 +1,19 @@
 // Row-major products of axes.
 #include "passes/Analysis/AxisProducts.h"
 #include "dialect/Subscript/Analysis.h"
-#include "mlir/IR/BuiltinTypes.h"
+#include "dialect/Subscript/PartOfDimension.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVectorExtras.h"
 #include <algorithm>
 
 using namespace skewer;
 using namespace skewer::subscript;
+
+bool skewer::usesAny(llvm::ArrayRef<Expr> expressions, const std::vector<std::string> &axes) {
+  return llvm::any_of(expressions, [&](const Expr &expression) {
+    return llvm::any_of(symbolsOf(expression), [&](auto &symbol) { return llvm::is_contained(axes, symbol); });
+  });
+}
 
 std::optional<std::vector<Expr>> skewer::splitProduct(const Expr &index, const std::vector<std::string> &axes,
                                                       const AxisSizes &sizes) {
@@ -32,11 +39,10 @@ Dimension skewer::dimensionFor(const Expr &index, const AxisSizes &sizes, int64_
   Dimension dimension;
   dimension.index = index;
   if (extent != kRuntime && index.isSymbol()) {
-    // The axis reads a part of the dimension, or, under a guard, more than it. "(j)" would mean the whole dimension;
-    // min(j, extent - 1) has the same value.
+    // The axis reads a part of the dimension, or, under a guard, more than it.
     auto size = sizes.find(index.name());
     if (size != sizes.end() && size->second != kRuntime && size->second != extent) {
-      dimension.index = min(index, Expr(extent - 1));
+      dimension.index = partOfDimension(index, extent);
       return dimension;
     }
   }
@@ -75,6 +81,11 @@ void skewer::addProduct(const std::vector<std::string> &axes, const AxisSizes &s
   for (const std::string &axis : axes)
     size = sizes.at(axis) == kRuntime ? mlir::ShapedType::kDynamic : size * sizes.at(axis);
   shape.push_back(size);
+}
+
+mlir::RankedTensorType skewer::tensorType(llvm::ArrayRef<int64_t> sizes, mlir::Type element) {
+  auto dimension = [](int64_t size) { return size == kRuntime ? mlir::ShapedType::kDynamic : size; };
+  return mlir::RankedTensorType::get(llvm::map_to_vector(sizes, dimension), element);
 }
 
 AxisSizes skewer::knownSizes(const Dimensions &dimensions, const AxisSizes &sizes) {

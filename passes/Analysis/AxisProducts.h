@@ -2,12 +2,16 @@
 // into the axes that it combines.
 #pragma once
 #include "dialect/Subscript/Einsum.h"
+#include "mlir/IR/BuiltinTypes.h"
 #include "llvm/ADT/SmallVector.h"
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace skewer {
+
+/// Returns whether one of the expressions uses one of the axes.
+bool usesAny(llvm::ArrayRef<subscript::Expr> expressions, const std::vector<std::string> &axes);
 
 /// Returns the indices of the axes of a row-major product that is read at `index`; nothing if a needed size is unknown.
 std::optional<std::vector<subscript::Expr>>
@@ -21,6 +25,8 @@ subscript::Dimension dimensionFor(const subscript::Expr &index, const subscript:
 /// dynamic if one of the axes has a run-time size.
 void addProduct(const std::vector<std::string> &axes, const subscript::AxisSizes &, subscript::Dimensions &,
                 llvm::SmallVectorImpl<int64_t> &shape);
+/// Returns the tensor type of these sizes, in which kRuntime is a dynamic one.
+mlir::RankedTensorType tensorType(llvm::ArrayRef<int64_t> sizes, mlir::Type element);
 /// Returns the sizes of the dimensions' axes that are known at compile time.
 subscript::AxisSizes knownSizes(const subscript::Dimensions &, const subscript::AxisSizes &);
 

@@ -1,5 +1,6 @@
 // Derives the kind of a summand or a mask part from the symbols of its simplified expressions.
 #include "passes/Analysis/BiasKind.h"
+#include "passes/Analysis/AxisProducts.h"
 #include "passes/Analysis/LaneFit.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -10,10 +11,6 @@ using namespace skewer::subscript;
 // The most bytes of a score table that can be held although it grows with queries × keys (a 49×49 window bias): for one
 // head, and for the tables of all heads together.
 static constexpr int64_t kTableBytes = 64 << 10, kTablesBytes = 4 << 20;
-
-static bool anyUses(const std::vector<Expr> &expressions, const std::vector<std::string> &axes) {
-  return llvm::any_of(expressions, [&](const Expr &expression) { return usesAny(expression, axes); });
-}
 
 /// Returns the expression with products of sums multiplied out, since the resulting summands can cancel.
 static Expr expanded(const Expr &e) {
@@ -43,7 +40,7 @@ bool skewer::isOfDifferences(const std::vector<Expr> &expressions, const std::ve
     domain[difference] = {domain[key].low - domain[query].high, domain[key].high - domain[query].low};
   }
   for (const Expr &expression : expressions)
-    if (anyUses({simplify(expanded(substitute(expression, moved)), domain)}, keys))
+    if (usesAny(simplify(expanded(substitute(expression, moved)), domain), keys))
       return false;
   return true;
 }
@@ -59,7 +56,7 @@ static bool fitsTable(const std::vector<Expr> &expressions, const ScoreSpace &sp
 }
 
 BiasKind skewer::biasKindOf(const std::vector<Expr> &expressions, const ScoreSpace &space) {
-  if (!anyUses(expressions, space.query))
+  if (!usesAny(expressions, space.query))
     return BiasKind::Key;
   bool line = space.query.size() == 1 && space.key.size() == 1;
   if (line && isOfDifferences(expressions, space))
@@ -74,7 +71,7 @@ BiasKind skewer::biasKindOf(const std::vector<Expr> &expressions, const ScoreSpa
 std::vector<std::string> skewer::leadingAxesIn(const std::vector<Expr> &expressions, const ScoreSpace &space) {
   std::vector<std::string> found;
   for (const std::string &axis : space.leading)
-    if (anyUses(expressions, {axis}))
+    if (usesAny(expressions, {axis}))
       found.push_back(axis);
   return found;
 }

@@ -1,6 +1,7 @@
 // Checks that an attention can be one fused GPU kernel, and sorts its terms by the strategies that compute them.
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/TypeUtilities.h"
+#include "passes/Analysis/AxisProducts.h"
 #include "passes/Analysis/FunctionRange.h"
 #include "passes/Analysis/GpuStrategies.h"
 #include "passes/Analysis/Strides.h"
@@ -13,7 +14,7 @@ using namespace skewer::gpu;
 using subscript::Expr;
 
 ElementType skewer::gpu::elementTypeOf(Value tensor) {
-  Type element = cast<RankedTensorType>(tensor.getType()).getElementType();
+  Type element = getElementTypeOrSelf(tensor);
   return element.isF16() ? ElementType::F16 : element.isBF16() ? ElementType::BF16 : ElementType::F32;
 }
 
@@ -126,11 +127,7 @@ std::optional<GatedLine> gatedLineOf(const ElementTerm &term, const attn::ScoreS
   result.line.arguments.clear();
   result.line.offsets.clear();
   for (auto [place, argument, offset] : llvm::enumerate(term.arguments, term.offsets)) {
-    std::set<std::string> symbols = subscript::symbolsOf(offset);
-    auto moves = [&](const std::vector<std::string> &axes) {
-      return llvm::any_of(axes, [&](const std::string &axis) { return symbols.count(axis) > 0; });
-    };
-    bool isGate = moves(space.query) && !moves(space.key) && !term.isArgument(place);
+    bool isGate = usesAny(offset, space.query) && !usesAny(offset, space.key) && !term.isArgument(place);
     ElementTerm &part = isGate ? result.gate : result.line;
     if (term.isArgument(place))
       for (auto [now, before] : llvm::zip(result.line.application->arguments, term.application->arguments))

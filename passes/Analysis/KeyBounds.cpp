@@ -52,9 +52,7 @@ static std::optional<Expr> overQueries(const Limit &limit, const std::vector<std
 bool skewer::takeBounds(const MaskPart &part, AttentionShape &shape) {
   const attn::ScoreSpace &space = shape.space;
   Domain domain = attn::domainOf(space);
-  Dimension flat;
-  flat.axes = space.key;
-  auto limit = solveForKey(part.predicate, space.key, flatIndex(flat, space.sizes), domain);
+  auto limit = solveForKey(part.predicate, space.key, flatIndex({space.key, {}}, space.sizes), domain);
   if (!limit)
     return false;
   auto ofAll = overQueries(*limit, space.query, domain);

@@ -2,6 +2,7 @@
 #include "passes/Analysis/LaneFit.h"
 #include "dialect/Subscript/Bits.h"
 #include "passes/Analysis/AttentionShape.h"
+#include "passes/Analysis/AxisProducts.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -28,13 +29,6 @@ bool skewer::fitsLanes(const Expr &expression, const Domain &domain) {
       return false;
   }
   return llvm::all_of(expression.operands(), [&](const Expr &operand) { return fitsLanes(operand, domain); });
-}
-
-bool skewer::usesAny(const Expr &expression, const std::vector<std::string> &axes) {
-  for (const std::string &symbol : symbolsOf(expression))
-    if (llvm::is_contained(axes, symbol))
-      return true;
-  return false;
 }
 
 void skewer::addends(const Expr &expression, std::vector<Expr> &parts) {

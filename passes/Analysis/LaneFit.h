@@ -12,8 +12,6 @@ constexpr int64_t kMostDivisor = (1 << 22) - (1 << 8) - 1;
 /// Returns whether the values of the expression and of all its parts stay within 30 bits over the domain, and its
 /// divisors below kMostDivisor.
 bool fitsLanes(const subscript::Expr &, const subscript::Domain &);
-/// Returns whether one of the axes occurs in the expression.
-bool usesAny(const subscript::Expr &, const std::vector<std::string> &axes);
 /// Appends the operands of nested sums to `parts`, in order; the expression itself if it is not a sum.
 void addends(const subscript::Expr &, std::vector<subscript::Expr> &parts);
 /// Splits a flat offset into a part over the leading axes and a part that depends on positions.

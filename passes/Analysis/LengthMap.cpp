@@ -1,6 +1,7 @@
 // Finds the map of keys of run-time width: the width is the number by which index expressions divide positions.
 #include "passes/Analysis/LengthMap.h"
 #include "passes/Analysis/AttentionShape.h"
+#include "passes/Analysis/AxisProducts.h"
 #include "passes/Analysis/LaneFit.h"
 
 using namespace skewer;

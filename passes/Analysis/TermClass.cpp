@@ -77,9 +77,7 @@ private:
   Reading read(size_t operand) const {
     Reading reading;
     auto positionOf = [&](const std::vector<std::string> &axes) {
-      Dimension dimension;
-      dimension.axes = axes;
-      return simplify(flatIndex(dimension, space.sizes), term.domain);
+      return simplify(flatIndex({axes, {}}, space.sizes), term.domain);
     };
     for (auto [d, subscript] : llvm::enumerate(subscriptsOf(operand))) {
       Expr e = simplify(subscript, term.domain);

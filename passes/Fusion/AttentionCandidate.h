@@ -22,9 +22,9 @@ public:
   /// Builds the attention. Changes nothing unless every step succeeds. The reason of a refusal is empty if the program
   /// is better as it is.
   std::optional<Refusal> form() {
-    for (auto step : {&AttentionCandidate::findRoles, &AttentionCandidate::findFunction,
-                      &AttentionCandidate::expandScore, &AttentionCandidate::expandValues,
-                      &AttentionCandidate::refuseOwnWeights})
+    for (auto step :
+         {&AttentionCandidate::findRoles, &AttentionCandidate::findFunction, &AttentionCandidate::expandScore,
+          &AttentionCandidate::expandValues, &AttentionCandidate::refuseOwnWeights})
       if (auto refusal = (this->*step)())
         return refusal;
     if (dependsOnLse())
@@ -67,7 +67,6 @@ private:
   std::optional<Refusal> build();
   struct FusedForm;
   bool hasRows() const;
-  int64_t positions(const std::vector<std::string> &axes) const;
   std::optional<FusedForm> fusedForm();
   subscript::AxisSizes untoldSizes(const FusedForm &);
   attn::AttentionOp create(mlir::OpBuilder &, const FusedForm &);

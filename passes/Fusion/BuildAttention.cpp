@@ -2,7 +2,6 @@
 // AttentionCandidate::form.
 #include "mlir/Analysis/TopologicalSortUtils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Verifier.h"
 #include "passes/Analysis/AxisProducts.h"
 #include "passes/Fusion/AttentionCandidate.h"
@@ -81,13 +80,6 @@ TermOp AttentionCandidate::buildTerm(OpBuilder &builder, const Summand &term) co
   return op;
 }
 
-static SmallVector<int64_t> typeShape(const std::vector<int64_t> &sizes) {
-  SmallVector<int64_t> shape;
-  for (int64_t size : sizes)
-    shape.push_back(size == kRuntime ? ShapedType::kDynamic : size);
-  return shape;
-}
-
 /// Returns whether the verifier accepts the attention. Its messages are hidden: they would be about the IR that this
 /// pass writes, not about the program.
 static bool verifies(AttentionOp attention) {
@@ -112,31 +104,17 @@ struct AttentionCandidate::FusedForm {
 /// weights.
 bool AttentionCandidate::hasRows() const { return !logSumExps.empty() || !source.totals.empty(); }
 
-/// Returns the number of elements of a dimension with these axes.
-int64_t AttentionCandidate::positions(const std::vector<std::string> &axes) const {
-  int64_t count = 1;
-  for (const std::string &name : axes)
-    count = sizes.at(name) == kRuntime ? ShapedType::kDynamic : count * sizes.at(name);
-  return count;
-}
-
 /// Returns the fused form; nothing if the program's result is not a reordering or regrouping of the axes.
 std::optional<AttentionCandidate::FusedForm> AttentionCandidate::fusedForm() {
   FusedForm form;
-  auto axis = [](const std::vector<std::string> &names) {
-    Dimension dimension;
-    dimension.axes = names;
-    return dimension;
-  };
+  auto add = [&](const std::vector<std::string> &axes) { addProduct(axes, sizes, form.result, form.shape); };
   for (const std::string &name : leading)
-    form.space.push_back(axis({name}));
-  form.space.push_back(axis(query));
-  form.rows = form.result = form.space;
-  form.space.push_back(axis(key));
+    add({name});
+  add(query);
+  form.space = form.rows = form.result;
+  form.space.push_back({key, {}});
   for (const std::string &name : valueAxes)
-    form.result.push_back(axis({name}));
-  for (const Dimension &dimension : form.result)
-    form.shape.push_back(positions(dimension.axes));
+    add({name});
 
   AxisSizes all;
   Substitution none;
@@ -187,22 +165,22 @@ AxisSizes AttentionCandidate::untoldSizes(const FusedForm &form) {
 /// Creates the operation with its terms. It may not verify.
 AttentionOp AttentionCandidate::create(OpBuilder &builder, const FusedForm &form) {
   auto text = [&](const std::string &s) { return builder.getStringAttr(s); };
-  auto type = RankedTensorType::get(form.shape, cast<RankedTensorType>(product.getType()).getElementType());
+  auto type = RankedTensorType::get(form.shape, getElementTypeOrSelf(product));
   Type rowType;
   if (hasRows())
     rowType = RankedTensorType::get(ArrayRef<int64_t>(form.shape).take_front(form.rows.size()), builder.getF32Type());
   Type weightType;
   if (!source.stored.empty()) {
     auto shape = llvm::to_vector(ArrayRef<int64_t>(form.shape).take_front(form.rows.size()));
-    shape.push_back(positions(key));
+    Dimensions keys;
+    addProduct(key, sizes, keys, shape);
     weightType = RankedTensorType::get(shape, builder.getF32Type());
   }
   AxisSizes given = untoldSizes(form);
-  auto attention = AttentionOp::create(builder, product.getLoc(), type, text(print(form.space)),
-                                       given.empty() ? DictionaryAttr() : sizesTo(builder.getContext(), given),
-                                       mask ? text(print(*mask)) : StringAttr(), text(print(form.values)),
-                                       value.factors[0].operand, ScheduleInterface(), source.direct ? Type() : rowType,
-                                       source.direct ? rowType : Type(), source.direct, weightType);
+  auto attention = AttentionOp::create(
+      builder, product.getLoc(), type, text(print(form.space)), sizesTo(builder.getContext(), given),
+      mask ? text(print(*mask)) : StringAttr(), text(print(form.values)), value.factors[0].operand, ScheduleInterface(),
+      source.direct ? Type() : rowType, source.direct ? rowType : Type(), source.direct, weightType);
   bindIndices(attention);
   Block *body = builder.createBlock(&attention.getScore());
   builder.setInsertionPointToStart(body);
@@ -222,7 +200,7 @@ void AttentionCandidate::replaceProgram(OpBuilder &builder, AttentionOp attentio
   builder.setInsertionPoint(uses.root.getDefiningOp());
   AxisSizes positionSizes;
   auto rearranged = [&](Value tensor, Type type, const Einsum &spec) -> Value {
-    auto sizesAttr = positionSizes.empty() ? DictionaryAttr() : sizesTo(builder.getContext(), positionSizes);
+    auto sizesAttr = sizesTo(builder.getContext(), positionSizes);
     return RearrangeOp::create(builder, tensor.getLoc(), type, builder.getStringAttr(print(spec)), sizesAttr, tensor);
   };
   auto addSizes = [&](const std::vector<std::string> &axes) {
@@ -238,8 +216,7 @@ void AttentionCandidate::replaceProgram(OpBuilder &builder, AttentionOp attentio
   if (rows) {
     Value numbers = source.direct ? attention.getTotal() : withQueryOnly(builder, attention.getLse());
     if (!form.sameRows)
-      numbers =
-          rearranged(numbers, RankedTensorType::get(typeShape(form.rowShape), builder.getF32Type()), form.reorderRows);
+      numbers = rearranged(numbers, tensorType(form.rowShape, builder.getF32Type()), form.reorderRows);
     for (LogSumExpOp op : logSumExps)
       op.getResult().replaceAllUsesWith(numbers);
     replaceTotals(builder, numbers);
@@ -294,8 +271,7 @@ void AttentionCandidate::replaceTotals(OpBuilder &builder, Value total) const {
       spec.operands = {rows};
       spec.result = resolved.spec.result;
       view = EinsumOp::create(builder, op.getLoc(), op.getType(), builder.getStringAttr(print(spec)),
-                              given.empty() ? DictionaryAttr() : sizesTo(builder.getContext(), given), StringAttr(),
-                              total);
+                              sizesTo(builder.getContext(), given), StringAttr(), total);
     }
     op.getResult().replaceAllUsesWith(view);
   }
@@ -337,12 +313,10 @@ Value AttentionCandidate::rowsOf(OpBuilder &builder, const Summand &term) {
         return {};
   std::vector<std::string> names = leading;
   names.push_back(kQueryAxis);
-  SmallVector<int64_t> shape;
-  for (const std::string &name : names)
-    shape.push_back(sizes[name] == kRuntime ? ShapedType::kDynamic : sizes[name]);
   Summand product = term;
   product.scale = 1;
-  return buildEinsum(builder, product, names, RankedTensorType::get(shape, builder.getF32Type()));
+  auto shape = llvm::map_to_vector(names, [&](const std::string &name) { return sizes[name]; });
+  return buildEinsum(builder, product, names, tensorType(shape, builder.getF32Type()));
 }
 
 /// Returns whether a term that depends on the query alone is an einsum over the rows. If so, it is added to the lse;
@@ -356,22 +330,9 @@ bool AttentionCandidate::isAddedAfterwards(const Summand &term) {
 }
 
 Value AttentionCandidate::withQueryOnly(OpBuilder &builder, Value lse) const {
-  auto type = cast<RankedTensorType>(lse.getType());
   for (auto [sum, factor] : queryOnly) {
     Location location = sum.getLoc();
-    auto number = builder.getF32FloatAttr(static_cast<float>(factor));
-    Value scale;
-    if (type.hasStaticShape()) {
-      scale = arith::ConstantOp::create(builder, location, DenseElementsAttr::get(type, Attribute(number)));
-    } else {
-      SmallVector<Value> runTime;
-      for (int64_t d = 0; d < type.getRank(); ++d)
-        if (type.isDynamicDim(d))
-          runTime.push_back(tensor::DimOp::create(builder, location, lse, d));
-      scale = tensor::SplatOp::create(builder, location, arith::ConstantOp::create(builder, location, number), type,
-                                      runTime);
-    }
-    Value scaled = arith::MulFOp::create(builder, location, sum, scale);
+    Value scaled = arith::MulFOp::create(builder, location, sum, numberLike(builder, location, lse, factor));
     lse = arith::AddFOp::create(builder, location, lse, scaled);
   }
   return lse;

@@ -41,15 +41,20 @@ void skewer::restoreSingles(Dimensions &dimensions, const std::vector<int64_t> &
     }
 }
 
-AxisSizes skewer::untoldSizes(const Einsum &spec, const AxisSizes &all) {
-  AxisSizes sizes;
-  for (const std::string &axis : spec.axes())
-    if (all.at(axis) != kRuntime)
-      sizes[axis] = all.at(axis);
+std::vector<std::string> skewer::untoldAxes(const Einsum &spec) {
+  std::vector<std::string> untold = spec.axes();
   for (const Dimensions &operand : spec.operands)
     for (const Dimension &dimension : operand)
       if (dimension.isAxis())
-        sizes.erase(dimension.axes.front());
+        llvm::erase(untold, dimension.axes.front());
+  return untold;
+}
+
+AxisSizes skewer::untoldSizes(const Einsum &spec, const AxisSizes &all) {
+  AxisSizes sizes;
+  for (const std::string &axis : untoldAxes(spec))
+    if (all.at(axis) != kRuntime)
+      sizes[axis] = all.at(axis);
   return sizes;
 }
 
@@ -159,7 +164,7 @@ Value skewer::buildEinsum(OpBuilder &builder, const Summand &original, const std
   }
   auto text = [&](const std::string &s) { return builder.getStringAttr(s); };
   auto specText = text(print(spec));
-  auto sizesAttr = given.empty() ? DictionaryAttr() : sizesTo(builder.getContext(), given);
+  auto sizesAttr = sizesTo(builder.getContext(), given);
   auto guardText = guard ? text(print(*guard)) : StringAttr();
   if (!resolve(specText.getValue(), operands, sizesAttr,
                guard ? std::optional<StringRef>(guardText.getValue()) : std::nullopt, nullptr, indices))

@@ -13,8 +13,10 @@ namespace skewer {
 mlir::Value buildEinsum(mlir::OpBuilder &, const Summand &, const std::vector<std::string> &names,
                         mlir::RankedTensorType type);
 
-/// Returns the sizes that an einsum must state because the shapes of its operands do not tell them. `all` has the size
-/// of each axis. A run-time size cannot be stated.
+/// Returns the axes whose sizes the shapes of an einsum's operands do not tell.
+std::vector<std::string> untoldAxes(const subscript::Einsum &);
+/// Returns the sizes that an einsum must state because its operands do not tell them. `all` has the size of each axis.
+/// A run-time size cannot be stated.
 subscript::AxisSizes untoldSizes(const subscript::Einsum &, const subscript::AxisSizes &all);
 
 /// Returns, in order, the operations that compute the scores of the function. It walks back from the input of each

@@ -140,7 +140,7 @@ private:
   }
 
   Value signs(OpBuilder &builder) {
-    Type element = cast<RankedTensorType>(concat.getType()).getElementType();
+    Type element = getElementTypeOrSelf(concat);
     SmallVector<Attribute> numbers;
     for (auto [source, part] : llvm::zip(sources, concat.getInputs()))
       numbers.append(shapeOf(part)[along], builder.getFloatAttr(element, source.sign));

@@ -1,5 +1,6 @@
 // attn-dense-operands: reads values, keys and queries with uneven strides through a view that has a row for each
 // position.
+#include "passes/Analysis/AxisProducts.h"
 #include "passes/Analysis/Strides.h"
 #include "passes/Fusion/Reindex.h"
 #include "passes/Passes.h"

@@ -135,7 +135,7 @@ std::optional<Refusal> AttentionCandidate::expandValues() {
     if (one.tensor == product.getResult())
       valueScale = one.scale, valueFactor = one.factor;
   if (valueScale == 0 || (valueScale != 1 && !valueFactor))
-      return Refusal{"the product with the values is scaled in several steps"};
+    return Refusal{"the product with the values is scaled in several steps"};
   ExpansionOptions options;
   options.products = options.uneven = true;
   options.whole = source.weights; // direct weights may be a product with a number, or guarded

@@ -33,15 +33,6 @@ int64_t elementsOf(const std::vector<int64_t> &shape) {
   return elements;
 }
 
-bool uses(const Expr &e, const std::vector<std::string> &axes) {
-  std::set<std::string> symbols = symbolsOf(e);
-  return llvm::any_of(axes, [&](const std::string &axis) { return symbols.count(axis) > 0; });
-}
-
-bool anyUses(const std::vector<Expr> &subscripts, const std::vector<std::string> &axes) {
-  return llvm::any_of(subscripts, [&](const Expr &e) { return uses(e, axes); });
-}
-
 /// The sum of one term as a tensor of its own, with an axis for each subscript by which positions and heads read the
 /// operands.
 class Product {
@@ -87,13 +78,13 @@ private:
 
   bool findAxes() {
     for (auto [operand, subscripts] : llvm::zip(term.getInputs(), resolved.subscripts))
-      if (anyUses(subscripts, space.query) && anyUses(subscripts, space.key) &&
-          anyUses(subscripts, resolved.contracted)) {
+      if (usesAny(subscripts, space.query) && usesAny(subscripts, space.key) &&
+          usesAny(subscripts, resolved.contracted)) {
         vectorsOfPairs = &subscripts;
         elementsOfPairs = elementsOf(shapeOf(operand));
       }
     for (auto [operand, subscripts] : llvm::zip(term.getInputs(), resolved.subscripts)) {
-      bool sums = anyUses(subscripts, resolved.contracted);
+      bool sums = usesAny(subscripts, resolved.contracted);
       summed.push_back(sums);
       for (auto [subscript, extent] : llvm::zip(subscripts, shapeOf(operand)))
         if (sums && !findAxis(subscript, extent))
@@ -101,7 +92,9 @@ private:
     }
     // If one subscript depends on one side and another on both sides, the term multiplies vectors of queries, or of keys,
     // by rows of a table that pairs pick. It has no table of numbers that pairs pick.
-    auto sides = [&](const Axis &axis) { return uses(axis.subscript, space.query) + uses(axis.subscript, space.key); };
+    auto sides = [&](const Axis &axis) {
+      return usesAny(axis.subscript, space.query) + usesAny(axis.subscript, space.key);
+    };
     return !llvm::any_of(axes, [&](const Axis &axis) { return sides(axis) == 1; }) ||
            !llvm::any_of(axes, [&](const Axis &axis) { return sides(axis) == 2; });
   }
@@ -114,18 +107,18 @@ private:
   bool findAxis(const Expr &e, int64_t extent) {
     if (e.isConstant())
       return true;
-    if (uses(e, resolved.contracted)) // a convolution's sum meets its positions in one dimension
+    if (usesAny(e, resolved.contracted)) // a convolution's sum meets its positions in one dimension
       return llvm::all_of(symbolsOf(e), [&](auto &symbol) { return llvm::is_contained(resolved.contracted, symbol); });
     if (find(e, extent))
       return true;
     bool plain = e.isSymbol() && (extent == kRuntime || space.sizes.at(e.name()) == extent);
     if (extent == kRuntime && !plain)
       return false;
-    size_t lead = space.leading.size(), place = uses(e, space.key) ? lead + 3 : lead + uses(e, space.query);
+    size_t lead = space.leading.size(), place = usesAny(e, space.key) ? lead + 3 : lead + usesAny(e, space.query);
     if (plain && llvm::is_contained(space.leading, e.name())) {
       place = size_t(llvm::find(space.leading, e.name()) - space.leading.begin());
       // Heads that share vectors of pairs read the vectors of a query together. A run-time size must be first.
-      if (extent != kRuntime && vectorsOfPairs && !anyUses(*vectorsOfPairs, {e.name()}))
+      if (extent != kRuntime && vectorsOfPairs && !usesAny(*vectorsOfPairs, {e.name()}))
         place = lead + 2;
     }
     auto behind = llvm::find_if(axes, [&](const Axis &axis) { return axis.place > place; });
@@ -162,10 +155,10 @@ private:
     SmallVector<int64_t> shape;
     for (const Axis &axis : axes) {
       names.push_back(axis.name);
-      shape.push_back(axis.size == kRuntime ? ShapedType::kDynamic : axis.size);
+      shape.push_back(axis.size);
     }
     OpBuilder builder(term->getParentOfType<AttentionOp>());
-    return buildEinsum(builder, sum, names, RankedTensorType::get(shape, builder.getF32Type()));
+    return buildEinsum(builder, sum, names, tensorType(shape, builder.getF32Type()));
   }
 
   /// Replaces the first summed operand by the tensor, and drops the other summed operands.
@@ -190,7 +183,7 @@ private:
     AxisSizes given = sizesFrom(term.getSizesAttr());
     for (const std::string &axis : resolved.contracted)
       given.erase(axis);
-    term.setSizesAttr(given.empty() ? DictionaryAttr() : sizesTo(term.getContext(), given));
+    term.setSizesAttr(sizesTo(term.getContext(), given));
     term->setLoc(withoutContraction(term.getLoc()));
     bindIndices(term);
   }

@@ -22,10 +22,11 @@ struct Apart {
   Einsum moves;
 
   bool movesNothing() const { return print(moves.operands[0]) == print(*moves.result); }
-  RankedTensorType typeWith(int64_t columns, Type element) const {
+  /// Returns the type with so many columns, and with the elements of `like`.
+  RankedTensorType typeWith(int64_t columns, Value like) const {
     SmallVector<int64_t> sizes = shape;
     sizes[place] = columns;
-    return RankedTensorType::get(sizes, element);
+    return RankedTensorType::get(sizes, getElementTypeOrSelf(like));
   }
 };
 
@@ -39,8 +40,7 @@ std::optional<Apart> apart(const Dimensions &dimensions, Value tensor, const std
   bool within = false, found = false; // the dimension of the own axes is still open; it exists
   for (auto [number, dimension] : llvm::enumerate(dimensions)) {
     if (llvm::none_of(dimension.axes, [&](const std::string &axis) { return llvm::is_contained(own, axis); })) {
-      Dimension name;
-      name.axes = {"o" + std::to_string(number)};
+      Dimension name{{"o" + std::to_string(number)}, {}};
       for (Dimensions *side : {&result.moves.operands[0], &*result.moves.result})
         side->push_back(name);
       result.dimensions.push_back(dimension);
@@ -172,13 +172,12 @@ void putInOrder(Apart &apart, ArrayRef<size_t> order) {
   }
 }
 
-Type elementOf(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType(); }
-
 /// Returns whether two products differ at most in the values' own axes and in the order of dimensions.
 bool areAlike(const Product &one, const Product &other) {
   Form a = formOf(one), b = formOf(other);
   return a.weights == b.weights && a.sizes == b.sizes && orderOf(a.values, b.values) && orderOf(a.result, b.result) &&
-         elementOf(one.value()) == elementOf(other.value()) && elementOf(one.result()) == elementOf(other.result());
+         getElementTypeOrSelf(one.value()) == getElementTypeOrSelf(other.value()) &&
+         getElementTypeOrSelf(one.result()) == getElementTypeOrSelf(other.result());
 }
 
 /// Puts the dimensions of a product into the order of `model`, which is alike.
@@ -209,19 +208,17 @@ public:
     int64_t width = 0;
     for (const Product &product : products) {
       values.push_back(arranged(product, product.value(), product.read,
-                                product.read.typeWith(product.width(), elementOf(product.value())), false));
+                                product.read.typeWith(product.width(), product.value()), false));
       width += product.width();
     }
-    Value together =
-        ConcatOp::create(builder, location, first.read.typeWith(width, elementOf(first.value())), values,
-                         builder.getI64IntegerAttr(static_cast<int64_t>(first.read.place)));
-    Value joined = product(together, first.written.typeWith(width, elementOf(first.result())));
+    Value together = ConcatOp::create(builder, location, first.read.typeWith(width, first.value()), values,
+                                      builder.getI64IntegerAttr(static_cast<int64_t>(first.read.place)));
+    Value joined = product(together, first.written.typeWith(width, first.result()));
     SmallVector<int64_t> offsets(first.written.shape.size(), 0), strides(offsets.size(), 1);
     for (const Product &product : products) {
       Value before = product.result();
-      Value part =
-          SliceOp::create(builder, before.getLoc(), first.written.typeWith(product.width(), elementOf(before)), joined,
-                          builder.getDenseI64ArrayAttr(offsets), builder.getDenseI64ArrayAttr(strides));
+      Value part = SliceOp::create(builder, before.getLoc(), first.written.typeWith(product.width(), before), joined,
+                                   builder.getDenseI64ArrayAttr(offsets), builder.getDenseI64ArrayAttr(strides));
       before.replaceAllUsesWith(arranged(product, part, product.written, before.getType(), true));
       offsets[first.written.place] += product.width();
     }
@@ -242,7 +239,7 @@ private:
       for (const std::string &axis : ArrayRef<std::string>(dimension.axes).drop_back())
         sizes[axis] = product.resolved.sizes.at(axis);
     return RearrangeOp::create(builder, tensor.getLoc(), type, builder.getStringAttr(print(spec)),
-                               sizes.empty() ? DictionaryAttr() : sizesTo(builder.getContext(), sizes), tensor);
+                               sizesTo(builder.getContext(), sizes), tensor);
   }
 
   Value product(Value values, Type type) {
@@ -256,8 +253,7 @@ private:
     inputs[first.valueOperand] = values;
     AxisSizes sizes = untoldSizes(spec, first.resolved.sizes);
     return EinsumOp::create(builder, EinsumOp(first.op).getLoc(), type, builder.getStringAttr(print(spec)),
-                            sizes.empty() ? DictionaryAttr() : sizesTo(builder.getContext(), sizes), StringAttr(),
-                            inputs);
+                            sizesTo(builder.getContext(), sizes), StringAttr(), inputs);
   }
 
   ArrayRef<Product> products;

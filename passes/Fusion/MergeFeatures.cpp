@@ -50,10 +50,8 @@ SmallVector<int64_t> mergedShape(ArrayRef<int64_t> shape, const Run &run) {
 }
 
 void merge(Dimensions &dimensions, const Run &run, const std::string &name) {
-  Dimension one;
-  one.axes = {name};
   dimensions.erase(dimensions.begin() + run.first, dimensions.begin() + run.first + run.count);
-  dimensions.insert(dimensions.begin() + run.first, std::move(one));
+  dimensions.insert(dimensions.begin() + run.first, Dimension{{name}, {}});
 }
 
 /// Returns whether the run has no dimension of run-time size; only leading dimensions have one.

@@ -133,8 +133,6 @@ EinsumOp withWeights(const Product &product, unsigned number, Value weights, con
   return one;
 }
 
-Type elementOf(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType(); }
-
 // (w ∘ t) · v -> w · (t ∘ v)        if t does not depend on the query
 // (w ∘ t) · v -> t ∘ (w · v)        if t does not depend on the key
 // f(q · k) ∘ t -> f((q · k) ∘ t)        for weights without a softmax that are also summed up beside the product
@@ -198,7 +196,7 @@ struct MoveScale : ProductPattern {
     Value values = product.op.getInputs()[1 - number];
     auto factors = factorsOver(product, apart.factor, product.dimensions(number), axesOf(dimensions));
     if (!factors || (apart.divides && !factors->guard.isConstant(1)) ||
-        !canWriteTimes(product, elementOf(values), dimensions, *factors, apart.divides))
+        !canWriteTimes(product, getElementTypeOrSelf(values), dimensions, *factors, apart.divides))
       return failure();
     Value rest = restOf(product.rewriter, apart);
     Value moved = times(product, values, dimensions, *factors, apart.divides, widened(values));
@@ -242,7 +240,7 @@ struct MoveDivisor : ProductPattern {
       auto factors =
           factorsOver(product, quotient.getRhs(), weights, axesOf(result), belowMaps(quotient.getRhs()));
       if (!factors || factors->tensors.size() != 1 || !factors->guard.isConstant(1) ||
-          !canWriteTimes(product, elementOf(op), result, *factors, true))
+          !canWriteTimes(product, getElementTypeOrSelf(op), result, *factors, true))
         continue;
       EinsumOp one = product.with(number, quotient.getLhs());
       product.rewriter.replaceOp(op, divided(product, one.getResult(), result, factors->tensors.front()));

@@ -18,13 +18,6 @@ std::string Reindexing::addLeading(const AttentionView &view, int64_t size) {
   return name;
 }
 
-bool skewer::usesAny(ArrayRef<Expr> subscripts, const std::vector<std::string> &axes) {
-  return llvm::any_of(subscripts, [&](const Expr &subscript) {
-    std::set<std::string> symbols = symbolsOf(subscript);
-    return llvm::any_of(axes, [&](const std::string &axis) { return symbols.count(axis) > 0; });
-  });
-}
-
 static bool readsElements(const Expr &e) { return !readNodes(e).empty(); }
 
 Value skewer::createView(OpBuilder &builder, Location location, Value operand, ArrayRef<Expr> subscripts,
@@ -49,7 +42,7 @@ Value skewer::createView(OpBuilder &builder, Location location, Value operand, A
   DictionaryAttr sizes = sizesTo(builder.getContext(), knownSizes(result, axes.sizes));
   if (!resolve(text.getValue(), operand, sizes, guard ? std::optional(where.getValue()) : std::nullopt))
     return {};
-  auto type = RankedTensorType::get(shape, cast<RankedTensorType>(operand.getType()).getElementType());
+  auto type = RankedTensorType::get(shape, getElementTypeOrSelf(operand));
   return EinsumOp::create(builder, location, type, text, sizes, where, operand);
 }
 

@@ -36,9 +36,6 @@ struct Reindexing {
 /// or if the mask hides everything.
 bool reindex(attn::AttentionOp, const Reindexing &);
 
-/// Returns whether one of the subscripts uses one of the axes.
-bool usesAny(llvm::ArrayRef<subscript::Expr> subscripts, const std::vector<std::string> &axes);
-
 /// The dimensions of a view: the leading axes that the operand's subscripts use, the product of `positions`, then each
 /// axis of `rest`.
 struct ViewAxes {

@@ -1,6 +1,7 @@
 // Finds the vector that each factor of a contraction belongs to, and multiplies them.
 #include "passes/Fusion/ScaleVectors.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "passes/Analysis/AxisProducts.h"
 #include "passes/Fusion/BuildEinsum.h"
 
 using namespace mlir;
@@ -32,16 +33,16 @@ Value VectorScaling::product(const std::vector<Factor> &factors, const std::vect
   for (const std::string &axis : axes) {
     auto contracted = term.contracted.find(axis);
     int64_t size = contracted == term.contracted.end() ? sizes.at(axis) : contracted->second;
-    shape.push_back(size == kRuntime ? ShapedType::kDynamic : size);
+    shape.push_back(size);
   }
   for (Factor factor : factors) {
     // The product widens elements that are stored in fewer bits.
-    Type element = cast<RankedTensorType>(factor.operand.getType()).getElementType();
+    Type element = getElementTypeOrSelf(factor.operand);
     if (!element.isF32() && !(element.isF16() || element.isBF16()))
       return {};
     (std::exchange(factor.inverse, false) ? divisor : summand).factors.push_back(std::move(factor));
   }
-  auto type = RankedTensorType::get(shape, builder.getF32Type());
+  auto type = tensorType(shape, builder.getF32Type());
   Value result = buildEinsum(builder, summand, axes, type);
   if (result && !divisor.factors.empty()) {
     // Ones tell the sizes that the divisor lacks.

@@ -60,7 +60,7 @@ bool skewer::feedsProductsOnly(Operation *op) {
   return llvm::all_of(op->getUsers(), [](Operation *user) { return isa<EinsumOp>(user); });
 }
 
-bool skewer::isWide(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType().isF32(); }
+bool skewer::isWide(Value tensor) { return getElementTypeOrSelf(tensor).isF32(); }
 
 RankedTensorType skewer::widened(Value tensor) {
   auto type = cast<RankedTensorType>(tensor.getType());
@@ -71,37 +71,23 @@ bool skewer::arePlain(const Dimensions &dimensions) {
   return llvm::all_of(dimensions, [](const Dimension &dimension) { return dimension.isProduct(); });
 }
 
-/// Returns the einsum's text, and the sizes that it needs beside it; nothing if one of them is known at run time only.
-static std::optional<std::pair<Einsum, AxisSizes>> written(const Product &product, ArrayRef<NamedTensor> operands,
-                                                           const Dimensions &result) {
-  Einsum spec;
-  std::set<std::string> known;
-  for (const auto &[input, dimensions] : operands) {
-    spec.operands.push_back(dimensions);
-    for (const Dimension &dimension : dimensions)
-      if (dimension.isAxis())
-        known.insert(dimension.axes.front());
-  }
-  spec.result = result;
-  AxisSizes sizes;
-  for (const std::string &axis : spec.axes())
-    if (!known.count(axis)) {
-      sizes[axis] = product.resolved.sizes.at(axis);
-      if (sizes[axis] == kRuntime)
-        return std::nullopt;
-    }
-  return std::pair(std::move(spec), std::move(sizes));
+/// Returns the einsum of these operands.
+static Einsum textOf(ArrayRef<NamedTensor> operands, const Dimensions &result) {
+  Einsum spec{{}, result};
+  llvm::append_range(spec.operands, llvm::make_second_range(operands));
+  return spec;
 }
 
 bool Product::canWrite(ArrayRef<NamedTensor> operands, const Dimensions &result) const {
-  return written(*this, operands, result).has_value();
+  return llvm::none_of(untoldAxes(textOf(operands, result)),
+                       [&](const std::string &axis) { return resolved.sizes.at(axis) == kRuntime; });
 }
 
 Value Product::einsum(ArrayRef<NamedTensor> operands, const Dimensions &result, Type type, bool guarded) const {
-  auto [spec, sizes] = *written(*this, operands, result);
+  Einsum spec = textOf(operands, result);
   EinsumOp whole = op;
   auto made = EinsumOp::create(rewriter, whole.getLoc(), type, rewriter.getStringAttr(print(spec)),
-                               sizes.empty() ? DictionaryAttr() : sizesTo(whole.getContext(), sizes),
+                               sizesTo(whole.getContext(), untoldSizes(spec, resolved.sizes)),
                                guarded ? whole.getGuardAttr() : StringAttr(),
                                llvm::to_vector(llvm::make_first_range(operands)));
   bindIndices(made);

@@ -3,6 +3,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "passes/Analysis/AxisProducts.h"
 #include "passes/Fusion/BuildEinsum.h"
 #include "passes/Fusion/Views.h"
 #include "passes/Passes.h"
@@ -22,11 +23,6 @@ namespace {
 // Below every lse of f32 scores except that of a part without a visible key: the difference of two infinities would be
 // NaN.
 constexpr double kLeast = -3e38;
-
-RankedTensorType typeOf(ArrayRef<int64_t> shape, Type element) {
-  return RankedTensorType::get(
-      llvm::map_to_vector(shape, [](int64_t size) { return size == kRuntime ? ShapedType::kDynamic : size; }), element);
-}
 
 /// Returns whether the elements of a tensor are equal along a dimension, as far as index maps alone show it.
 bool areAlike(Value numbers, size_t along) {
@@ -163,9 +159,9 @@ private:
     std::vector<int64_t> shape = shapeOf(scores);
     bool isOne = shape[along] == 1 && !mask;
     shape.erase(shape.begin() + int64_t(along));
-    RankedTensorType type = typeOf(shape, b.getF32Type());
+    RankedTensorType type = tensorType(shape, b.getF32Type());
     if (isOne) {
-      RankedTensorType own = type.clone(cast<RankedTensorType>(scores.getType()).getElementType());
+      RankedTensorType own = type.clone(getElementTypeOrSelf(scores));
       Value number = ReshapeOp::create(b, own, scores);
       return own == type ? number : arith::ExtFOp::create(b, type, number);
     }

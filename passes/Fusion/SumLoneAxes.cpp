@@ -72,8 +72,7 @@ Summed summed(const ResolvedEinsum &resolved, size_t operand, RankedTensorType t
   for (auto [number, dimension] : llvm::enumerate(resolved.spec.operands[operand])) {
     auto isLone = [&](const std::string &axis) { return lone.count(axis) > 0; };
     if (!dimension.isProduct() || llvm::none_of(dimension.axes, isLone)) {
-      Dimension whole;
-      whole.axes = {"o" + std::to_string(number)};
+      Dimension whole{{"o" + std::to_string(number)}, {}};
       made.sum.operands[0].push_back(whole);
       made.sum.result->push_back(whole);
       made.left.push_back(dimension);
@@ -133,7 +132,7 @@ struct SumLoneAxes : skewer::impl::AttnSumLoneAxesBase<SumLoneAxes> {
       spec.operands[number] = made.left;
       op.setSpec(print(spec));
       AxisSizes sizes = untoldSizes(spec, resolved.sizes);
-      op.setSizesAttr(sizes.empty() ? DictionaryAttr() : sizesTo(op.getContext(), sizes));
+      op.setSizesAttr(sizesTo(op.getContext(), sizes));
     }
   }
 };

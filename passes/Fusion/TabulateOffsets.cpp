@@ -2,6 +2,7 @@
 // computed for each offset.
 #include "dialect/IR/Term.h"
 #include "mlir/IR/Builders.h"
+#include "passes/Analysis/AxisProducts.h"
 #include "passes/Analysis/BiasKind.h"
 #include "passes/Fusion/BuildEinsum.h"
 #include "passes/Fusion/Dependences.h"
@@ -44,13 +45,8 @@ std::optional<Table> tabulate(TermOp term, unsigned number, const ResolvedEinsum
   const ScoreSpace &space = attention.space;
   Value operand = term.getInputs()[number];
   const std::vector<Expr> &subscripts = resolved.subscripts[number];
-  std::set<std::string> used;
-  for (const Expr &subscript : subscripts)
-    used.merge(symbolsOf(subscript));
-  auto meets = [&](const std::vector<std::string> &axes) {
-    return llvm::any_of(axes, [&](const std::string &axis) { return used.count(axis) > 0; });
-  };
-  if (!operand.getDefiningOp() || !meets(space.query) || !meets(space.key) || space.query.size() != space.key.size())
+  if (!operand.getDefiningOp() || !usesAny(subscripts, space.query) || !usesAny(subscripts, space.key) ||
+      space.query.size() != space.key.size())
     return std::nullopt;
   Domain domain = domainOf(resolved.sizes);
   for (const auto &[axis, range] : domainOf(space.sizes))
@@ -67,20 +63,18 @@ std::optional<Table> tabulate(TermOp term, unsigned number, const ResolvedEinsum
   std::vector<int64_t> shape;
   int64_t elements = 1;
   auto plain = [&](const std::string &axis) {
-    if (!used.count(axis))
+    if (!usesAny(subscripts, {axis}))
       return;
     int64_t size = space.sizes.count(axis) ? space.sizes.at(axis) : resolved.sizes.at(axis);
     names.push_back(axis);
-    shape.push_back(size == kRuntime ? ShapedType::kDynamic : size);
-    Dimension dimension;
-    dimension.axes = {axis};
-    table.dimensions.push_back(std::move(dimension));
+    shape.push_back(size);
+    table.dimensions.push_back({{axis}, {}});
   };
   llvm::for_each(space.leading, plain);
   llvm::for_each(resolved.contracted, plain);
   Substitution pair;
   for (auto [query, key] : llvm::zip(space.query, space.key)) {
-    if (!used.count(query) && !used.count(key))
+    if (!usesAny(subscripts, {query, key}))
       continue;
     int64_t queries = space.sizes.at(query), keys = space.sizes.at(key);
     subscript::Range offsets{1 - queries, keys - 1}, all = offsets;
@@ -110,8 +104,8 @@ std::optional<Table> tabulate(TermOp term, unsigned number, const ResolvedEinsum
     factor.subscripts.push_back(substitute(subscript, pair));
   view.factors.push_back(std::move(factor));
   OpBuilder builder(term->getParentOfType<AttentionOp>());
-  Type element = cast<RankedTensorType>(operand.getType()).getElementType();
-  table.tensor = buildEinsum(builder, view, names, RankedTensorType::get(shape, element));
+  Type element = getElementTypeOrSelf(operand);
+  table.tensor = buildEinsum(builder, view, names, tensorType(shape, element));
   return table.tensor ? std::optional<Table>(table) : std::nullopt;
 }
 

@@ -177,7 +177,7 @@ Value skewer::factorsAtContent(OpBuilder &builder, Value weights, llvm::function
 }
 
 bool skewer::moveNumber(RewriterBase &rewriter, EinsumOp product, unsigned operand) {
-  if (!cast<RankedTensorType>(product.getType()).getElementType().isF32())
+  if (!getElementTypeOrSelf(product).isF32())
     return false;
   auto apart =
       takeFactor(product.getInputs()[operand], [](Value factor) { return splatValue(factor).has_value(); });

@@ -37,7 +37,7 @@ static bool leadsToSums(OpOperand &use) {
 SmallVector<OpOperand *> skewer::storedUses(const WeightSource &source) {
   SmallVector<OpOperand *> stored;
   bool multiplied = false;
-  if (!cast<RankedTensorType>(source.weights.getType()).getElementType().isF32())
+  if (!getElementTypeOrSelf(source.weights).isF32())
     return stored;
   if (source.direct && source.mask) // the product's condition hides weights that other uses may see
     return stored;

@@ -22,9 +22,8 @@ static constexpr StringLiteral kEngine = kMmaSync;
 
 /// Returns the type as which both operands are multiplied: their type, or f32 if their types differ.
 static Type multipliedType(attn::EinsumOp op) {
-  auto elementOf = [](Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType(); };
-  Type first = elementOf(op.getInputs()[0]);
-  return first == elementOf(op.getInputs()[1]) ? first : Type(Float32Type::get(op.getContext()));
+  Type first = getElementTypeOrSelf(op.getInputs()[0]);
+  return first == getElementTypeOrSelf(op.getInputs()[1]) ? first : Type(Float32Type::get(op.getContext()));
 }
 
 bool GpuStages::isMatrixProduct(attn::EinsumOp op) {

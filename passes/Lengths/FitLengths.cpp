@@ -1,6 +1,7 @@
 // Compares the operations of the layers one by one, and turns what differs between them into functions of the lengths.
 #include "passes/Lengths/FitLengths.h"
 #include "dialect/IR/RangeEnds.h"
+#include "dialect/Subscript/PartOfDimension.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "passes/Lengths/AlignLayers.h"
 #include "passes/Lengths/ExpressionFit.h"
@@ -231,7 +232,7 @@ static void readBeginningsAlike(ArrayRef<Operation *> same, MutableArrayRef<subs
     std::string axis = read.axes[0];
     int64_t extent = attn::shapeOf(operandOfSpec(op, operand))[dimension];
     read.axes.clear();
-    read.index = subscript::min(Expr::symbol(axis), Expr(extent - 1));
+    read.index = subscript::partOfDimension(Expr::symbol(axis), extent);
     if (isa<attn::TermOp>(op)) // the attention tells the size of the axis
       continue;
     subscript::AxisSizes sizes = attn::sizesFrom(op->getAttrOfType<DictionaryAttr>("sizes"));

@@ -109,7 +109,7 @@ bool Parts::prepare() {
   for (const auto &[axis, size] : rows.sizes)
     if (size == subscript::kRuntime && !rows.extents.count(axis))
       return linalg.failure = "axis '" + axis + "' has a run-time size that no operand says", false;
-  type = sumType(cast<RankedTensorType>(op.getValue().getType()).getElementType());
+  type = sumType(getElementTypeOrSelf(op.getValue()));
   return true;
 }
 
@@ -257,7 +257,7 @@ Converted skewer::convertAttention(attn::AttentionOp op, ImplicitLocOpBuilder &b
   std::vector<Expr> point = subscriptsOf(dimensions, parts.rows.sizes);
   if (op.getDirect()) {
     Value weights = parts.directWeights();
-    Type stored = cast<RankedTensorType>(op.getResult().getType()).getElementType();
+    Type stored = getElementTypeOrSelf(op.getResult());
     Converted results{linalg.make(
         nest, stored, std::nullopt, {{parts.addValues(weights), point}}, false,
         [&](ImplicitLocOpBuilder &body, ValueRange elements, Value, IndexEmitter &) { return elements[0]; })};
@@ -270,7 +270,7 @@ Converted skewer::convertAttention(attn::AttentionOp op, ImplicitLocOpBuilder &b
   Exponentials exponentials = exponentialsOf(parts.rows, b, linalg);
   Value sum = parts.addValues(exponentials.powers);
   std::vector<Expr> row = subscriptsOf(rowDimensions(parts.rows), parts.rows.sizes);
-  Type element = cast<RankedTensorType>(op.getResult().getType()).getElementType();
+  Type element = getElementTypeOrSelf(op.getResult());
   Converted results{linalg.make(nest, element, std::nullopt, {{sum, point}, {exponentials.sum, row}}, false,
                                 [&](ImplicitLocOpBuilder &body, ValueRange elements, Value, IndexEmitter &) {
                                   return meanOf(body, elements[0], elements[1]);

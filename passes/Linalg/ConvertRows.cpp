@@ -26,7 +26,7 @@ static Value whereSeen(ImplicitLocOpBuilder &b, const ScoreRows &rows, const Loo
 }
 
 Exponentials skewer::exponentialsOf(const ScoreRows &rows, ImplicitLocOpBuilder &, Structured &linalg) {
-  Type element = cast<RankedTensorType>(rows.scores.getType()).getElementType();
+  Type element = getElementTypeOrSelf(rows.scores);
   subscript::Dimensions outer = rowDimensions(rows);
   std::vector<Expr> point = subscriptsOf(rows.dimensions, rows.sizes), row = subscriptsOf(outer, rows.sizes);
   const std::vector<std::string> &keys = rows.dimensions[rows.over].axes;
@@ -94,8 +94,7 @@ static std::optional<ScoreRows> rowsOf(Operation *op, ImplicitLocOpBuilder &b, S
   addExtents(b, *axes, reduction->input, rows.extents);
   if (reduction->mask && !(rows.mask = subscript::parse(std::string_view(*reduction->mask))))
     return std::nullopt;
-  rows.scores =
-      linalg.convert(reduction->input, sumType(cast<RankedTensorType>(reduction->input.getType()).getElementType()));
+  rows.scores = linalg.convert(reduction->input, sumType(getElementTypeOrSelf(reduction->input)));
   return rows;
 }
 
@@ -109,7 +108,7 @@ Converted skewer::convertRows(Operation *op, ImplicitLocOpBuilder &b, Structured
   std::vector<Expr> point = subscriptsOf(rows->dimensions, rows->sizes);
   std::vector<Expr> row = subscriptsOf(rowDimensions(*rows), rows->sizes);
   LoopNest whole(rows->dimensions, {}, rows->sizes, rows->extents);
-  Type element = cast<RankedTensorType>(op->getResult(0).getType()).getElementType();
+  Type element = getElementTypeOrSelf(op->getResult(0));
   return {linalg.make(whole, element, std::nullopt, {{parts.powers, point}, {parts.sum, row}}, false,
                       [&](ImplicitLocOpBuilder &body, ValueRange elements, Value, IndexEmitter &) -> Value {
                         Value zero = realConstant(body, elements[1].getType(), 0);

@@ -208,7 +208,7 @@ Value Structured::build(const LoopNest &nest, Value start, ArrayRef<Reading> rea
   auto generic = linalg::GenericOp::create(b, start.getType(), inputs.tensors, start, maps, iterators);
   Block &block = generic.getRegion().emplaceBlock();
   for (Value operand : generic->getOperands())
-    block.addArgument(cast<RankedTensorType>(operand.getType()).getElementType(), b.getLoc());
+    block.addArgument(getElementTypeOrSelf(operand), b.getLoc());
   fill(block, nest, inputs, readings, mayLeave, point);
   return generic.getResult(0);
 }

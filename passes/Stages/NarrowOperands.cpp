@@ -9,8 +9,9 @@
 using namespace mlir;
 using namespace skewer;
 
-static Type elementOf(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType(); }
-static bool isNarrow(Value tensor) { return elementOf(tensor).isF16() || elementOf(tensor).isBF16(); }
+static bool isNarrow(Value tensor) {
+  return getElementTypeOrSelf(tensor).isF16() || getElementTypeOrSelf(tensor).isBF16();
+}
 
 static void replaceOperand(attn::AttentionOp attention, Value from, Value to) {
   attention->walk([&](Operation *reader) { reader->replaceUsesOfWith(from, to); });
@@ -29,7 +30,7 @@ static Value beforeWidening(OpBuilder &b, Value value) {
     mapping.map(reshape.getInput(), input);
     Operation *narrow = b.clone(*reshape, mapping);
     auto type = cast<RankedTensorType>(value.getType());
-    narrow->getResult(0).setType(type.clone(elementOf(input)));
+    narrow->getResult(0).setType(type.clone(getElementTypeOrSelf(input)));
     return narrow->getResult(0);
   }
   return value;
@@ -60,11 +61,11 @@ void skewer::gpu::narrowOperands(func::FuncOp function) {
     auto narrow = llvm::find_if(multiplied, isNarrow);
     if (narrow != multiplied.end())
       for (Value operand : multiplied) {
-        bool computed = operand.getDefiningOp() && elementOf(operand).isF32();
+        bool computed = operand.getDefiningOp() && getElementTypeOrSelf(operand).isF32();
         if (!computed ||
             !llvm::all_of(operand.getUsers(), [&](Operation *user) { return attention->isAncestor(user); }))
           continue;
-        auto type = cast<RankedTensorType>(operand.getType()).clone(elementOf(*narrow));
+        auto type = cast<RankedTensorType>(operand.getType()).clone(getElementTypeOrSelf(*narrow));
         replaceOperand(attention, operand, arith::TruncFOp::create(b, type, operand));
       }
     Value result = attention.getResult();

@@ -13,13 +13,6 @@ static constexpr int kMostOperations = 12;
 // With fewer queries, keys that heads share are computed once, not once for each head.
 static constexpr int64_t kFewQueries = 32;
 
-static int64_t elementsOf(Value tensor) {
-  int64_t product = 1; // run-time sizes count as 1
-  for (int64_t size : cast<RankedTensorType>(tensor.getType()).getShape())
-    product *= ShapedType::isDynamic(size) ? 1 : size;
-  return product;
-}
-
 /// Returns the number of operations per element, for `elements` elements; more than kMostOperations if one of them is
 /// not of the arith dialect. Arithmetic with fewer elements, which maps repeat, is in memory and costs nothing.
 static int costOf(Value tensor, int64_t elements) {

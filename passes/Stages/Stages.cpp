@@ -38,6 +38,13 @@ Value skewer::memoryOf(Value value) {
   return value;
 }
 
+int64_t skewer::elementsOf(Value tensor) {
+  int64_t product = 1;
+  for (int64_t size : cast<RankedTensorType>(tensor.getType()).getShape())
+    product *= ShapedType::isDynamic(size) ? 1 : size;
+  return product;
+}
+
 OrRefusal<AttentionShape> skewer::walkedShape(attn::AttentionOp attention) {
   if (auto refusal = refuseInnerRuntimeSizes(attention))
     return *refusal;
@@ -143,7 +150,7 @@ void skewer::absorbRearrangements(func::FuncOp function, ShapeOfFused shapeOf) {
 
 void skewer::widenOperands(func::FuncOp function, ShapeOfFused shapeOf) {
   auto isNarrow = [](Value value) {
-    Type element = cast<RankedTensorType>(value.getType()).getElementType();
+    Type element = getElementTypeOrSelf(value);
     return element.isF16() || element.isBF16();
   };
   auto withElement = [](Type type, Type element) { return cast<RankedTensorType>(type).clone(element); };
@@ -209,13 +216,6 @@ bool isNumber(Operation *op) { return isa<arith::ConstantOp, tensor::SplatOp, te
 bool readsElements(Operation *op) {
   auto position = dyn_cast<attn::PositionOp>(op);
   return position && !position.getIndices().empty();
-}
-
-int64_t elements(Value value) {
-  int64_t product = 1; // run-time sizes count as 1 on both sides of a comparison
-  for (int64_t size : cast<RankedTensorType>(value.getType()).getShape())
-    product *= ShapedType::isDynamic(size) ? 1 : size;
-  return product;
 }
 
 // The least number of elements that a sum must add up if they are not in memory: a vector in the loops of the generic
@@ -292,7 +292,7 @@ private:
           own.stages.insert(through.stages.begin(), through.stages.end());
           own.expanded |= through.expanded;
         }
-        own.expanded |= moves && elements(user->getResult(0)) > elements(op->getResult(0));
+        own.expanded |= moves && elementsOf(user->getResult(0)) > elementsOf(op->getResult(0));
       }
     }
     if (isa<attn::ReshapeOp>(op))
@@ -361,7 +361,7 @@ private:
     attn::ResolvedEinsum resolved = resolve(einsum);
     for (const std::string &axis : llvm::concat<const std::string>(matmul->batch, matmul->outer))
       reads *= std::max<int64_t>(1, resolved.sizes.at(axis));
-    return reads == elements(rows);
+    return reads == elementsOf(rows);
   }
 
   /// Returns whether a sum that is not a matrix product, or an extremum, reads each element of arithmetic once and has
@@ -376,7 +376,7 @@ private:
     int64_t reads = 1; // run-time sizes count as 1 on both sides
     for (const auto &[axis, size] : (einsum ? resolve(einsum) : resolve(extremum)).sizes)
       reads *= std::max<int64_t>(1, size);
-    return reads == elements(op->getResult(0)) && reads >= kSummedUp * elements(user->getResult(0));
+    return reads == elementsOf(op->getResult(0)) && reads >= kSummedUp * elementsOf(user->getResult(0));
   }
 
   /// Returns whether a stage that begins with the operation may end with arithmetic.

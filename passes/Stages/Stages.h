@@ -47,6 +47,8 @@ std::vector<Stage> stagesOf(mlir::func::FuncOp, const IsMatmul &isMatmul = {}, b
 /// of an earlier result becomes a copy (a rearrangement that moves nothing).
 void separateResults(mlir::func::FuncOp);
 
+/// Returns the number of elements of a tensor; run-time sizes count as 1.
+int64_t elementsOf(mlir::Value tensor);
 /// Returns the value whose memory a value uses: reshapes move nothing.
 mlir::Value memoryOf(mlir::Value);
 

@@ -1,11 +1,12 @@
 // The strategy "gathered_products": Σ_d Π operand[f(i, j, d)], a contraction that no class of terms takes apart, for a
 // vector of keys at a time. Operands that move with the key are gathered; others are one number for all lanes. An
 // example is a pair bias that the layer projects, z[i, j, c]·w[c, h].
+#include "passes/Analysis/AxisProducts.h"
 #include "passes/Analysis/LaneFit.h"
-#include "passes/Cpu/TermStrategy.h"
 #include "passes/Cpu/KeyLanes.h"
 #include "passes/Cpu/LaneIndices.h"
 #include "passes/Cpu/Strategies/Others.h"
+#include "passes/Cpu/TermStrategy.h"
 #include <limits>
 
 using namespace mlir;

@@ -1,6 +1,7 @@
 // The strategy "gathered_scalars": terms and masks of which only indices are prepared, such as rows picked by any
 // function of positions, segments, documents, prefixes. It computes a vector of keys at a time; index expressions that
 // depend on the key alone are in lines of integers.
+#include "passes/Analysis/AxisProducts.h"
 #include "passes/Analysis/LaneFit.h"
 #include "passes/Cpu/KeyLanes.h"
 #include "passes/Cpu/LaneIndices.h"

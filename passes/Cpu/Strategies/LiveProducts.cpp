@@ -1,6 +1,7 @@
 // The strategy "live_products": q_i · k_j that counts only where a guard holds, for example within a window. The guard
 // is known at compile time. Only tiles in which it holds somewhere are multiplied, with panels of keys like those of
 // the content.
+#include "passes/Analysis/AxisProducts.h"
 #include "passes/Analysis/GuardTiles.h"
 #include "passes/Analysis/LaneFit.h"
 #include "passes/Cpu/Strategies/Others.h"
