@@ -45,8 +45,11 @@ private:
   bool findRowsOfCall(OtherTerm &);
   void readAnyWhereHidden(OtherTerm &, const std::optional<subscript::Expr> &guard);
   void addTerm(const attn::Term &, AttentionShape &shape);
-  bool addOffsetTerm(const attn::Term &, llvm::ArrayRef<SplitOffset>, llvm::ArrayRef<unsigned> arguments,
-                     AttentionShape &);
+  /// Returns a term over operand `table`, whose rows lie in the dimensions `picked`, which are adjacent. Returns
+  /// nothing if the rows are not evenly spaced from a place that only the leading axes move, or cannot be packed.
+  std::optional<RowTerm> tableOf(const attn::Term &, unsigned table, llvm::ArrayRef<size_t> picked);
+  bool addLinearRow(const attn::Term &, llvm::ArrayRef<SplitOffset>, llvm::ArrayRef<unsigned> arguments,
+                    AttentionShape &);
   bool addRowTerm(const attn::Term &, llvm::ArrayRef<unsigned> arguments, const std::optional<subscript::Expr> &guard,
                   AttentionShape &);
   bool isLength(const subscript::Expr &conjunct) const;

@@ -21,20 +21,6 @@ struct ContentTerm {
   uint64_t sum = 0;     // number of the sum that the term is part of; the score is a function of these sums
   bool inPlace = false; // the schedule says so: keys are read where they lie, not packed into panels
 };
-/// q_i · R[sign*(key axis - query axis) + constant].
-struct OffsetTerm {
-  Walk query;
-  unsigned table = 0;        // argument
-  subscript::Expr tableBase; // over the leading axes
-  int64_t rowStride = 0, depthStride = 0, rows = 0, depth = 1;
-  std::optional<subscript::Expr> rowLength; // number of rows that exist, if known only at run time
-  MapAxis queryAxis, keyAxis;
-  int64_t sign = 1, constant = 0;
-  subscript::Expr shift; // added to the constant at run time: the position at which a part begins
-  double scale = 1;
-  std::vector<std::string> tableAxes; // leading axes on which the table's base depends
-  uint64_t sum = 0;
-};
 class TermStrategy;
 
 /// Any other term. `bias` says which part of it is prepared: all of it, or all except the gates. A gate is an operand
@@ -83,14 +69,13 @@ struct FurtherResults {
   std::optional<subscript::Expr> seen;
 };
 
-enum class TermRole { Content, Offset, Row, Other };
+enum class TermRole { Content, Row, Other };
 
 struct AttentionShape {
   attn::ScoreSpace space;
   int64_t queries = 0, keys = 0, width = 0; // `width`: width of the values
   std::vector<MapAxis> queryAxes, keyAxes;
   std::vector<ContentTerm> content;
-  std::vector<OffsetTerm> offsets;
   std::vector<RowTerm> rows;
   std::vector<OtherTerm> others;
   std::vector<TermRole> roles;       // of each term of the score, in the order of the score

@@ -15,8 +15,50 @@ static bool usesAny(const SplitOffset &offset, const std::vector<std::string> &a
 }
 } // namespace skewer
 
-bool AttentionAnalyzer::addOffsetTerm(const Term &term, ArrayRef<SplitOffset> offsets, ArrayRef<unsigned> arguments,
-                                      AttentionShape &shape) {
+std::optional<RowTerm> AttentionAnalyzer::tableOf(const Term &term, unsigned table, ArrayRef<size_t> picked) {
+  Value operand = TermOp(term.op).getInputs()[table];
+  const std::vector<int64_t> &sizes = term.shapes[table];
+  // Rows are evenly spaced if all dimensions behind the first picked one have known sizes.
+  std::vector<Expr> extents = extentsOf(operand), rest = term.einsum.subscripts[table];
+  auto isKnown = [](const Expr &e) { return e.isConstant(); };
+  if (!llvm::all_of(ArrayRef<Expr>(extents).drop_front(picked.front() + 1), isKnown))
+    return std::nullopt;
+  RowTerm result;
+  result.table = argumentOf(operand);
+  result.rows = result.rowStride = 1;
+  for (size_t dimension : picked) {
+    result.rows *= sizes[dimension];
+    rest[dimension] = 0;
+  }
+  for (size_t later = picked.back() + 1; later < sizes.size(); ++later)
+    result.rowStride *= sizes[later];
+  if (const Expr &length = extents[picked.front()]; !length.isConstant()) {
+    result.rowLength = length;
+    for (size_t dimension : picked.drop_front())
+      result.rowLength = *result.rowLength * Expr(sizes[dimension]);
+  }
+  // The place without the row: a base over the leading axes, and the contracted axis.
+  auto remaining = split(flatten(rest, operand), term.domain);
+  if (!remaining || usesAny(*remaining, space.key) || usesAny(*remaining, space.query))
+    return std::nullopt;
+  result.tableBase = remaining->base;
+  result.tableAxes = leadingAxesIn({remaining->base}, space);
+  // Tables are packed before anything of run-time size is known.
+  if (countOf(result.tableAxes, space) == kRuntime)
+    return std::nullopt;
+  if (!term.einsum.contracted.empty()) {
+    const std::string &depth = term.einsum.contracted.front();
+    auto found = remaining->axes.find(depth);
+    result.depthStride = found == remaining->axes.end() ? 0 : found->second;
+    result.depth = term.einsum.sizes.at(depth);
+  }
+  result.scale = term.scale;
+  result.sum = term.sum;
+  return result;
+}
+
+bool AttentionAnalyzer::addLinearRow(const Term &term, ArrayRef<SplitOffset> offsets, ArrayRef<unsigned> arguments,
+                                     AttentionShape &shape) {
   const ResolvedEinsum &einsum = term.einsum;
   auto inputs = TermOp(term.op).getInputs();
   for (unsigned table : {1u, 0u}) {
@@ -25,59 +67,32 @@ bool AttentionAnalyzer::addOffsetTerm(const Term &term, ArrayRef<SplitOffset> of
         !staysInside(inputs[1 - table], einsum.subscripts[1 - table], term.domain, std::nullopt))
       continue;
     // Find the dimension of the table that holds the row, and the axes that pick it.
-    const auto &subscripts = einsum.subscripts[table];
-    auto shapeOfTable = cast<RankedTensorType>(inputs[table].getType()).getShape();
-    for (size_t dimension = 0; dimension < subscripts.size(); ++dimension) {
-      auto offset = asOffset(subscripts[dimension], query, key, term.domain);
+    for (auto [dimension, subscript] : llvm::enumerate(einsum.subscripts[table])) {
+      auto offset = asOffset(subscript, query, key, term.domain);
       if (!offset)
         continue;
-      OffsetTerm result;
       auto queryWalk = walk(q, arguments[1 - table], einsum.contracted);
-      if (!queryWalk)
+      auto result = tableOf(term, table, dimension);
+      if (!queryWalk || !result)
         return false;
-      result.query = *queryWalk;
-      result.table = arguments[table];
-      result.rowStride = 1;
-      for (size_t later = dimension + 1; later < shapeOfTable.size(); ++later)
-        result.rowStride *= shapeOfTable[later];
-      // The offset without the row: a base over the leading axes, and the contracted axis.
-      std::vector<Expr> rest = subscripts;
-      rest[dimension] = 0;
-      auto remaining = split(flatten(rest, inputs[table]), term.domain);
-      if (!remaining || usesAny(*remaining, space.key) || usesAny(*remaining, space.query))
-        return false;
-      result.tableBase = remaining->base;
-      result.tableAxes = leadingAxesIn({remaining->base}, space);
-      // Tables are packed before anything of run-time size is known.
-      if (countOf(result.tableAxes, space) == kRuntime)
-        return false;
-      if (!einsum.contracted.empty()) {
-        auto found = remaining->axes.find(einsum.contracted.front());
-        result.depthStride = found == remaining->axes.end() ? 0 : found->second;
-        result.depth = einsum.sizes.at(einsum.contracted.front());
-      }
-      result.rows = shapeOfTable[dimension];
-      if (Expr extent = extentsOf(inputs[table])[dimension]; !extent.isConstant())
-        result.rowLength = extent;
-      result.sign = offset->sign;
-      result.constant = offset->constant;
-      result.shift = offset->shift;
-      result.scale = term.scale;
-      result.sum = term.sum;
       auto find = [](const std::vector<std::string> &axes, const std::vector<MapAxis> &maps, const std::string &name) {
-        for (size_t k = 0; k < axes.size(); ++k)
-          if (axes[k] == name)
-            return maps[k];
-        return MapAxis();
+        auto place = llvm::find(axes, name);
+        return place == axes.end() ? MapAxis() : maps[place - axes.begin()];
       };
-      result.queryAxis = find(space.query, shape.queryAxes, offset->query);
-      result.keyAxis = find(space.key, shape.keyAxes, offset->key);
+      result->kind = RowKind::Linear;
+      result->vector = *queryWalk;
+      result->linear = {offset->query,
+                        offset->key,
+                        find(space.query, shape.queryAxes, offset->query),
+                        find(space.key, shape.keyAxes, offset->key),
+                        offset->sign,
+                        offset->constant,
+                        offset->shift};
       // A line over the keys is skewed by whole positions; a window over a single axis needs a map of keys.
-      bool whole = result.queryAxis.isWhole(shape.queries) && result.keyAxis.isWhole(shape.keys);
-      if (!whole && shape.keyAxes.size() == 1)
+      if (!result->linear.isWhole(shape.queries, shape.keys) && shape.keyAxes.size() == 1)
         continue;
-      shape.offsets.push_back(std::move(result));
-      shape.roles.push_back(TermRole::Offset);
+      shape.rows.push_back(std::move(*result));
+      shape.roles.push_back(TermRole::Row);
       return true;
     }
   }
@@ -90,7 +105,6 @@ bool AttentionAnalyzer::addRowTerm(const Term &term, ArrayRef<unsigned> argument
   auto inputs = TermOp(term.op).getInputs();
   if (term.factor || term.application || term.size() != 2 || einsum.contracted.size() != 1)
     return false;
-  const std::string &depth = einsum.contracted.front();
   for (unsigned table : {1u, 0u}) {
     auto parts = split(flatten(einsum.subscripts[1 - table], inputs[1 - table]), term.domain);
     if (!parts || (usesAny(*parts, space.query) && usesAny(*parts, space.key)) ||
@@ -98,56 +112,25 @@ bool AttentionAnalyzer::addRowTerm(const Term &term, ArrayRef<unsigned> argument
       continue;
     auto vector = walk(*parts, arguments[1 - table], einsum.contracted);
     // The dimensions that positions pick must be adjacent: together they are the row.
-    const auto &subscripts = einsum.subscripts[table];
     SmallVector<size_t> picked;
-    for (auto [dimension, subscript] : llvm::enumerate(subscripts))
-      if (llvm::any_of(symbolsOf(subscript), [&](const std::string &s) { return query.count(s) || key.count(s); }))
+    Expr row = 0;
+    for (auto [dimension, subscript] : llvm::enumerate(einsum.subscripts[table]))
+      if (llvm::any_of(symbolsOf(subscript), [&](const std::string &s) { return query.count(s) || key.count(s); })) {
         picked.push_back(dimension);
+        row = row * Expr(term.shapes[table][dimension]) + subscript;
+      }
     if (!vector || picked.empty() || picked.back() - picked.front() + 1 != picked.size())
       continue;
-    const std::vector<int64_t> &shapeOfTable = term.shapes[table];
-    // Rows are evenly spaced if all dimensions behind the first picked one have known sizes.
-    std::vector<Expr> extents = extentsOf(inputs[table]);
-    auto isKnown = [](const Expr &e) { return e.isConstant(); };
-    if (!llvm::all_of(ArrayRef<Expr>(extents).drop_front(picked.front() + 1), isKnown))
+    auto result = tableOf(term, table, picked);
+    if (!result)
       continue;
-    RowTerm result;
-    result.keySide = usesAny(*parts, space.key);
-    result.vector = *vector;
-    result.table = arguments[table];
-    result.rows = result.rowStride = 1;
-    result.row = 0;
-    std::vector<Expr> rest = subscripts;
-    for (size_t dimension : picked) {
-      result.row = result.row * Expr(shapeOfTable[dimension]) + subscripts[dimension];
-      result.rows *= shapeOfTable[dimension];
-      rest[dimension] = 0;
-    }
-    if (const Expr &length = extents[picked.front()]; !length.isConstant()) {
-      result.rowLength = length;
-      for (size_t dimension : ArrayRef<size_t>(picked).drop_front())
-        result.rowLength = *result.rowLength * Expr(shapeOfTable[dimension]);
-    }
-    result.row = simplify(result.row, term.domain, guard);
-    for (size_t later = picked.back() + 1; later < shapeOfTable.size(); ++later)
-      result.rowStride *= shapeOfTable[later];
-    auto remaining = split(flatten(rest, inputs[table]), term.domain);
-    if (!remaining || symbolsOf(result.row).count(depth))
+    result->keySide = usesAny(*parts, space.key);
+    result->vector = *vector;
+    result->row = simplify(row, term.domain, guard);
+    result->guard = guard;
+    if (symbolsOf(result->row).count(einsum.contracted.front()) || !findRowKind(*result, space))
       continue;
-    result.tableBase = remaining->base;
-    result.tableAxes = leadingAxesIn({remaining->base}, space);
-    // Tables are packed before anything of run-time size is known.
-    if (countOf(result.tableAxes, space) == kRuntime)
-      continue;
-    auto found = remaining->axes.find(depth);
-    result.depthStride = found == remaining->axes.end() ? 0 : found->second;
-    result.depth = einsum.sizes.at(depth);
-    result.guard = guard;
-    result.scale = term.scale;
-    result.sum = term.sum;
-    if (!findRowKind(result, space))
-      continue;
-    shape.rows.push_back(std::move(result));
+    shape.rows.push_back(std::move(*result));
     shape.roles.push_back(TermRole::Row);
     return true;
   }
@@ -370,7 +353,7 @@ void AttentionAnalyzer::addTerm(const Term &term, AttentionShape &shape) {
   // A term that depends on the offset alone is one number for each offset, also with a contraction: no operand of it is
   // a vector of the query.
   bool line = biasKindOf(flat.offsets, space) == BiasKind::Difference && space.query.size() == 1;
-  if (plain && !line && !einsum.contracted.empty() && addOffsetTerm(term, offsets, flat.arguments, shape))
+  if (plain && !line && !einsum.contracted.empty() && addLinearRow(term, offsets, flat.arguments, shape))
     return;
   auto addPicked = [&](bool ofMany) { return isProduct && addPickedContent(term, flat, ofMany, shape); };
   // If many keys pick from a few rows, the products of a query with these rows are computed once. Otherwise the query

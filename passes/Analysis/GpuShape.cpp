@@ -37,47 +37,38 @@ bool isBeforeBand(const RowTerm &row, const AttentionShape &shape) {
   return rows <= (shares ? kSharedRowsBeforeBand : kRowsBeforeBand);
 }
 
-/// Returns the lookup of a term of the queries whose offset is that of one query axis and one key axis of a map.
-std::optional<LookupTerm> axisLookup(const OffsetTerm &term, const AttentionShape &shape) {
-  auto nameOf = [](const MapAxis &axis, const std::vector<std::string> &names, const std::vector<MapAxis> &map) {
-    for (auto [name, known] : llvm::zip_equal(names, map))
-      if (known.inner == axis.inner && known.extent == axis.extent)
-        return name;
-    return std::string();
-  };
-  std::string query = nameOf(term.queryAxis, shape.space.query, shape.queryAxes),
-              key = nameOf(term.keyAxis, shape.space.key, shape.keyAxes);
-  if (query.empty() || key.empty())
-    return std::nullopt;
-  Expr offset = term.sign > 0 ? Expr::symbol(key) - Expr::symbol(query) : Expr::symbol(query) - Expr::symbol(key);
-  int64_t first =
-      std::max<int64_t>(0, term.constant - (term.sign > 0 ? term.queryAxis.extent : term.keyAxis.extent) + 1);
-  int64_t last =
-      std::min(term.rows - 1, term.constant + (term.sign > 0 ? term.keyAxis.extent : term.queryAxis.extent) - 1);
-  if (!term.shift.isConstant(0) || term.rowLength) { // known only at run time: any row may be read
-    first = 0;
-    last = term.rows - 1;
-  }
+/// Returns the walk over the rows of the term's table as keys, from a row on.
+Walk tableFrom(const RowTerm &term, int64_t row) {
+  return {term.table, term.tableBase + Expr(row * term.rowStride), 0, term.rowStride, term.depthStride, std::nullopt};
+}
+
+/// Returns the lookup of a term whose row is linear in one query axis and one key axis of a map.
+LookupTerm axisLookup(const RowTerm &term) {
+  const LinearRow &at = term.linear;
+  Expr query = Expr::symbol(at.query), key = Expr::symbol(at.key), offset = at.sign > 0 ? key - query : query - key;
+  int64_t below = at.sign > 0 ? at.queryAxis.extent : at.keyAxis.extent,
+          above = at.sign > 0 ? at.keyAxis.extent : at.queryAxis.extent;
+  int64_t first = std::max<int64_t>(0, at.constant - below + 1), last = std::min(term.rows, at.constant + above) - 1;
+  bool isKnown = at.shift.isConstant(0) && !term.rowLength;
+  if (!isKnown) // known only at run time: any row may be read
+    first = 0, last = term.rows - 1;
   LookupTerm result;
-  result.query = term.query;
-  result.table = {term.table,  term.tableBase + Expr(first * term.rowStride), 0, term.rowStride, term.depthStride,
-                  std::nullopt};
+  result.query = term.vector;
+  result.table = tableFrom(term, first);
   result.depth = term.depth;
   result.rows = last - first + 1;
   result.rowLength = term.rowLength;
-  result.row = offset + term.shift + Expr(term.constant - first);
+  result.row = offset + at.shift + Expr(at.constant - first);
   result.scale = term.scale;
-  if (term.shift.isConstant(0) && !term.rowLength)
-    result.reach = LookupReach{term.queryAxis, term.keyAxis.extent, term.sign, term.constant - first};
+  if (isKnown)
+    result.reach = LookupReach{at.queryAxis, at.keyAxis.extent, at.sign, at.constant - first};
   return result;
 }
 
 LookupTerm lookupOf(const RowTerm &term) {
   LookupTerm result;
   result.query = term.vector;
-  result.table = {
-      term.table,  term.tableBase + Expr(term.firstRow * term.rowStride), 0, term.rowStride, term.depthStride,
-      std::nullopt};
+  result.table = tableFrom(term, term.firstRow);
   result.depth = term.depth;
   result.rows = term.endRow - term.firstRow;
   result.row = term.row - Expr(term.firstRow);
@@ -86,28 +77,22 @@ LookupTerm lookupOf(const RowTerm &term) {
   return result;
 }
 
-/// Returns a band with the parts that both kinds of terms share: the vector, and the table that it is multiplied by.
-template <typename Term> BandTerm bandOver(const Walk &vector, const Term &term) {
+BandTerm bandOf(const RowTerm &term) {
   BandTerm result;
-  result.query = vector;
+  result.query = term.vector;
   result.table = {term.table, term.tableBase, 0, term.rowStride, term.depthStride, std::nullopt};
   result.depth = term.depth;
   result.rows = term.rows;
   result.scale = term.scale;
-  return result;
-}
-BandTerm bandOf(const OffsetTerm &term) {
-  BandTerm result = bandOver(term.query, term);
-  result.sign = term.sign;
+  if (term.kind != RowKind::Linear) {
+    result.offsets = term.offsets;
+    result.ofKey = term.keySide;
+    return result;
+  }
+  result.sign = term.linear.sign;
   result.rowLength = term.rowLength;
-  result.constant = term.constant;
-  result.shift = term.shift;
-  return result;
-}
-BandTerm bandOf(const RowTerm &term) {
-  BandTerm result = bandOver(term.vector, term);
-  result.offsets = term.offsets;
-  result.ofKey = term.keySide;
+  result.constant = term.linear.constant;
+  result.shift = term.linear.shift;
   return result;
 }
 
@@ -180,11 +165,10 @@ struct TermLists {
   ArrayRef<Value> operands;
   const std::optional<Expr> &mask;
   GpuShape &result;
-  size_t offsets = 0, rows = 0; // number of offset and row terms added so far
+  size_t rows = 0; // number of row terms added so far
 
   /// Adds a term, and the name of its strategy.
   void add(const attn::Term &term, TermRole role) {
-    const OffsetTerm *offset = role == TermRole::Offset ? &shape.offsets[offsets++] : nullptr;
     const RowTerm *row = role == TermRole::Row ? &shape.rows[rows++] : nullptr;
     SmallVector<StringRef> fitting;
     std::optional<BandTerm> band;
@@ -194,14 +178,13 @@ struct TermLists {
       choose(StringRef(strategy::kMatmul));
       return;
     }
-    if (offset && !term.sum)
-      findProducts(*offset, band, lookup);
     if (row && !term.sum)
       findProducts(*row, band, lookup);
     if (band)
       fitting.push_back(band->ofKey ? strategy::kKeyBand : strategy::kBand);
     if (lookup)
-      fitting.insert(row && isBeforeBand(*row, shape) ? fitting.begin() : fitting.end(), strategy::kLookup);
+      fitting.insert(row->kind != RowKind::Linear && isBeforeBand(*row, shape) ? fitting.begin() : fitting.end(),
+                     strategy::kLookup);
     if (!fitting.empty()) {
       fitting.push_back(strategy::kPerScore);
       StringRef chosen = choose(fitting);
@@ -235,13 +218,14 @@ private:
     element.guard = guardOf(term, mask);
     return element;
   }
-  void findProducts(const OffsetTerm &offset, std::optional<BandTerm> &band, std::optional<LookupTerm> &lookup) const {
-    if (offset.queryAxis.isWhole(shape.queries) && offset.keyAxis.isWhole(shape.keys))
-      band = bandOf(offset);
-    else if (lookup = axisLookup(offset, shape); lookup && lookup->rows > kMostLookupRows)
-      lookup.reset();
-  }
   void findProducts(const RowTerm &row, std::optional<BandTerm> &band, std::optional<LookupTerm> &lookup) const {
+    if (row.kind == RowKind::Linear) {
+      if (row.linear.isWhole(shape.queries, shape.keys))
+        band = bandOf(row);
+      else if (lookup = axisLookup(row); lookup->rows > kMostLookupRows)
+        lookup.reset();
+      return;
+    }
     int64_t count = row.endRow - row.firstRow;
     if (row.kind == RowKind::Offset && (row.keySide || count > 0))
       band = bandOf(row);

@@ -19,9 +19,21 @@ struct OffsetRows {
 };
 
 enum class RowKind {
-  Offset, // depends on key - query of whole positions alone
+  Linear, // ±(an axis of the key - an axis of the query) + a constant, of the queries' vectors: see LinearRow
+  Offset, // another function of key - query of whole positions alone
   Axis,   // depends on one axis of a key map and any query axes; key side: on one axis of a query map and any key axes
   Any     // anything else: the row is found for each query and key
+};
+
+/// row = sign * (key axis - query axis) + constant + shift.
+struct LinearRow {
+  std::string query, key; // names of the axes
+  MapAxis queryAxis, keyAxis;
+  int64_t sign = 1, constant = 0;
+  subscript::Expr shift; // known at run time: the position at which a part begins
+
+  /// Returns whether both axes are whole positions, not axes of a map.
+  bool isWhole(int64_t queries, int64_t keys) const { return queryAxis.isWhole(queries) && keyAxis.isWhole(keys); }
 };
 
 /// The row as a function of the query and one axis of a map of run-time width (LengthMap.h); expressions over the axes
@@ -41,12 +53,13 @@ struct RowTerm {
   int64_t rowStride = 0, depthStride = 0, rows = 0, depth = 1;
   std::optional<subscript::Expr> rowLength; // number of rows that exist, if known only at run time
   std::vector<std::string> tableAxes; // leading axes on which the table's base depends
-  subscript::Expr row;                // over all axes
+  subscript::Expr row;                // over all axes; not Linear
   std::optional<subscript::Expr> guard;
   double scale = 1;
   uint64_t sum = 0; // number of the sum that the term is part of; the score is a function of these sums
 
   RowKind kind = RowKind::Any;
+  LinearRow linear;                 // Linear
   OffsetRows offsets;               // Offset
   std::optional<RowOnMap> onMap;    // Any: set if one axis of the keys' map picks the row
   size_t axis = 0;                  // Axis: its place in the space's key axes (query side) or query axes

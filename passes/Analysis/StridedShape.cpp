@@ -11,8 +11,8 @@ using namespace skewer;
 static constexpr int64_t kHeldBytes = int64_t(5) << 19;
 
 int64_t skewer::headsOfPhase(const AttentionShape &shape, int64_t lanes) {
-  const OffsetTerm &term = shape.offsets.front();
-  std::set<std::string> own = subscript::symbolsOf(term.shift);
+  const RowTerm &term = shape.rows.front();
+  std::set<std::string> own = subscript::symbolsOf(term.linear.shift);
   own.insert(term.tableAxes.begin(), term.tableAxes.end());
   int64_t sharing = 1;
   for (const std::string &axis : llvm::reverse(shape.space.leading)) {
@@ -29,16 +29,16 @@ int64_t skewer::headsOfPhase(const AttentionShape &shape, int64_t lanes) {
 }
 
 bool skewer::mayAddStrided(const AttentionShape &shape) {
-  if (shape.content.size() != 1 || shape.offsets.size() != 1 || !shape.rows.empty() || !shape.others.empty() ||
-      !shape.valueTerms.empty() || !shape.masks.empty() || !shape.bounds.parts.empty() || shape.sums != 1)
+  if (shape.content.size() != 1 || shape.rows.size() != 1 || shape.rows.front().kind != RowKind::Linear ||
+      !shape.others.empty() || !shape.valueTerms.empty() || !shape.masks.empty() || !shape.bounds.parts.empty() ||
+      shape.sums != 1)
     return false;
   const ContentTerm &content = shape.content.front();
-  const OffsetTerm &term = shape.offsets.front();
-  const Walk &a = content.query, &q = term.query;
+  const RowTerm &term = shape.rows.front();
+  const Walk &a = content.query, &q = term.vector;
   double factor = term.scale / content.scale;
-  return !content.key.picked && (term.shift.isConstant(0) || shape.hasLength()) &&
-         term.queryAxis.isWhole(shape.queries) && term.keyAxis.isWhole(shape.keys) && a.argument == q.argument &&
-         a.base == q.base && a.query == q.query && a.depth == q.depth && content.depth == term.depth &&
-         std::isfinite(factor) && std::abs(factor) < kLargeFactor &&
-         std::abs(content.scale) * std::sqrt(double(content.depth)) <= kLargeScores;
+  return !content.key.picked && (term.linear.shift.isConstant(0) || shape.hasLength()) &&
+         term.linear.isWhole(shape.queries, shape.keys) && a.argument == q.argument && a.base == q.base &&
+         a.query == q.query && a.depth == q.depth && content.depth == term.depth && std::isfinite(factor) &&
+         std::abs(factor) < kLargeFactor && std::abs(content.scale) * std::sqrt(double(content.depth)) <= kLargeScores;
 }

@@ -6,8 +6,6 @@ using namespace skewer;
 uint64_t TermForm::sum() const {
   if (auto *content = as<ContentTerm>())
     return content->sum;
-  if (auto *offset = as<OffsetTerm>())
-    return offset->sum;
   if (auto *row = as<RowTerm>())
     return row->sum;
   auto *other = as<OtherTerm>();
@@ -16,7 +14,7 @@ uint64_t TermForm::sum() const {
 
 std::vector<TermForm> skewer::formsOf(const AttentionShape &shape) {
   std::vector<TermForm> forms;
-  size_t contents = 0, offsets = 0, rows = 0, others = 0;
+  size_t contents = 0, rows = 0, others = 0;
   auto add = [&](const auto &terms, size_t &number) {
     forms.emplace_back(terms[number], number);
     ++number;
@@ -25,9 +23,6 @@ std::vector<TermForm> skewer::formsOf(const AttentionShape &shape) {
     switch (role) {
     case TermRole::Content:
       add(shape.content, contents);
-      break;
-    case TermRole::Offset:
-      add(shape.offsets, offsets);
       break;
     case TermRole::Row:
       add(shape.rows, rows);

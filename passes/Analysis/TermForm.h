@@ -21,9 +21,7 @@ public:
   uint64_t sum() const;
 
 private:
-  std::variant<const ContentTerm *, const OffsetTerm *, const RowTerm *, const OtherTerm *, const ValueTerm *,
-               const MaskPart *>
-      term;
+  std::variant<const ContentTerm *, const RowTerm *, const OtherTerm *, const ValueTerm *, const MaskPart *> term;
 };
 
 /// Returns the terms for which a schedule names strategies: the terms of the score, in order, then the terms of the

@@ -76,10 +76,6 @@ bool skewer::isPackedOperand(attn::AttentionOp attention, Value operand) {
     read(term.query, term.depth, false);
     read(term.key, term.depth, true);
   }
-  for (const OffsetTerm &term : shape->offsets) {
-    read(term.query, term.depth, false);
-    fits &= term.table != number;
-  }
   for (const RowTerm &term : shape->rows) {
     read(term.vector, term.depth, term.keySide);
     fits &= term.table != number;

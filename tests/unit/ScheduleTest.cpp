@@ -115,7 +115,7 @@ TEST(Schedule, BlocksOfStridedRowsAreThoseOfAPhase) {
 TEST(Schedule, AdditionsToKeysCostWhatTheirPipesAndTheTableLeave) {
   AttentionSizes plain{1024, 1024, 64, 64}, strided = plain;
   TermStrategies strategies(nullptr);
-  OffsetTerm term;
+  RowTerm term;
   strategies.named("strided_add")->addSizes(TermForm(term, 0), AttentionShape(), strided);
   Blocking blocking{4, 4, 16, 1024, 64, 0, 0};
   auto more = [&](const Target &target) {

@@ -95,8 +95,9 @@ TEST(TermForm, TermsStandInTheOrderOfTheLayer) {
   ASSERT_EQ(forms.size(), 6u);
   EXPECT_TRUE(forms[0].as<ContentTerm>());
   EXPECT_TRUE(forms[1].as<OtherTerm>());
-  EXPECT_TRUE(forms[2].as<OffsetTerm>());
-  EXPECT_TRUE(forms[3].as<RowTerm>());
+  ASSERT_TRUE(forms[2].as<RowTerm>() && forms[3].as<RowTerm>());
+  EXPECT_EQ(forms[2].as<RowTerm>()->kind, RowKind::Linear);
+  EXPECT_NE(forms[3].as<RowTerm>()->kind, RowKind::Linear);
   EXPECT_TRUE(forms[4].as<OtherTerm>());
   EXPECT_TRUE(forms[5].as<ValueTerm>());
   EXPECT_EQ(forms[1].number, 0u);

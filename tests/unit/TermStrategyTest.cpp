@@ -71,7 +71,8 @@ TEST(TermStrategy, AnOffsetOfAnAxisIsNoBandThoughTheKeysAreOneRow) {
   ParsedAttention attention(text);
   auto shape = attention.shape();
   ASSERT_TRUE(shape);
-  ASSERT_TRUE(lastForm(*shape).as<OffsetTerm>());
+  const RowTerm *row = lastForm(*shape).as<RowTerm>();
+  ASSERT_TRUE(row && row->kind == RowKind::Linear);
   EXPECT_EQ(strategies.fitting(lastForm(*shape), *shape).front()->name(), "axis_logits");
 }
 

@@ -122,7 +122,8 @@ PredictedWork skewer::predictWork(const AttentionShape &shape, const ChosenStrat
   }
   bool hasNumbers = llvm::any_of(shape.others, [](const OtherTerm &term) { return !term.own; });
   bool hasLines = llvm::any_of(shape.masks, [](const MaskPart &part) { return part.kind != BiasKind::Tiles; });
-  if (hasNumbers || hasLines || shape.offsets.size() > 1)
+  auto isLinear = [](const RowTerm &term) { return term.kind == RowKind::Linear; };
+  if (hasNumbers || hasLines || llvm::count_if(shape.rows, isLinear) > 1)
     work.cycles += kLineCycles * double(shape.queries) * double(shape.keys) / double(target.lanes);
   work.cycles += functionCycles(shape, target.lanes) * rows * tile.columns / double(target.lanes);
   work.cycles += kPackCycles * double((shape.queries + shape.keys) * sizes.depth);

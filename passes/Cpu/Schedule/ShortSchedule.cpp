@@ -40,11 +40,11 @@ AttentionShape skewer::atLength(AttentionShape shape, int64_t queries) {
     shape.keys = llvm::divideCeil(allKeys * shape.queries, allQueries);
   shorten(shape.queryAxes, shape.queries);
   shorten(shape.keyAxes, shape.keys);
-  for (OffsetTerm &term : shape.offsets) {
-    if (term.queryAxis.isWhole(allQueries))
-      term.queryAxis.extent = shape.queries;
-    if (term.keyAxis.isWhole(allKeys))
-      term.keyAxis.extent = shape.keys;
+  for (RowTerm &term : shape.rows) {
+    if (term.linear.queryAxis.isWhole(allQueries))
+      term.linear.queryAxis.extent = shape.queries;
+    if (term.linear.keyAxis.isWhole(allKeys))
+      term.linear.keyAxis.extent = shape.keys;
   }
   return shape;
 }

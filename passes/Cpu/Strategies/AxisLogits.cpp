@@ -22,7 +22,7 @@ public:
     if (!hasEveryRow() || !kernel.mayShift())
       return;
     Value origin = originOf(row, b.add(block.firstRow, row), block.firstRow, b.index(0));
-    int64_t extent = term.keyAxis.extent, whole = extent / lanes * lanes;
+    int64_t extent = term.linear.keyAxis.extent, whole = extent / lanes * lanes;
     Value shift = largestIn(b, logitsMemory, origin, b.add(origin, extent)), shifts = b.broadcast(shift);
     kernel.noteShift(row, shift);
     b.loop(b.index(0), b.index(whole), lanes, [&](Value x) {
@@ -38,9 +38,9 @@ public:
   std::optional<AlongOuter> mapPart(const BiasRow &row) override {
     Value origin = originOf(row.row, row.position, row.firstRow, row.lowKey);
     return AlongOuter([this, origin](Value, Value firstKey, Value &base) -> AlongInner {
-      if (term.keyAxis.inner == 1)
+      if (term.linear.keyAxis.inner == 1)
         return [this, origin](Value x, Value sum) { return b.addf(sum, b.load(logitsMemory, b.add(origin, x))); };
-      Value at = b.add(origin, axisOf(term.keyAxis, firstKey));
+      Value at = b.add(origin, axisOf(term.linear.keyAxis, firstKey));
       base = b.addf(base, b.loadBroadcast(logitsMemory, at));
       return {};
     });
@@ -50,15 +50,15 @@ private:
   /// Returns whether the table has a row for each pair of query and key, also for pairs that a mask hides. Where a row
   /// is missing, no logit is computed, and the number in its place has no meaning.
   bool hasEveryRow() const {
-    int64_t below = (term.sign > 0 ? term.queryAxis : term.keyAxis).extent - 1;
-    int64_t above = (term.sign > 0 ? term.keyAxis : term.queryAxis).extent - 1;
-    return term.shift.isConstant(0) && term.constant >= below && term.constant + above < term.rows;
+    int64_t below = (term.linear.sign > 0 ? term.linear.queryAxis : term.linear.keyAxis).extent - 1;
+    int64_t above = (term.linear.sign > 0 ? term.linear.keyAxis : term.linear.queryAxis).extent - 1;
+    return term.linear.shift.isConstant(0) && term.linear.constant >= below && term.linear.constant + above < term.rows;
   }
 
   /// Returns the place of key-axis value 0 in the logits of this row.
   Value originOf(Value row, Value position, Value firstRow, Value lowKey) {
     Value start = startOf(b.divide(row, tileRows), firstRow, lowKey);
-    Value query = axisOf(term.queryAxis, position);
+    Value query = axisOf(term.linear.queryAxis, position);
     Value column = b.sub(b.sub(firstColumn(), query), b.mul(start, lanes));
     return b.add(b.add(b.mul(row, logitsStride), margin), column);
   }
@@ -69,29 +69,28 @@ public:
   StringRef name() const override { return "axis_logits"; }
   AddOrder order() const override { return AddOrder::Offsets; }
   bool fits(const TermForm &form, const AttentionShape &shape) const override {
-    const OffsetTerm *term = form.as<OffsetTerm>();
-    return term && !isOfWholePositions(*term, shape);
+    return linearTerm(form, shape, /*isWhole=*/false);
   }
   /// Existing rows of the table are packed, with 0 behind them, so that all columns within the bound of an axis are
   /// numbers.
   bool takesLengths() const override { return true; }
   void addSizes(const TermForm &form, const AttentionShape &, AttentionSizes &sizes) const override {
-    const OffsetTerm &term = *form.as<OffsetTerm>();
+    const RowTerm &term = *form.as<RowTerm>();
     sizes.hasLine = true;
-    sizes.extraPerRow += term.keyAxis.extent + term.queryAxis.extent;
+    sizes.extraPerRow += term.linear.keyAxis.extent + term.linear.queryAxis.extent;
   }
   /// Counts for each group of rows the columns of the axis that its queries reach, for each block of keys.
   TermWork work(const TermForm &form, const AttentionShape &shape, const TileSizes &tile,
                 const Target &target) const override {
-    const OffsetTerm &term = *form.as<OffsetTerm>();
-    int64_t span = term.queryAxis.inner == 1 ? std::min(tile.tileRows, term.queryAxis.extent) : 1;
-    double window = keyBlocksOf(shape, tile) * double(llvm::alignTo(term.keyAxis.extent + span - 1, tile.lanes));
+    const RowTerm &term = *form.as<RowTerm>();
+    int64_t span = term.linear.queryAxis.inner == 1 ? std::min(tile.tileRows, term.linear.queryAxis.extent) : 1;
+    double window = keyBlocksOf(shape, tile) * double(llvm::alignTo(term.linear.keyAxis.extent + span - 1, tile.lanes));
     double groups = double(llvm::divideCeil(shape.queries, tile.tileRows));
     double flops = 2 * double(tile.tileRows) * groups * window * double(term.depth);
     return {flops, productCycles(flops, tile, target)};
   }
   std::unique_ptr<CpuStrategy> make(CpuKernel &kernel, const TermForm &form) const override {
-    return std::make_unique<AxisLogits>(kernel, *form.as<OffsetTerm>());
+    return std::make_unique<AxisLogits>(kernel, *form.as<RowTerm>());
   }
 };
 } // namespace

@@ -33,8 +33,7 @@ public:
   StringRef name() const override { return "band"; }
   AddOrder order() const override { return AddOrder::Offsets; }
   bool fits(const TermForm &form, const AttentionShape &shape) const override {
-    const OffsetTerm *term = form.as<OffsetTerm>();
-    return term && isOfWholePositions(*term, shape);
+    return linearTerm(form, shape, /*isWhole=*/true);
   }
   bool takesLengths() const override { return true; }
   void addSizes(const TermForm &, const AttentionShape &, AttentionSizes &sizes) const override { ++sizes.extraPerKey; }
@@ -43,12 +42,12 @@ public:
                 const Target &target) const override {
     double rows = double(tile.tileRows), groups = double(llvm::divideCeil(shape.queries, tile.tileRows));
     double window = tile.keys + keyBlocksOf(shape, tile) * (rows - 1 + double(tile.lanes) / 2);
-    double flops = 2 * rows * groups * window * double(form.as<OffsetTerm>()->depth);
+    double flops = 2 * rows * groups * window * double(form.as<RowTerm>()->depth);
     double added = kBandSteps * double(shape.queries) * tile.columns / double(tile.lanes);
     return {flops, productCycles(flops, tile, target) + added};
   }
   std::unique_ptr<CpuStrategy> make(CpuKernel &kernel, const TermForm &form) const override {
-    return std::make_unique<Band>(kernel, *form.as<OffsetTerm>());
+    return std::make_unique<Band>(kernel, *form.as<RowTerm>());
   }
 };
 } // namespace

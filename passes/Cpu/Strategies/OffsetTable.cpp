@@ -9,10 +9,10 @@
 using namespace mlir;
 using namespace skewer;
 
-OffsetTable::OffsetTable(CpuKernel &kernel, const OffsetTerm &term, const CpuEngine &products)
+OffsetTable::OffsetTable(CpuKernel &kernel, const RowTerm &term, const CpuEngine &products)
     : CpuStrategy(kernel), term(term), products(products) {
   // Rows of a table that counts query - key are packed in reverse, so that columns always count key - query.
-  constant = term.sign > 0 ? term.constant : term.rows - 1 - term.constant;
+  constant = term.linear.sign > 0 ? term.linear.constant : term.rows - 1 - term.linear.constant;
   panels = llvm::divideCeil(term.rows, lanes) + tileVectors;
   copies = countOf(term.tableAxes, shape.space);
   copyFloats = panels * stride();
@@ -21,7 +21,7 @@ OffsetTable::OffsetTable(CpuKernel &kernel, const OffsetTerm &term, const CpuEng
   ownQueries = true;
   if (&kernel.engine == &products && depth == steps() && !shape.content.empty()) {
     const ContentTerm &content = shape.content[0];
-    const Walk &a = content.query, &q = term.query;
+    const Walk &a = content.query, &q = term.vector;
     if (!content.inPlace && a.argument == q.argument && a.base == q.base && a.query == q.query && a.depth == q.depth &&
         content.depth == term.depth && content.scale != 0 && std::isfinite(term.scale / content.scale)) {
       ownQueries = false;
@@ -51,7 +51,7 @@ void OffsetTable::pack(Value low, Value high, int64_t first) {
     PanelTarget place = panelsOf(target, copy);
     products.packPanel(b,
                        {memory.arguments[term.table], baseOf(term.tableBase), term.rowStride, term.depthStride,
-                        term.rows, term.depth, products.packsFloats() ? factor : 1, term.sign < 0, rowLength()},
+                        term.rows, term.depth, products.packsFloats() ? factor : 1, term.linear.sign < 0, rowLength()},
                        place, panel);
   });
 }
@@ -59,20 +59,18 @@ void OffsetTable::pack(Value low, Value high, int64_t first) {
 Value OffsetTable::rowLength() { return term.rowLength ? baseOf(*term.rowLength) : Value(); }
 
 Value OffsetTable::firstColumn() {
-  Value shift = term.shift.isConstant(0) ? b.index(0) : baseOf(term.shift);
-  if (term.sign < 0 && term.rowLength)
-    return b.sub(b.sub(rowLength(), b.index(term.constant + 1)), shift);
+  Value shift = term.linear.shift.isConstant(0) ? b.index(0) : baseOf(term.linear.shift);
+  if (term.linear.sign < 0 && term.rowLength)
+    return b.sub(b.sub(rowLength(), b.index(term.linear.constant + 1)), shift);
   // Tables that count query - key are packed in reverse.
-  return term.sign > 0 ? b.add(shift, constant) : b.sub(b.index(constant), shift);
+  return term.linear.sign > 0 ? b.add(shift, constant) : b.sub(b.index(constant), shift);
 }
-
-bool OffsetLogits::isWhole() const { return isOfWholePositions(term, shape); }
 
 void OffsetLogits::plan(Layout &layout) {
   layout.reserve(table, copies * copyFloats, Layout::Zone::Windows, Layout::Space::Shared);
   layout.reserve(queries, ownQueries ? rowBlock * steps() : 0, Layout::Zone::Windows);
-  int64_t span = term.keyAxis.isWhole(shape.keys) ? keyBlock : term.keyAxis.extent;
-  span += term.queryAxis.isWhole(shape.queries) ? tileRows : std::max(term.queryAxis.extent, tileRows);
+  int64_t span = term.linear.keyAxis.isWhole(shape.keys) ? keyBlock : term.linear.keyAxis.extent;
+  span += term.linear.queryAxis.isWhole(shape.queries) ? tileRows : std::max(term.linear.queryAxis.extent, tileRows);
   // Reads before and behind the computed columns stay inside the buffer: their keys are masked or overwritten.
   int64_t innermost = shape.keyAxes.size() > 1 ? shape.keyAxes.back().extent : 0;
   margin = llvm::alignTo((tileVectors + 1) * lanes + tileRows + innermost, lanes);
@@ -88,7 +86,7 @@ void OffsetLogits::open() {
 
 void OffsetLogits::packQueries(const RowBlock &block) {
   if (ownQueries)
-    kernel.packQueryRows(products, term.query, term.depth, products.packsFloats() ? term.scale : 1, block,
+    kernel.packQueryRows(products, term.vector, term.depth, products.packsFloats() ? term.scale : 1, block,
                          queriesMemory, steps());
 }
 
@@ -116,8 +114,8 @@ static Value lastRow(CpuKernel &kernel, Value group, Value firstRow) {
 
 Value OffsetLogits::startOf(Value group, Value firstRow, Value lowKey) {
   Value first = b.add(firstRow, b.mul(group, tileRows));
-  auto [low, high] = axisRange(term.queryAxis, first, lastRow(kernel, group, firstRow));
-  Value keys = term.keyAxis.isWhole(shape.keys) ? lowKey : b.index(0);
+  auto [low, high] = axisRange(term.linear.queryAxis, first, lastRow(kernel, group, firstRow));
+  Value keys = term.linear.keyAxis.isWhole(shape.keys) ? lowKey : b.index(0);
   Value column = b.sub(b.add(keys, firstColumn()), high);
   return b.maximum(b.floorDiv(column, lanes), b.index(0));
 }
@@ -125,8 +123,9 @@ Value OffsetLogits::startOf(Value group, Value firstRow, Value lowKey) {
 void OffsetLogits::computeLogits(Value group, Value firstRow, Value lowKey, Value highKey) {
   Value start = startOf(group, firstRow, lowKey);
   Value first = b.add(firstRow, b.mul(group, tileRows));
-  auto [low, high] = axisRange(term.queryAxis, first, lastRow(kernel, group, firstRow));
-  Value lastKey = term.keyAxis.isWhole(shape.keys) ? b.add(highKey, -1) : b.index(term.keyAxis.extent - 1);
+  auto [low, high] = axisRange(term.linear.queryAxis, first, lastRow(kernel, group, firstRow));
+  Value lastKey =
+      term.linear.keyAxis.isWhole(shape.keys) ? b.add(highKey, -1) : b.index(term.linear.keyAxis.extent - 1);
   Value lastColumn = b.sub(b.add(lastKey, firstColumn()), low);
   Value end = b.add(b.floorDiv(lastColumn, lanes), 1);
   end = b.minimum(end, b.index(panels - tileVectors));

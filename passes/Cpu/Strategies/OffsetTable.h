@@ -10,7 +10,7 @@ namespace skewer {
 
 class OffsetTable : public CpuStrategy {
 public:
-  OffsetTable(CpuKernel &, const OffsetTerm &, const CpuEngine &);
+  OffsetTable(CpuKernel &, const RowTerm &, const CpuEngine &);
   int64_t packItems() const override { return copies * panels; }
   std::optional<llvm::SmallVector<unsigned>> packedArguments() const override;
   void pack(mlir::Value low, mlir::Value high, int64_t first) override;
@@ -25,33 +25,35 @@ protected:
   /// Returns how many rows the table has if that is known only at run time; else null.
   mlir::Value rowLength();
 
-  const OffsetTerm &term;
+  const RowTerm &term;
   const CpuEngine &products;
   Buffer table;            // in the shared workspace
   int64_t panels = 0;      // of one copy
-  int64_t copies = 1;      // one for each tuple of OffsetTerm::tableAxes
+  int64_t copies = 1;      // one for each tuple of RowTerm::tableAxes
   int64_t copyFloats = 0;  // of a copy
   int64_t constant = 0;    // column of (query axis 0, key axis 0)
   double factor = 1;       // table entries are multiplied by this
   bool ownQueries = false; // the content's packed queries do not serve, so the term packs its own
 };
 
-/// Returns whether the offset is that of whole positions, not that of an axis of a map.
-inline bool isOfWholePositions(const OffsetTerm &term, const AttentionShape &shape) {
-  return term.queryAxis.isWhole(shape.queries) && term.keyAxis.isWhole(shape.keys);
+/// Returns the term if its row is linear in positions; of whole positions, or of one axis of a map. Else returns null.
+inline const RowTerm *linearTerm(const TermForm &form, const AttentionShape &shape, bool isWhole) {
+  const RowTerm *term = form.as<RowTerm>();
+  bool fits = term && term->kind == RowKind::Linear && term->linear.isWhole(shape.queries, shape.keys) == isWhole;
+  return fits ? term : nullptr;
 }
 
 /// Computes the logits of the columns that a group of rows can reach, `logitsStride` floats for each row.
 class OffsetLogits : public OffsetTable {
 public:
-  OffsetLogits(CpuKernel &kernel, const OffsetTerm &term)
-      : OffsetTable(kernel, term, kernel.engineOf(term.query.argument, term.table)) {}
+  OffsetLogits(CpuKernel &kernel, const RowTerm &term)
+      : OffsetTable(kernel, term, kernel.engineOf(term.vector.argument, term.table)) {}
   void plan(Layout &) override;
   void open() override;
   void packQueries(const RowBlock &) override;
 
 protected:
-  bool isWhole() const; // see isOfWholePositions
+  bool isWhole() const { return term.linear.isWhole(shape.queries, shape.keys); }
   /// Returns the first vector of columns that a group reaches in a block of keys.
   mlir::Value startOf(mlir::Value group, mlir::Value firstRow, mlir::Value lowKey);
   void computeLogits(mlir::Value group, mlir::Value firstRow, mlir::Value lowKey, mlir::Value highKey);

@@ -78,7 +78,7 @@ void PickedRows::addToLineAt(Value lines, Value x, Value at) {
 
 bool RowStrategy::fits(const TermForm &form, const AttentionShape &shape) const {
   const RowTerm *term = form.as<RowTerm>();
-  return term && term->keySide == keySide &&
+  return term && term->kind != RowKind::Linear && term->keySide == keySide &&
          (term->kind == kind || (kind == RowKind::Any && mayPickAnyRow(*term, shape.space)));
 }
 

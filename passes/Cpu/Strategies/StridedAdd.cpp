@@ -50,7 +50,7 @@ static SmallVector<Value> multiplySums(VectorBuilder &b, int64_t tileRows, int64
 namespace {
 class StridedAdd : public OffsetTable {
 public:
-  StridedAdd(CpuKernel &kernel, const OffsetTerm &term) : OffsetTable(kernel, term, fmaEngine()) {
+  StridedAdd(CpuKernel &kernel, const RowTerm &term) : OffsetTable(kernel, term, fmaEngine()) {
     // Panel p belongs to (key vector) - (row of the phase) = p - phaseRows; tiles reach beyond the last row and key.
     phaseRows = llvm::divideCeil(shape.queries, lanes) + tileRows;
     phasePanels = phaseRows + llvm::alignTo(keyVectors, tileVectors) + tileRows + tileVectors;
@@ -158,7 +158,7 @@ public:
   StringRef name() const override { return "strided_add"; }
   AddOrder order() const override { return AddOrder::Offsets; }
   bool fits(const TermForm &form, const AttentionShape &shape) const override {
-    return form.as<OffsetTerm>() && mayAddStrided(shape);
+    return form.as<RowTerm>() && mayAddStrided(shape);
   }
   void addSizes(const TermForm &, const AttentionShape &, AttentionSizes &sizes) const override {
     sizes.tile = kTile;
@@ -179,10 +179,10 @@ public:
                 const Target &) const override {
     int64_t phaseVectors = llvm::divideCeil(shape.queries, tile.lanes) + llvm::divideCeil(shape.keys, tile.lanes);
     double heads = double(skewer::headsOfPhase(shape, tile.lanes));
-    return {0, kTableSteps * double(form.as<OffsetTerm>()->depth * phaseVectors * tile.lanes) / heads};
+    return {0, kTableSteps * double(form.as<RowTerm>()->depth * phaseVectors * tile.lanes) / heads};
   }
   std::unique_ptr<CpuStrategy> make(CpuKernel &kernel, const TermForm &form) const override {
-    return std::make_unique<StridedAdd>(kernel, *form.as<OffsetTerm>());
+    return std::make_unique<StridedAdd>(kernel, *form.as<RowTerm>());
   }
 };
 } // namespace
