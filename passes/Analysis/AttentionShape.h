@@ -90,6 +90,9 @@ struct AttentionShape {
   /// Returns whether the weights are the softmax of the sum of the terms. A term of the query alone does not change
   /// such weights.
   bool isPlainSoftmax() const { return !direct && !through; }
+  /// Returns the weight of a key that is hidden or does not exist: 0, or -0 as a direct weight, which no visible key
+  /// has. A sum of weights begins with it, so that the sum keeps this value if no key is seen.
+  float noWeight() const { return direct ? -0.0f : 0.0f; }
   /// The interval of key - query + `visibleShift` in which keys are visible, if the mask is an interval; open ends are
   /// INT64_MIN/MAX. The shift is known at run time.
   std::optional<subscript::Range> visible;

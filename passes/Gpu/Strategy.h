@@ -25,8 +25,6 @@ struct KernelContext {
   std::optional<double> lateScale;
   /// Returns the factor of a term with this scale, if scores lack `lateScale`.
   double unitOf(double scale) const { return scale / lateScale.value_or(1); }
-  /// The weight of a key that is hidden or not there: 0, or the direct weight -0, which no key that is seen has.
-  float noWeight() const { return shape.attention.direct ? -0.0f : 0.0f; }
 };
 
 /// One step: the block's queries meet a tile of keys.

@@ -43,7 +43,7 @@ public:
 private:
   void add(const Step &step, ArrayRef<TileRows> rows, const Tiles &weights, WeightedSums &sums) {
     in.pipeline.bring([&] { window.fill(step.firstKey, step.copy); });
-    float noWeight = in.noWeight();
+    float noWeight = in.shape.attention.noWeight();
     size_t columnTiles = in.place.scores.columnTiles(), ofRows = sums.tiles.size() / rows.size();
     for (size_t rowTile = 0; rowTile < rows.size(); ++rowTile) {
       Tiles part(weights.begin() + int64_t(rowTile * columnTiles),

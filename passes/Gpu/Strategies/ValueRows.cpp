@@ -19,7 +19,8 @@ public:
   void addToValues(const Step &step, const Tiles &weights, WeightedSums &sums) override {
     in.pipeline.bring([&] { fill(step.firstKey, step.copy); });
     bool checked = step.crossed || hidesByFunction(in.shape.attention) || in.shape.element.isF32();
-    in.engine.issueWeighted(scaled(b, weights, scale, in.noWeight()), {tile, step.copy, {}}, checked, sums);
+    in.engine.issueWeighted(scaled(b, weights, scale, in.shape.attention.noWeight()), {tile, step.copy, {}}, checked,
+                            sums);
   }
 
 private:
