@@ -14,19 +14,9 @@ int64_t skewer::bytesOf(ElementType type) {
 }
 
 const char *skewer::nameOf(ElementType type) {
-  switch (type) {
-  case ElementType::F16:
-    return "f16";
-  case ElementType::BF16:
-    return "bf16";
-  case ElementType::I32:
-    return "i32";
-  case ElementType::I8:
-    return "i8";
-  case ElementType::F32:
-    break;
-  }
-  return "f32";
+  // In the order of ElementType.
+  static constexpr const char *names[] = {"f32", "f16", "bf16", "i32", "i8"};
+  return names[static_cast<size_t>(type)];
 }
 
 std::vector<std::string> skewer::sizesIn(StringRef name) {

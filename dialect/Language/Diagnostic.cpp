@@ -21,17 +21,9 @@ unsigned columns(StringRef text) {
 }
 
 StringRef nameOf(Severity severity) {
-  switch (severity) {
-  case Severity::Error:
-    return "error";
-  case Severity::Warning:
-    return "warning";
-  case Severity::Note:
-    return "note";
-  case Severity::Remark:
-    return "remark";
-  }
-  return "";
+  // In the order of Severity.
+  static constexpr StringLiteral names[] = {"error", "warning", "note", "remark"};
+  return names[static_cast<size_t>(severity)];
 }
 } // namespace
 

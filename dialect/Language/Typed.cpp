@@ -104,49 +104,11 @@ attn::IndexMap indexMapOf(const Tensor &tensor) {
 }
 
 StringRef nameOf(Function function) {
-  switch (function) {
-  case Function::Negate:
-    return "neg";
-  case Function::Exp:
-    return "exp";
-  case Function::Log:
-    return "log";
-  case Function::Sqrt:
-    return "sqrt";
-  case Function::Rsqrt:
-    return "rsqrt";
-  case Function::Tanh:
-    return "tanh";
-  case Function::Sin:
-    return "sin";
-  case Function::Cos:
-    return "cos";
-  case Function::Erf:
-    return "erf";
-  case Function::Floor:
-    return "floor";
-  case Function::Ceil:
-    return "ceil";
-  case Function::Round:
-    return "round";
-  case Function::Abs:
-    return "abs";
-  case Function::Add:
-    return "+";
-  case Function::Subtract:
-    return "-";
-  case Function::Multiply:
-    return "*";
-  case Function::Divide:
-    return "/";
-  case Function::Power:
-    return "^";
-  case Function::Minimum:
-    return "min";
-  case Function::Maximum:
-    return "max";
-  }
-  return "";
+  // In the order of Function.
+  static constexpr StringLiteral names[] = {"neg", "exp", "log",   "sqrt", "rsqrt", "tanh", "sin",
+                                            "cos", "erf", "floor", "ceil", "round", "abs",  "+",
+                                            "-",   "*",   "/",     "^",    "min",   "max"};
+  return names[static_cast<size_t>(function)];
 }
 
 std::optional<Function> functionNamed(StringRef name) {
@@ -161,19 +123,9 @@ std::optional<Function> functionNamed(StringRef name) {
 }
 
 StringRef nameOf(Element element) {
-  switch (element) {
-  case Element::F32:
-    return "f32";
-  case Element::F16:
-    return "f16";
-  case Element::BF16:
-    return "bf16";
-  case Element::I32:
-    return "i32";
-  case Element::I8:
-    return "i8";
-  }
-  return "";
+  // In the order of Element.
+  static constexpr StringLiteral names[] = {"f32", "f16", "bf16", "i32", "i8"};
+  return names[static_cast<size_t>(element)];
 }
 
 Element elementNamed(StringRef name) {

@@ -17,19 +17,9 @@ using namespace mlir;
 using namespace skewer;
 
 const char *skewer::nameOf(StageKind kind) {
-  switch (kind) {
-  case StageKind::Attention:
-    return "attention";
-  case StageKind::Rows:
-    return "attention by rows";
-  case StageKind::Einsum:
-    return "einsum";
-  case StageKind::Softmax:
-    return "softmax";
-  case StageKind::Elementwise:
-    break;
-  }
-  return "elementwise";
+  // In the order of StageKind.
+  static constexpr const char *names[] = {"attention", "attention by rows", "einsum", "elementwise", "softmax"};
+  return names[static_cast<size_t>(kind)];
 }
 
 Value skewer::memoryOf(Value value) {

@@ -180,21 +180,9 @@ const Symbol *declarationOf(ArrayRef<Symbol> symbols, StringRef text, StringRef 
 }
 
 const char *titleOf(SymbolKind kind) {
-  switch (kind) {
-  case SymbolKind::Param:
-    return "param";
-  case SymbolKind::Size:
-    return "size";
-  case SymbolKind::Kernel:
-    return "kernel";
-  case SymbolKind::Scheme:
-    return "scheme";
-  case SymbolKind::Operand:
-    return "operand";
-  case SymbolKind::Value:
-    return "value";
-  }
-  return "";
+  // In the order of SymbolKind.
+  static constexpr const char *names[] = {"param", "size", "kernel", "scheme", "operand", "value"};
+  return names[static_cast<size_t>(kind)];
 }
 
 } // namespace skewer::lsp

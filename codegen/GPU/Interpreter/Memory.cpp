@@ -13,25 +13,10 @@
 using namespace skewer::gpu;
 
 const char *skewer::gpu::nameOf(FaultKind kind) {
-  switch (kind) {
-  case FaultKind::Race:
-    return "race";
-  case FaultKind::Uninitialised:
-    return "uninitialised";
-  case FaultKind::OutOfBounds:
-    return "out of bounds";
-  case FaultKind::Misaligned:
-    return "misaligned";
-  case FaultKind::Divergence:
-    return "divergence";
-  case FaultKind::Misuse:
-    return "misuse";
-  case FaultKind::Deadlock:
-    return "deadlock";
-  case FaultKind::Unsupported:
-    break;
-  }
-  return "unsupported";
+  // In the order of FaultKind.
+  static constexpr const char *names[] = {"race",       "uninitialised", "out of bounds", "misaligned",
+                                          "divergence", "misuse",        "deadlock",      "unsupported"};
+  return names[static_cast<size_t>(kind)];
 }
 
 void Report::add(FaultKind kind, mlir::Operation *operation, std::string message) {
