@@ -1,8 +1,8 @@
 // The interface of an engine, which multiplies a warp's rows with tiles in shared memory: it loads operand tiles,
 // issues products, and waits for their sums. The kernel and its strategies call it. Engines/ has the implementations.
 #pragma once
-#include "passes/Analysis/GpuLayout.h"
 #include "passes/Gpu/GpuBuilder.h"
+#include "passes/Gpu/GpuLayout.h"
 #include "passes/Gpu/ScoreLayout.h"
 
 namespace skewer::gpu {

@@ -2,8 +2,8 @@
 // from it.
 #pragma once
 #include "dialect/IR/KernelPlan.h"
-#include "passes/Analysis/GpuShape.h"
 #include "passes/Emit/Buffer.h"
+#include "passes/Gpu/GpuShape.h"
 
 namespace skewer::gpu {
 

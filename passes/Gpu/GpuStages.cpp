@@ -1,12 +1,12 @@
 // Emits the kernels of each stage.
 #include "passes/Gpu/GpuStages.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "passes/Analysis/GpuLayout.h"
 #include "passes/Gpu/GpuKernel.h"
+#include "passes/Gpu/GpuLayout.h"
 #include "passes/Gpu/KeyParts.h"
-#include "passes/Schedule/GpuCostModel.h"
-#include "passes/Schedule/GpuSchedule.h"
-#include "passes/Stages/NarrowOperands.h"
+#include "passes/Gpu/PrepareGpuStages.h"
+#include "passes/Gpu/Schedule/GpuCostModel.h"
+#include "passes/Gpu/Schedule/GpuSchedule.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -19,10 +19,7 @@ GpuStages::GpuStages(ModuleOp module, func::FuncOp function, bool fuse) : Kernel
 }
 
 bool GpuStages::lower() {
-  if (!source->hasAttr(attn::kLengths)) { // else this was done before its layers were compared
-    absorbRearrangements(source, tiledShape);
-    narrowOperands(source);
-  }
+  prepareStages(source);
   OpBuilder at(source);
   gpuModule = mlir::gpu::GPUModuleOp::create(at, source.getLoc(), plan.name + "_gpu");
   program.name = plan.name;
@@ -99,7 +96,7 @@ GpuTensors GpuStages::tensorsOf(attn::AttentionOp attention) {
   auto describe = [&](Value tensor) {
     TensorArgument argument; // without a name, so that it is no index operand
     argument.shape = tensors.storage[tensor].shape;
-    argument.type = elementTypeOf(tensor);
+    argument.type = elementTypeOf(tensor.getType());
     return argument;
   };
   for (Value operand : operandsOf(attention)) {

@@ -1,8 +1,8 @@
 // The interface of a pipeline, which brings rows of tensors into shared memory: it fills a tile, waits until the tile
 // is full, and says when it is empty again. AsyncCopies.h is the only implementation; an engine may bring another.
 #pragma once
-#include "passes/Analysis/GpuLayout.h"
 #include "passes/Gpu/GpuBuilder.h"
+#include "passes/Gpu/GpuLayout.h"
 #include "passes/Gpu/ScoreLayout.h"
 
 namespace skewer::gpu {

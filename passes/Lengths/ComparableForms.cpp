@@ -1,16 +1,13 @@
-// attn-flatten-positions, attn-prepare-stages and attn-prepare-gpu-stages: the passes that change operations one by one
-// before the layers of several lengths are compared operation by operation (addLengthPipeline).
-#include "passes/Analysis/GpuShape.h"
+// attn-flatten-positions and attn-prepare-stages: the passes that change operations one by one before the layers of
+// several lengths are compared operation by operation (addLengthPipeline).
 #include "passes/Lengths/FlatPositions.h"
 #include "passes/Passes.h"
-#include "passes/Stages/NarrowOperands.h"
 #include "passes/Stages/PrepareStages.h"
 #include "passes/Stages/Stages.h"
 
 namespace skewer {
 #define GEN_PASS_DEF_ATTNFLATTENPOSITIONS
 #define GEN_PASS_DEF_ATTNPREPARESTAGES
-#define GEN_PASS_DEF_ATTNPREPAREGPUSTAGES
 #include "passes/Passes.h.inc"
 } // namespace skewer
 
@@ -37,17 +34,7 @@ struct FlattenPositions : skewer::impl::AttnFlattenPositionsBase<FlattenPosition
 /// Makes the changes that a processor's stages would otherwise make later, when extents can no longer be added.
 struct PrepareStages : skewer::impl::AttnPrepareStagesBase<PrepareStages> {
   void runOnOperation() override {
-    func::FuncOp function = getOperation();
-    prepareStages(function, walkedShape); // schedules are chosen after the comparison
-  }
-};
-
-/// Does the same for the stages of a GPU.
-struct PrepareGpuStages : skewer::impl::AttnPrepareGpuStagesBase<PrepareGpuStages> {
-  void runOnOperation() override {
-    func::FuncOp function = getOperation();
-    absorbRearrangements(function, skewer::gpu::tiledShape);
-    skewer::gpu::narrowOperands(function);
+    prepareStages(getOperation(), walkedShape); // schedules are chosen after the comparison
   }
 };
 } // namespace

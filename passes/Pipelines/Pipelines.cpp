@@ -7,9 +7,9 @@
 #include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Transforms/Passes.h"
+#include "passes/Gpu/Schedule/GpuSchedule.h"
 #include "passes/Passes.h"
 #include "passes/Schedule/GpuMachine.h"
-#include "passes/Schedule/GpuSchedule.h"
 
 using namespace mlir;
 using namespace skewer;

@@ -28,7 +28,7 @@ static int costOf(Value tensor, int64_t elements) {
   if (isa<attn::IndexMapOpInterface>(op) || isProduct(op)) {
     return sum(op->getNumOperands() > 1);
   }
-  if (op->hasTrait<OpTrait::Elementwise>() && elementsOf(tensor) < elements)
+  if (op->hasTrait<OpTrait::Elementwise>() && countElements(tensor) < elements)
     return 0;
   if (isWidening(op) || isa<arith::TruncFOp>(op))
     return sum(0);
@@ -37,12 +37,12 @@ static int costOf(Value tensor, int64_t elements) {
   return 0; // a stage of its own
 }
 
-bool skewer::isCheapByRows(Value tensor) { return costOf(tensor, elementsOf(tensor)) <= kMostOperations; }
+bool skewer::isCheapByRows(Value tensor) { return costOf(tensor, countElements(tensor)) <= kMostOperations; }
 
 bool skewer::isPackedOperand(attn::AttentionOp attention, Value operand) {
   auto type = cast<RankedTensorType>(operand.getType());
   if (!type.getElementType().isF32() || type.getRank() == 0 || type.isDynamicDim(type.getRank() - 1) ||
-      costOf(operand, elementsOf(operand)) > kMostOperations)
+      costOf(operand, countElements(operand)) > kMostOperations)
     return false;
   auto shape = fusedShape(attention);
   if (!shape)
@@ -68,7 +68,7 @@ bool skewer::isPackedOperand(attn::AttentionOp attention, Value operand) {
       int64_t rows = shape->keys;
       for (const std::string &axis : shape->space.leading)
         rows *= std::max<int64_t>(1, shape->space.sizes.at(axis));
-      fits &= rows * row <= elementsOf(operand);
+      fits &= rows * row <= countElements(operand);
     }
   };
   read(shape->value, shape->width, true);

@@ -28,7 +28,7 @@ Value skewer::memoryOf(Value value) {
   return value;
 }
 
-int64_t skewer::elementsOf(Value tensor) {
+int64_t skewer::countElements(Value tensor) {
   int64_t product = 1;
   for (int64_t size : cast<RankedTensorType>(tensor.getType()).getShape())
     product *= ShapedType::isDynamic(size) ? 1 : size;
@@ -282,7 +282,7 @@ private:
           own.stages.insert(through.stages.begin(), through.stages.end());
           own.expanded |= through.expanded;
         }
-        own.expanded |= moves && elementsOf(user->getResult(0)) > elementsOf(op->getResult(0));
+        own.expanded |= moves && countElements(user->getResult(0)) > countElements(op->getResult(0));
       }
     }
     if (isa<attn::ReshapeOp>(op))
@@ -351,7 +351,7 @@ private:
     attn::ResolvedEinsum resolved = resolve(einsum);
     for (const std::string &axis : llvm::concat<const std::string>(matmul->batch, matmul->outer))
       reads *= std::max<int64_t>(1, resolved.sizes.at(axis));
-    return reads == elementsOf(rows);
+    return reads == countElements(rows);
   }
 
   /// Returns whether a sum that is not a matrix product, or an extremum, reads each element of arithmetic once and has
@@ -366,7 +366,7 @@ private:
     int64_t reads = 1; // run-time sizes count as 1 on both sides
     for (const auto &[axis, size] : (einsum ? resolve(einsum) : resolve(extremum)).sizes)
       reads *= std::max<int64_t>(1, size);
-    return reads == elementsOf(op->getResult(0)) && reads >= kSummedUp * elementsOf(user->getResult(0));
+    return reads == countElements(op->getResult(0)) && reads >= kSummedUp * countElements(user->getResult(0));
   }
 
   /// Returns whether a stage that begins with the operation may end with arithmetic.

@@ -48,7 +48,7 @@ std::vector<Stage> stagesOf(mlir::func::FuncOp, const IsMatmul &isMatmul = {}, b
 void separateResults(mlir::func::FuncOp);
 
 /// Returns the number of elements of a tensor; run-time sizes count as 1.
-int64_t elementsOf(mlir::Value tensor);
+int64_t countElements(mlir::Value tensor);
 /// Returns the value whose memory a value uses: reshapes move nothing.
 mlir::Value memoryOf(mlir::Value);
 

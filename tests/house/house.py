@@ -297,7 +297,7 @@ def linked_layers(root, build=""):
 
 def strategy_names(root):
     """What schedules call the ways to compute a term, but for two words that mean more than that."""
-    for _, text in texts(root, r"^passes/(Cpu/Strategies/.*\.cpp|Analysis/GpuShape\.h)$"):
+    for _, text in texts(root, r"^passes/(Cpu/Strategies/.*\.cpp|Gpu/GpuShape\.h)$"):
         for names in re.findall(r"name\(\) const override \{ return (.*?); \}|namespace strategy \{(.*?)\}", text, re.DOTALL):
             yield from set(re.findall(r'"(\w+)"', "".join(names))) - {"matmul", "nothing"}
         yield from re.findall(r'Strategy>?\("(\w+)"', text)

@@ -142,7 +142,7 @@ class HouseTest(unittest.TestCase):
             self.assertIn("no object file", self.findings("linked-layers", {})[0])
 
     def test_skeletons(self):
-        files = {"passes/Analysis/GpuShape.h": 'namespace strategy {\nconstexpr X kMatmul = "matmul",\n kLine = "line";\n}\n',
+        files = {"passes/Gpu/GpuShape.h": 'namespace strategy {\nconstexpr X kMatmul = "matmul",\n kLine = "line";\n}\n',
                  "passes/Cpu/CpuKernel.cpp": '#include "passes/Cpu/Strategy.h"\nstrategy->plan(); // the "band"\n',
                  "passes/Cpu/Strategies/Band.cpp": '#include "passes/Cpu/Strategies/OffsetTable.h"\nname() const override { return "band"; }\n',
                  "passes/Cpu/Strategies/Bias.cpp": 'class A : B { A() : BiasStrategy("row_load", X) {} };\n'}

@@ -1,5 +1,5 @@
 // Tests blocks that divide the columns of the values: their numbers, and the layers that get them.
-#include "passes/Schedule/GpuCostModel.h"
+#include "passes/Gpu/Schedule/GpuCostModel.h"
 #include "tests/unit/GpuLayers.h"
 #include "tests/unit/LanguageTesting.h"
 

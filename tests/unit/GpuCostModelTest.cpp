@@ -1,5 +1,5 @@
 // Tests the GPU cost model: its numbers for shared memory are the kernel's, and its choices can be run.
-#include "passes/Schedule/GpuCostModel.h"
+#include "passes/Gpu/Schedule/GpuCostModel.h"
 #include "passes/Stages/Stages.h"
 #include "tests/unit/GpuTesting.h"
 

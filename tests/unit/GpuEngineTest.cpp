@@ -1,9 +1,9 @@
 // Tests engines: their description for scheduling agrees with their code; the costs of their products; copies of tiles.
-#include "passes/Schedule/GpuEngine.h"
+#include "passes/Gpu/Schedule/GpuEngine.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "passes/Gpu/AsyncCopies.h"
 #include "passes/Gpu/Engines/Engines.h"
-#include "passes/Schedule/GpuCostModel.h"
+#include "passes/Gpu/Schedule/GpuCostModel.h"
 #include "tests/unit/GpuLayers.h"
 
 using namespace skewer;

@@ -1,7 +1,7 @@
 // Tests keys that blocks divide among themselves, and the kernel that joins their results; caches in pages. Compares
 // the interpreter with the float64 reference.
 #include "passes/Gpu/KeyParts.h"
-#include "passes/Schedule/GpuCostModel.h"
+#include "passes/Gpu/Schedule/GpuCostModel.h"
 #include "tests/unit/GpuTesting.h"
 
 using namespace skewer;

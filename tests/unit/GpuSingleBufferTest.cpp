@@ -1,6 +1,6 @@
 // Tests single-buffered operands, which share one place in shared memory, for heads that are too wide for several
 // places: the numbers, the layers that fit into the smallest targets, and those that go by rows because nothing fits.
-#include "passes/Schedule/GpuCostModel.h"
+#include "passes/Gpu/Schedule/GpuCostModel.h"
 #include "tests/unit/GpuLayers.h"
 #include "tests/unit/LanguageTesting.h"
 

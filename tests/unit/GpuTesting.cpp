@@ -11,9 +11,9 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassManager.h"
+#include "passes/Gpu/NarrowOperands.h"
+#include "passes/Gpu/Schedule/GpuCostModel.h"
 #include "passes/Pipelines/Pipelines.h"
-#include "passes/Schedule/GpuCostModel.h"
-#include "passes/Stages/NarrowOperands.h"
 #include "tests/unit/GpuProgram.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <cmath>

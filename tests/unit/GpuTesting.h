@@ -3,8 +3,8 @@
 #pragma once
 #include "codegen/GPU/Interpreter/Interpreter.h"
 #include "dialect/IR/Attn.h"
-#include "passes/Analysis/GpuShape.h"
 #include "passes/Gpu/GpuLaunch.h"
+#include "passes/Gpu/GpuShape.h"
 #include "passes/Lengths/FitLengths.h"
 #include "tests/unit/StoredNumbers.h"
 #include "llvm/Support/SourceMgr.h"

@@ -4,7 +4,7 @@
 #include "codegen/Compiler/Compiler.h"
 #include "codegen/GPU/Build.h"
 #include "codegen/GPU/Sass.h"
-#include "passes/Schedule/GpuCostModel.h"
+#include "passes/Gpu/Schedule/GpuCostModel.h"
 #include "tools/skewer/ExplainPage.h"
 #include "tools/skewer/Options.h"
 #include "llvm/Support/JSON.h"

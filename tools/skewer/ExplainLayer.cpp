@@ -2,8 +2,8 @@
 #include "tools/skewer/ExplainLayer.h"
 #include "codegen/Compiler/Compiler.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "passes/Analysis/GpuShape.h"
 #include "passes/Analysis/TermClass.h"
+#include "passes/Gpu/GpuShape.h"
 #include "llvm/ADT/StringExtras.h"
 #include <cmath>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// The engines that have code, by their names in passes/Schedule/GpuEngine.h.
+// The engines that have code, by their names in passes/Gpu/Schedule/GpuEngine.h.
 #pragma once
 #include "passes/Gpu/Engine.h"
 #include "passes/Gpu/Pipeline.h"

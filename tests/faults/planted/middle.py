@@ -117,11 +117,11 @@ FAULTS = [
           "if (!how.isOnGpu || !tensor || type == ElementType::BF16)",
           "if (how.isOnGpu || !tensor || type == ElementType::BF16)"),
 
-    Fault("gpu-strategy-of-another-term", "passes/Schedule/GpuSchedule.cpp",
+    Fault("gpu-strategy-of-another-term", "passes/Gpu/Schedule/GpuSchedule.cpp",
           "a GPU schedule's strategy that the term cannot be computed by is passed over",
           "if (chosen.getValue() != shape.strategies[number])",
           "if (chosen.getValue() != shape.strategies[number] && number > 8)"),
-    Fault("gpu-tile-that-no-block-holds", "passes/Schedule/ScheduleGpu.cpp",
+    Fault("gpu-tile-that-no-block-holds", "passes/Gpu/Schedule/ScheduleGpu.cpp",
           "a GPU schedule may need more shared memory than a block has",
           "bytes > machine.blockSharedBytes)",
           "bytes > 4 * machine.blockSharedBytes)"),

@@ -1,8 +1,8 @@
 // The engines that multiply matrices on a GPU, as scheduling sees them: which machines have an engine, which tiles it
 // supports, and what its products cost. The engine of the same name in passes/Gpu/Engines emits the code.
 #pragma once
+#include "passes/Gpu/Schedule/GpuWork.h"
 #include "passes/Schedule/GpuMachine.h"
-#include "passes/Schedule/GpuWork.h"
 
 namespace skewer::gpu {
 

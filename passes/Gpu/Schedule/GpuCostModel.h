@@ -1,8 +1,8 @@
 // The GPU cost model: chooses the tile of a fused attention from the rates of a multiprocessor and the number of blocks
 // that it holds. attn-schedule-gpu and `skewer explain` call it.
 #pragma once
+#include "passes/Gpu/Schedule/GpuWork.h"
 #include "passes/Schedule/GpuMachine.h"
-#include "passes/Schedule/GpuWork.h"
 
 namespace skewer::gpu {
 

@@ -1,8 +1,8 @@
 // Verifies a GPU schedule before code generation, whether a user wrote it or the cost model chose it.
-#include "passes/Schedule/GpuSchedule.h"
+#include "passes/Gpu/Schedule/GpuSchedule.h"
 #include "dialect/IR/StrategyNames.h"
-#include "passes/Schedule/GpuCostModel.h"
-#include "passes/Schedule/GpuEngine.h"
+#include "passes/Gpu/Schedule/GpuCostModel.h"
+#include "passes/Gpu/Schedule/GpuEngine.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;

@@ -1,6 +1,6 @@
 // The cost of mma.sync m16n8k16 (f32: three products of m16n8k8 of tf32, at half the rate) and of the fragments that
 // ldmatrix loads. Counts of instructions are those of SASS, as in GpuWork.cpp.
-#include "passes/Schedule/GpuEngine.h"
+#include "passes/Gpu/Schedule/GpuEngine.h"
 #include <algorithm>
 
 namespace skewer::gpu {

@@ -1,11 +1,10 @@
 // attn-schedule-gpu: sets the choice of the GPU cost model, or of the caller, as an attribute.
 #include "dialect/IR/Attn.h"
+#include "passes/Gpu/GpuShape.h"
+#include "passes/Gpu/PrepareGpuStages.h"
+#include "passes/Gpu/Schedule/GpuCostModel.h"
+#include "passes/Gpu/Schedule/GpuSchedule.h"
 #include "passes/Passes.h"
-#include "passes/Analysis/GpuShape.h"
-#include "passes/Schedule/GpuCostModel.h"
-#include "passes/Schedule/GpuSchedule.h"
-#include "passes/Stages/NarrowOperands.h"
-#include "passes/Stages/Stages.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -39,11 +38,7 @@ struct ScheduleAttentionForGpu : skewer::impl::AttnScheduleGpuBase<ScheduleAtten
     for (auto function : module.getOps<func::FuncOp>()) {
       if (!function.getBody().hasOneBlock())
         continue;
-      // The lowering begins with the same rewrites: a shape describes the operands as they are stored.
-      if (!function->hasAttr(attn::kLengths)) { // else this was done before its layers were compared
-        absorbRearrangements(function, tiledShape);
-        narrowOperands(function);
-      }
+      prepareStages(function);
       auto result = function.walk([&](attn::AttentionOp attention) {
         if (attention->use_empty()) { // terms have no side effects that would keep the attention
           attention.erase();

@@ -1,5 +1,5 @@
 // The list of engines that scheduling knows.
-#include "passes/Schedule/GpuEngine.h"
+#include "passes/Gpu/Schedule/GpuEngine.h"
 
 namespace skewer::gpu {
 

@@ -3,8 +3,8 @@
 #include "mlir/IR/TypeUtilities.h"
 #include "passes/Analysis/AxisProducts.h"
 #include "passes/Analysis/FunctionRange.h"
-#include "passes/Analysis/GpuStrategies.h"
 #include "passes/Analysis/Strides.h"
+#include "passes/Gpu/GpuStrategies.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cmath>
 
@@ -12,11 +12,6 @@ using namespace mlir;
 using namespace skewer;
 using namespace skewer::gpu;
 using subscript::Expr;
-
-ElementType skewer::gpu::elementTypeOf(Value tensor) {
-  Type element = getElementTypeOrSelf(tensor);
-  return element.isF16() ? ElementType::F16 : element.isBF16() ? ElementType::BF16 : ElementType::F32;
-}
 
 namespace {
 
@@ -277,7 +272,7 @@ OrRefusal<GpuShape> skewer::gpu::gpuShapeOf(attn::AttentionOp attention) {
   if (shape->queries > kMost || shape->keys > kMost)
     return Refusal{"it has more than 2^30 queries or keys"};
   for (Value ofRows : {attention.getLse(), attention.getTotal()})
-    if (ofRows && elementTypeOf(ofRows) != ElementType::F32)
+    if (ofRows && elementTypeOf(ofRows.getType()) != ElementType::F32)
       return Refusal{"one number of each row is not returned as f32"};
   auto elementOf = [&](unsigned argument) { return getElementTypeOrSelf(operands[argument]); };
   auto isNarrow = [](Type type) { return type.isF16() || type.isBF16(); };

@@ -1,12 +1,12 @@
 // Counts the instructions and bytes of a step. The constants are instruction counts of the kernel's main loop as ptxas
 // compiles it (SASS for sm_80, CUDA 13.0; `skewer explain` prints them next to the counts here). None is fitted to a
 // time.
-#include "passes/Schedule/GpuWork.h"
+#include "passes/Gpu/Schedule/GpuWork.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
-#include "passes/Analysis/GpuLayout.h"
-#include "passes/Schedule/GpuEngine.h"
+#include "passes/Gpu/GpuLayout.h"
+#include "passes/Gpu/Schedule/GpuEngine.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <algorithm>

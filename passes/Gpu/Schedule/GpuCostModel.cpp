@@ -1,9 +1,9 @@
 // The GPU cost model: the time of a step on each pipe of a multiprocessor, the overlap of resident blocks, and the
 // choice of the fastest tile.
-#include "passes/Schedule/GpuCostModel.h"
-#include "passes/Analysis/GpuLayout.h"
+#include "passes/Gpu/Schedule/GpuCostModel.h"
 #include "passes/Analysis/TileCounts.h"
-#include "passes/Schedule/GpuEngine.h"
+#include "passes/Gpu/GpuLayout.h"
+#include "passes/Gpu/Schedule/GpuEngine.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>

@@ -1,6 +1,6 @@
 // How a GPU kernel computes a fused attention: which terms are matrix products, and which are evaluated for each query
-// and key. The classes of the index expressions decide this, as on the CPU. The GPU schedule (passes/Schedule), the GPU
-// lowering (passes/Gpu) and `skewer explain` call gpuShapeOf.
+// and key. The classes of the index expressions decide this, as on the CPU. The schedule (passes/Gpu/Schedule), the
+// lowering and `skewer explain` call gpuShapeOf.
 #pragma once
 #include "dialect/IR/KernelPlan.h"
 #include "passes/Analysis/AttentionShape.h"
@@ -155,10 +155,8 @@ std::optional<Refusal> refuseUnknown(mlir::Operation *, llvm::ArrayRef<llvm::Str
 /// Returns the attributes of terms that are known.
 llvm::ArrayRef<llvm::StringRef> knownOfTerms();
 
-/// Returns the element type of a tensor of floating-point numbers.
-ElementType elementTypeOf(mlir::Value tensor);
 /// Returns the GPU shape of an attention. Refuses if the attention cannot be one fused kernel. `narrowOperands`
-/// (passes/Stages/NarrowOperands.h) runs before.
+/// (passes/Gpu/NarrowOperands.h) runs before.
 OrRefusal<GpuShape> gpuShapeOf(attn::AttentionOp);
 /// Returns only the `attention` of that shape.
 OrRefusal<AttentionShape> tiledShape(attn::AttentionOp);

@@ -1,5 +1,5 @@
 // Changes the types of operands and results of attentions on a GPU.
-#include "passes/Stages/NarrowOperands.h"
+#include "passes/Gpu/NarrowOperands.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -51,8 +51,7 @@ void skewer::gpu::narrowOperands(func::FuncOp function) {
     ImplicitLocOpBuilder b(attention.getLoc(), attention);
     for (Value operand : operandsOf(attention)) {
       Value stored = beforeWidening(b, operand);
-      if (Value memory = memoryOf(stored);
-          isa_and_nonnull<arith::ConstantOp, tensor::SplatOp>(memory.getDefiningOp()))
+      if (Value memory = memoryOf(stored); isa_and_nonnull<arith::ConstantOp, tensor::SplatOp>(memory.getDefiningOp()))
         stored = moveToEnd(b, b.getLoc(), stored);
       if (stored != operand)
         replaceOperand(attention, operand, stored);
