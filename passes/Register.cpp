@@ -2,9 +2,9 @@
 #include "passes/Register.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "passes/Cpu/TermStrategy.h"
+#include "passes/Gpu/Schedule/GpuSchedule.h"
 #include "passes/Passes.h"
 #include "passes/Pipelines/Pipelines.h"
-#include "passes/Schedule/GpuSchedule.h"
 
 using namespace mlir;
 using namespace skewer;

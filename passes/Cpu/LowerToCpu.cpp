@@ -2,9 +2,10 @@
 // of its stages (CpuStages.h). It fails if a module has two such kernels or a schedule cannot be obeyed.
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "passes/Cpu/CpuStages.h"
-#include "passes/Passes.h"
 #include "passes/Cpu/Schedule/CpuSchedule.h"
+#include "passes/Passes.h"
 #include "passes/Schedule/Machine.h"
+#include "passes/Stages/AttentionShapes.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -17,9 +18,9 @@ namespace skewer {
 namespace {
 /// Returns whether a function has an attention that fuses, a matrix product or a softmax. Other functions are left to
 /// `attn-lower-generic`.
-bool fuses(func::FuncOp function) {
+bool fuses(func::FuncOp function, AttentionShapes &shapes) {
   bool any = false;
-  function.walk([&](attn::AttentionOp attention) { any |= fusedShape(attention).has_value(); });
+  function.walk([&](attn::AttentionOp attention) { any |= shapes.fused(attention).has_value(); });
   function.walk([&](attn::EinsumOp einsum) { any |= matmulOf(einsum).has_value(); });
   function.walk([&](attn::SoftmaxOp) { any = true; });
   return any;
@@ -38,13 +39,15 @@ struct LowerToCpu : skewer::impl::AttnLowerToCpuBase<LowerToCpu> {
     // A schedule that is accepted is obeyed. If that is impossible, the pass fails; it does not silently fall back to
     // rows.
     bool isObeyed = true;
+    auto &shapes = getAnalysis<AttentionShapes>();
     module.walk([&](attn::AttentionOp attention) {
-      isObeyed &= !attention.getScheduleAttr() || succeeded(verifySchedule(attention, *processor));
+      isObeyed &=
+          !attention.getScheduleAttr() || succeeded(verifySchedule(attention, shapes.walked(attention), *processor));
     });
     if (!isObeyed)
       return signalPassFailure();
     for (auto function : llvm::make_early_inc_range(module.getOps<func::FuncOp>())) {
-      if (!function.getBody().hasOneBlock() || !fuses(function))
+      if (!function.getBody().hasOneBlock() || !fuses(function, shapes))
         continue;
       // The plan describes one kernel, so a second one would lose the first.
       if (planOf(module)) {

@@ -2,7 +2,7 @@
 #include "passes/Stages/PackedOperands.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "passes/Stages/Stages.h"
+#include "passes/Stages/AttentionShapes.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -39,12 +39,12 @@ static int costOf(Value tensor, int64_t elements) {
 
 bool skewer::isCheapByRows(Value tensor) { return costOf(tensor, countElements(tensor)) <= kMostOperations; }
 
-bool skewer::isPackedOperand(attn::AttentionOp attention, Value operand) {
+bool skewer::isPackedOperand(attn::AttentionOp attention, Value operand, AttentionShapes &shapes) {
   auto type = cast<RankedTensorType>(operand.getType());
   if (!type.getElementType().isF32() || type.getRank() == 0 || type.isDynamicDim(type.getRank() - 1) ||
       costOf(operand, countElements(operand)) > kMostOperations)
     return false;
-  auto shape = fusedShape(attention);
+  const OrRefusal<AttentionShape> &shape = shapes.fused(attention);
   if (!shape)
     return false;
   // A concatenation must leave rows whole, so that each row is from one part. A cache must be read too seldom to be

@@ -4,11 +4,12 @@
 #include "dialect/IR/Attn.h"
 
 namespace skewer {
+class AttentionShapes;
 
 /// Returns whether the attention reads the operand, a result of arithmetic or of an index map, in whole rows only,
 /// where queries, keys or values are packed, and computing it there costs no more than in a loop of its own. Such
 /// operands are rotated queries and keys, added vectors, scales, norms, conversions.
-bool isPackedOperand(attn::AttentionOp, mlir::Value operand);
+bool isPackedOperand(attn::AttentionOp, mlir::Value operand, AttentionShapes &);
 /// Returns whether the tensor can be computed where its rows are read, each once, at no higher cost than in a loop of
 /// its own: new rows behind a cache, a cache that is widened.
 bool isCheapByRows(mlir::Value tensor);

@@ -8,6 +8,7 @@
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "passes/Analysis/Elementwise.h"
 #include "passes/Fusion/Reindex.h"
+#include "passes/Stages/AttentionShapes.h"
 #include "passes/Stages/Matmul.h"
 #include "passes/Stages/PackedOperands.h"
 #include "passes/Stages/PrefixSum.h"
@@ -43,9 +44,13 @@ OrRefusal<AttentionShape> skewer::walkedShape(attn::AttentionOp attention) {
 
 OrRefusal<AttentionShape> skewer::fusedShape(attn::AttentionOp attention) {
   auto shape = walkedShape(attention);
-  if (shape && !isa_and_nonnull<attn::CpuScheduleAttr>(attention.getScheduleAttr()))
-    return Refusal{"it has no schedule"};
+  if (shape && !isScheduledForCpu(attention))
+    return Refusal{kNotScheduled};
   return shape;
+}
+
+bool skewer::isScheduledForCpu(attn::AttentionOp attention) {
+  return isa_and_nonnull<attn::CpuScheduleAttr>(attention.getScheduleAttr());
 }
 
 /// Renames the axes of a rearrangement to their names in `names`, the dimensions of its operand. Returns false if it
@@ -224,7 +229,7 @@ struct Readers {
 class Divider {
 public:
   Divider(func::FuncOp function, const IsMatmul &isMatmul, bool packsRows)
-      : block(function.getBody().front()), isMatmul(isMatmul), packsRows(packsRows) {}
+      : block(function.getBody().front()), isMatmul(isMatmul), packsRows(packsRows), shapes(function) {}
 
   std::vector<Stage> run() {
     for (Operation &op : block)
@@ -251,7 +256,7 @@ private:
       if (isNumber(user))
         continue; // it reads only a size
       auto attention = dyn_cast<attn::AttentionOp>(user);
-      if (attention && isPointwise(op) && isPackedOperand(attention, op->getResult(0))) {
+      if (attention && isPointwise(op) && isPackedOperand(attention, op->getResult(0), shapes)) {
         if (own.stages.insert(user))
           ++own.direct;
       } else if (isRowsOf(op, user) || isSummedUp(op, user)) {
@@ -333,7 +338,8 @@ private:
       while (user->getBlock() != &block)
         user = user->getParentOp();
       auto attention = dyn_cast<attn::AttentionOp>(user);
-      return attention ? isPackedOperand(attention, read) : isWidening(user) && isPackedRows(user->getResult(0));
+      return attention ? isPackedOperand(attention, read, shapes)
+                       : isWidening(user) && isPackedRows(user->getResult(0));
     });
   }
 
@@ -372,7 +378,7 @@ private:
   /// Returns whether a stage that begins with the operation may end with arithmetic.
   bool endsWithArithmetic(Operation *op) {
     if (auto attention = dyn_cast<attn::AttentionOp>(op))
-      return fusedShape(attention).has_value();
+      return shapes.fused(attention).has_value();
     auto einsum = dyn_cast<attn::EinsumOp>(op);
     return einsum && isMatmul && isMatmul(einsum);
   }
@@ -400,7 +406,7 @@ private:
       return stage;
     }
     if (auto attention = dyn_cast<attn::AttentionOp>(op)) {
-      auto shape = fusedShape(attention);
+      const OrRefusal<AttentionShape> &shape = shapes.fused(attention);
       stage.kind = shape ? StageKind::Attention : StageKind::Rows;
       stage.reason = shape.reason();
     } else if (isa<attn::ExtremumOp>(op) || (isa<attn::EinsumOp>(op) && !isProduct(op)))
@@ -428,6 +434,7 @@ private:
   Block &block;
   const IsMatmul &isMatmul;
   bool packsRows;
+  AttentionShapes shapes;
   llvm::DenseMap<Operation *, Operation *> finished; // the operation that a stage begins with, by its last operation
   llvm::DenseMap<Operation *, Readers> readers;
   llvm::DenseSet<Operation *> roots;

@@ -68,6 +68,8 @@ bool isArithmetic(mlir::Operation *);
 OrRefusal<AttentionShape> walkedShape(attn::AttentionOp);
 /// Returns the same for an attention that has a schedule for a processor.
 OrRefusal<AttentionShape> fusedShape(attn::AttentionOp);
+bool isScheduledForCpu(attn::AttentionOp);
+constexpr const char *kNotScheduled = "it has no schedule";
 
 /// Decides which attentions fuse: `fusedShape` in a function that has schedules, `walkedShape` before they are chosen.
 using ShapeOfFused = OrRefusal<AttentionShape> (*)(attn::AttentionOp);

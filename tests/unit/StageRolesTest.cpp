@@ -8,6 +8,7 @@
 #include "mlir/Parser/Parser.h"
 #include "passes/Cpu/Schedule/CpuSchedule.h"
 #include "passes/Stages/AlignedOperands.h"
+#include "passes/Stages/AttentionShapes.h"
 #include "passes/Stages/EqualStages.h"
 #include "passes/Stages/Matmul.h"
 #include "passes/Stages/PackedOperands.h"
@@ -210,7 +211,8 @@ bool isPacked(const std::string &body, int64_t queries = 40, const std::string &
   if (!shape)
     return false;
   attention.setScheduleAttr(chooseSchedule(attention, *shape, *findTarget("x86-64-v3")));
-  return isPackedOperand(attention, attn::termsOf(attention).front().getInputs()[keys.empty() ? 0 : 1]);
+  AttentionShapes shapes(attention);
+  return isPackedOperand(attention, attn::termsOf(attention).front().getInputs()[keys.empty() ? 0 : 1], shapes);
 }
 
 TEST(PackedOperands, AdditionsAndScalesAreMadeOnTheWay) {

@@ -141,13 +141,13 @@ static std::optional<Refusal> refuseShort(attn::AttentionOp attention, const Att
   return refuse(given->schedule, shape, target);
 }
 
-LogicalResult skewer::verifySchedule(attn::AttentionOp attention, const Target &target) {
+LogicalResult skewer::verifySchedule(attn::AttentionOp attention, const OrRefusal<AttentionShape> &shape,
+                                     const Target &target) {
   attn::ScheduleInterface given = attention.getScheduleAttr();
   auto schedule = dyn_cast<attn::CpuScheduleAttr>(given);
   if (!schedule)
     return attention.emitError() << "schedule is for '" << given.getTarget() << "', which is no processor, but code is "
                                  << "made for '" << target.name << "' (cpu_schedule_c7)";
-  auto shape = walkedShape(attention);
   if (!shape)
     return attention.emitError() << "has a schedule, but goes by rows of scores: " << shape.reason()
                                  << " (cpu_schedule_c10)";

@@ -16,9 +16,10 @@ attn::CpuScheduleAttr chooseSchedule(attn::AttentionOp, const AttentionShape &, 
 std::optional<ShortSchedule> chooseShortSchedule(attn::AttentionOp, const AttentionShape &, const Target &,
                                                  attn::CpuScheduleAttr);
 
-/// Verifies that code for the target can obey the schedule of an attention, written by a user or chosen. An error names
-/// the problem (cpu_schedule_c7 to cpu_schedule_c10), and a note says what would fit.
-llvm::LogicalResult verifySchedule(attn::AttentionOp, const Target &);
+/// Verifies that code for the target can obey the schedule of an attention, written by a user or chosen. `shape` is the
+/// attention's `walkedShape`. An error names the problem (cpu_schedule_c7 to cpu_schedule_c10), and a note says what
+/// would fit.
+llvm::LogicalResult verifySchedule(attn::AttentionOp, const OrRefusal<AttentionShape> &shape, const Target &);
 
 /// Another strategy that fits a term of a scheduled attention.
 struct Alternative {

@@ -1,9 +1,9 @@
 // attn-schedule: sets the cost model's choice as an attribute. A schedule that an attention already has stays.
 #include "dialect/IR/Attn.h"
-#include "passes/Passes.h"
 #include "passes/Cpu/Schedule/CpuSchedule.h"
+#include "passes/Passes.h"
 #include "passes/Schedule/Machine.h"
-#include "passes/Stages/Stages.h"
+#include "passes/Stages/AttentionShapes.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -43,17 +43,18 @@ struct ScheduleAttention : skewer::impl::AttnScheduleBase<ScheduleAttention> {
     });
     if (result.wasInterrupted())
       signalPassFailure();
+    markAnalysesPreserved<AttentionShapes>(); // a schedule is no part of a shape
   }
 
   bool schedule(attn::AttentionOp attention, const Target &processor, const CpuRequest &request) {
+    const OrRefusal<AttentionShape> &shape = getAnalysis<AttentionShapes>().walked(attention);
     if (attention.getScheduleAttr()) {
-      if (failed(verifySchedule(attention, processor)))
+      if (failed(verifySchedule(attention, shape, processor)))
         return false;
       if (request.pins())
         return attention.emitError("has a schedule; parts that are asked for are not put into it"), false;
       return true;
     }
-    auto shape = walkedShape(attention);
     if (!shape)
       return true;
     attn::CpuScheduleAttr chosen = chooseSchedule(attention, *shape, processor, request);
