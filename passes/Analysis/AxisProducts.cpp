@@ -35,6 +35,21 @@ std::optional<std::vector<Expr>> skewer::splitProduct(const Expr &index, const s
   return parts;
 }
 
+std::optional<Substitution> skewer::axesAt(const Dimensions &dimensions, llvm::ArrayRef<Expr> indices,
+                                           const AxisSizes &sizes) {
+  if (dimensions.size() != indices.size())
+    return std::nullopt;
+  Substitution axes;
+  for (auto [dimension, index] : llvm::zip(dimensions, indices)) {
+    auto parts = splitProduct(index, dimension.axes, sizes);
+    if (!parts)
+      return std::nullopt;
+    for (auto [axis, part] : llvm::zip(dimension.axes, *parts))
+      axes[axis] = part;
+  }
+  return axes;
+}
+
 Dimension skewer::dimensionFor(const Expr &index, const AxisSizes &sizes, int64_t extent) {
   Dimension dimension;
   dimension.index = index;

@@ -16,6 +16,10 @@ bool usesAny(llvm::ArrayRef<subscript::Expr> expressions, const std::vector<std:
 /// Returns the indices of the axes of a row-major product that is read at `index`; nothing if a needed size is unknown.
 std::optional<std::vector<subscript::Expr>>
 splitProduct(const subscript::Expr &index, const std::vector<std::string> &axes, const subscript::AxisSizes &);
+/// Returns the axes of dimensions that are read at these indices, as functions of the indices. Returns nothing if the
+/// dimensions have another number, or if a needed size is unknown.
+std::optional<subscript::Substitution> axesAt(const subscript::Dimensions &, llvm::ArrayRef<subscript::Expr> indices,
+                                              const subscript::AxisSizes &);
 /// Returns the dimension that reads `index`: an axis, a product of axes in row-major order, or an index expression. A
 /// single axis stands for a whole dimension. So if `extent`, the size of the dimension, is known and differs from the
 /// size of the axis, the result is an index expression.

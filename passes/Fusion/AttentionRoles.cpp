@@ -183,14 +183,10 @@ std::optional<Refusal> AttentionCandidate::indexScore(WeightDimensions &of) {
 /// Sets the indices of values and result over the same axes.
 std::optional<Refusal> AttentionCandidate::indexValues(WeightDimensions &of) {
   const ResolvedEinsum &resolved = of.resolved;
-  Substitution axes;
-  for (auto [index, dimension] : llvm::zip(at, of.weights)) {
-    auto parts = splitProduct(index, dimension.axes, resolved.sizes);
-    if (!parts)
-      return Refusal{"an axis of the weights has no size at compile time"};
-    for (auto [axis, part] : llvm::zip(dimension.axes, *parts))
-      axes[axis] = part;
-  }
+  auto known = axesAt(of.weights, at, resolved.sizes);
+  if (!known)
+    return Refusal{"an axis of the weights has no size at compile time"};
+  Substitution &axes = *known;
   std::set<std::string> kept = axesOf(*resolved.spec.result);
   value.location = product.getLoc();
   for (const std::string &axis : resolved.spec.axes())

@@ -9,21 +9,6 @@ using namespace skewer;
 using namespace skewer::attn;
 using namespace skewer::subscript;
 
-/// Computes the axes of a spec's dimensions at the indices `at`; returns false if a size that is needed is not known.
-static bool axesAt(const Dimensions &dimensions, const AxisSizes &sizes, const std::vector<Expr> &at,
-                   Substitution &axes) {
-  if (dimensions.size() != at.size())
-    return false;
-  for (auto [dimension, index] : llvm::zip(dimensions, at)) {
-    auto parts = splitProduct(index, dimension.axes, sizes);
-    if (!parts)
-      return false;
-    for (auto [axis, part] : llvm::zip(dimension.axes, *parts))
-      axes[axis] = part;
-  }
-  return true;
-}
-
 bool Dependences::collectMoved(ValueRange operands, ArrayRef<std::vector<Expr>> subscripts, const Substitution &here) {
   for (auto [operand, own] : llvm::zip(operands, subscripts)) {
     std::vector<Expr> below;
@@ -53,30 +38,25 @@ bool Dependences::collect(Value tensor, const std::vector<Expr> &at) {
     Einsum spec;
     spec.operands = {*dimensions};
     auto sizes = resolveSizes(spec, {shapeOf(tensor)}, sizesFrom(position.getSizesAttr()));
-    Substitution axes;
-    if (!sizes || !axesAt(*dimensions, *sizes, at, axes))
+    auto axes = sizes ? axesAt(*dimensions, at, *sizes) : std::nullopt;
+    if (!axes)
       return false;
-    expressions.push_back(simplify(substitute(*expression, axes), domain));
+    expressions.push_back(simplify(substitute(*expression, *axes), domain));
     return true;
   }
   if (auto map = mapOf(op)) {
-    Substitution here;
-    for (auto [k, index] : llvm::enumerate(at))
-      here["d" + std::to_string(k)] = index;
+    attn::IndexMap here = mapAt(*map, at);
     if (!map->inside.isConstant(1))
-      expressions.push_back(simplify(substitute(map->inside, here), domain));
-    if (isa<IndexMapOpInterface, EinsumOp>(op))
-      return collectMoved(op->getOperand(0), {map->subscripts}, here);
-    return false;
+      expressions.push_back(simplify(here.inside, domain));
+    return isa<IndexMapOpInterface, EinsumOp>(op) && collectMoved(op->getOperand(0), {here.subscripts}, {});
   }
   if (auto einsum = dyn_cast_if_present<EinsumOp>(op)) {
     ResolvedEinsum resolved = resolve(einsum);
-    Substitution here;
-    if (resolved.contracted.empty() && resolved.spec.result &&
-        axesAt(*resolved.spec.result, resolved.sizes, at, here)) {
+    bool isProduct = resolved.contracted.empty() && resolved.spec.result;
+    if (auto here = isProduct ? axesAt(*resolved.spec.result, at, resolved.sizes) : std::nullopt) {
       if (resolved.guard)
-        expressions.push_back(simplify(substitute(*resolved.guard, here), domain));
-      return collectMoved(einsum.getInputs(), resolved.subscripts, here);
+        expressions.push_back(simplify(substitute(*resolved.guard, *here), domain));
+      return collectMoved(einsum.getInputs(), resolved.subscripts, *here);
     }
   }
   expressions.insert(expressions.end(), at.begin(), at.end());

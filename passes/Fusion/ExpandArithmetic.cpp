@@ -218,23 +218,20 @@ std::optional<Summand> Expansion::expandApplication(ApplyOp op, const std::vecto
 std::optional<Summand> Expansion::expandPosition(PositionOp op, const std::vector<Expr> &at) const {
   auto dimensions = parseDimensions(std::string_view(op.getAxes()));
   auto expression = parse(std::string_view(op.getExpression()));
-  if (!dimensions || !expression || dimensions->size() != at.size() || isNumberOfCall(op))
+  if (!dimensions || !expression || isNumberOfCall(op))
     return std::nullopt;
   Einsum spec;
   spec.operands = {*dimensions};
   AxisSizes sizes;
   if (auto all = resolveSizes(spec, {shapeOf(op.getResult())}, sizesFrom(op.getSizesAttr())))
     sizes = *all;
-  Substitution axes;
-  for (auto [dimension, index] : llvm::zip(*dimensions, at)) {
-    auto parts = splitProduct(index, dimension.axes, sizes);
-    if (!parts)
-      return std::nullopt;
-    for (auto [axis, part] : llvm::zip(dimension.axes, *parts))
-      axes[axis] = simplified(part);
-  }
+  auto axes = axesAt(*dimensions, at, sizes);
+  if (!axes)
+    return std::nullopt;
+  for (auto &[axis, place] : *axes)
+    place = simplified(place);
   Summand summand(op.getLoc());
-  summand.value = simplified(substitute(*expression, axes));
+  summand.value = simplified(substitute(*expression, *axes));
   return summand;
 }
 

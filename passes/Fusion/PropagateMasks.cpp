@@ -48,17 +48,8 @@ struct PropagateMasks : skewer::impl::AttnPropagateMasksBase<PropagateMasks> {
     Einsum spec;
     spec.operands = {*axes};
     auto sizes = resolveSizes(spec, {shapeOf(rows.input)}, sizesFrom(rows.sizes));
-    if (!sizes)
-      return std::nullopt;
-    Substitution dimensions;
-    for (size_t k = 0; k < axes->size(); ++k) {
-      auto parts = splitProduct(Expr::symbol("d" + std::to_string(k)), (*axes)[k].axes, *sizes);
-      if (!parts)
-        return std::nullopt;
-      for (size_t n = 0; n < parts->size(); ++n)
-        dimensions[(*axes)[k].axes[n]] = (*parts)[n];
-    }
-    return substitute(*mask, dimensions);
+    auto dimensions = sizes ? axesAt(*axes, mapIndices(axes->size()), *sizes) : std::nullopt;
+    return dimensions ? std::optional(substitute(*mask, *dimensions)) : std::nullopt;
   }
 
   /// Returns whether the einsum reads its operands inside their bounds at all positions at which its guard holds.

@@ -26,9 +26,7 @@ constexpr double kLeast = -3e38;
 
 /// Returns whether the elements of a tensor are equal along a dimension, as far as index maps alone show it.
 bool areAlike(Value numbers, size_t along) {
-  std::vector<Expr> place; // where the source is read, over d0, d1, …
-  for (size_t d = 0; d < shapeOf(numbers).size(); ++d)
-    place.push_back(Expr::symbol("d" + std::to_string(d)));
+  std::vector<Expr> place = mapIndices(shapeOf(numbers).size()); // where the source is read
   Domain domain;
   for (auto [d, size] : llvm::enumerate(shapeOf(numbers)))
     if (size != kRuntime)

@@ -164,7 +164,7 @@ bool Expansion::takeOutRepetitions(Summand &summand) const {
 
 std::optional<Summand> Expansion::composeEinsum(EinsumOp op, const std::vector<Expr> &at) {
   ResolvedEinsum resolved = resolve(op);
-  if (!resolved.spec.result || resolved.spec.result->size() != at.size())
+  if (!resolved.spec.result)
     return std::nullopt;
   // A guard on a summed axis belongs to the sum: terms have guards of positions only. (In products with the weights,
   // the summed axis is the key, which is a position.)
@@ -172,16 +172,12 @@ std::optional<Summand> Expansion::composeEinsum(EinsumOp op, const std::vector<E
     for (const std::string &symbol : symbolsOf(*resolved.guard))
       if (llvm::is_contained(resolved.contracted, symbol))
         return std::nullopt;
-  Substitution axes;
-  for (auto [dimension, index] : llvm::zip(*resolved.spec.result, at)) {
-    if (dimension.axes.empty())
-      continue; // size 1
-    auto parts = splitProduct(index, dimension.axes, resolved.sizes);
-    if (!parts)
-      return std::nullopt;
-    for (auto [axis, part] : llvm::zip(dimension.axes, *parts))
-      axes[axis] = simplified(part);
-  }
+  auto found = axesAt(*resolved.spec.result, at, resolved.sizes);
+  if (!found)
+    return std::nullopt;
+  Substitution &axes = *found;
+  for (auto &[axis, place] : axes)
+    place = simplified(place);
   Summand summand(op.getLoc());
   for (const std::string &axis : resolved.contracted) {
     std::string name = "c" + std::to_string(contractedCount++);

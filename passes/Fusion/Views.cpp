@@ -21,6 +21,13 @@ bool skewer::hasText(const Expr &e) {
   return llvm::all_of(e.operands(), [](const Expr &operand) { return hasText(operand); });
 }
 
+std::vector<Expr> skewer::mapIndices(size_t rank) {
+  std::vector<Expr> indices;
+  for (size_t d = 0; d < rank; ++d)
+    indices.push_back(Expr::symbol("d" + std::to_string(d)));
+  return indices;
+}
+
 bool skewer::isView(EinsumOp op) { return op.getInputs().size() == 1 && resolve(op).contracted.empty(); }
 
 std::optional<skewer::attn::IndexMap> skewer::mapOf(Operation *op) {
@@ -32,19 +39,14 @@ std::optional<skewer::attn::IndexMap> skewer::mapOf(Operation *op) {
   ResolvedEinsum resolved = resolve(einsum);
   if (!resolved.spec.result)
     return std::nullopt;
-  Substitution axes;
-  for (auto [k, dimension] : llvm::enumerate(*resolved.spec.result)) {
-    auto parts = splitProduct(Expr::symbol("d" + std::to_string(k)), dimension.axes, resolved.sizes);
-    if (!parts)
-      return std::nullopt;
-    for (auto [axis, part] : llvm::zip(dimension.axes, *parts))
-      axes[axis] = part;
-  }
+  auto axes = axesAt(*resolved.spec.result, mapIndices(resolved.spec.result->size()), resolved.sizes);
+  if (!axes)
+    return std::nullopt;
   attn::IndexMap map;
   for (const Expr &subscript : resolved.subscripts[0])
-    map.subscripts.push_back(substitute(subscript, axes));
+    map.subscripts.push_back(substitute(subscript, *axes));
   if (resolved.guard)
-    map.inside = substitute(*resolved.guard, axes);
+    map.inside = substitute(*resolved.guard, *axes);
   return map;
 }
 

@@ -10,6 +10,8 @@ namespace skewer {
 /// lengths.
 bool isNumberOfCall(attn::PositionOp);
 
+/// Returns the indices d0, d1, … of a tensor of this rank, over which maps are written.
+std::vector<subscript::Expr> mapIndices(size_t rank);
 /// Returns whether an einsum only moves elements: one operand, nothing contracted.
 bool isView(attn::EinsumOp);
 /// Returns the view as a map from result indices d0, d1, …; the result is 0 where its guard does not hold.

@@ -222,39 +222,30 @@ void Contractions::contract(const Contraction &contraction, Symbols &symbols) {
     return code.loops(contraction.parallel, symbols, [&] { put(dot(contraction, symbols), contraction, symbols); });
   // Several vectors of the last axis together share the scalars and hide the latency of the additions.
   const Axis &inner = contraction.parallel.back();
-  int64_t size = inner.extent.fixed;
-  code.loops(ArrayRef<Axis>(contraction.parallel).drop_back(), symbols, [&] {
-    int64_t done = 0;
-    for (int64_t vectors : {4, 1}) {
-      int64_t width = vectors * kLanes, end = done + (size - done) / width * width;
-      if (end == done)
-        continue;
-      code.loop(code.index(done), code.index(end), width, [&](Value first) {
-        SmallVector<Value> places, start(vectors, code.spread(zeroOf(contraction, false)));
-        for (int64_t v = 0; v < vectors; ++v)
-          places.push_back(b.createOrFold<arith::AddIOp>(first, code.index(v * kLanes)));
-        auto totals = code.sums(contraction.contracted, symbols, start, 1, [&](ValueRange carried) {
-          SmallVector<Value> next;
-          for (int64_t v = 0; v < vectors; ++v) {
-            symbols[inner.name] = places[v];
-            next.push_back(addProduct(carried[v], contraction, symbols, inner.name));
-          }
-          return next;
-        });
-        for (int64_t v = 0; v < vectors; ++v) {
-          symbols[inner.name] = places[v];
-          put(totals[v], contraction, symbols);
-        }
-      });
-      done = end;
+  auto several = [&](Value first, int64_t vectors) {
+    SmallVector<Value> places, start(vectors, code.spread(zeroOf(contraction, false)));
+    for (int64_t v = 0; v < vectors; ++v)
+      places.push_back(b.createOrFold<arith::AddIOp>(first, code.index(v * kLanes)));
+    auto totals = code.sums(contraction.contracted, symbols, start, 1, [&](ValueRange carried) {
+      SmallVector<Value> next;
+      for (int64_t v = 0; v < vectors; ++v) {
+        symbols[inner.name] = places[v];
+        next.push_back(addProduct(carried[v], contraction, symbols, inner.name));
+      }
+      return next;
+    });
+    for (int64_t v = 0; v < vectors; ++v) {
+      symbols[inner.name] = places[v];
+      put(totals[v], contraction, symbols);
     }
-    if (done < size)
-      code.loop(code.index(done), code.index(size), 1, [&](Value at) {
-        symbols[inner.name] = at;
-        Value total = code.sums(
-            contraction.contracted, symbols, zeroOf(contraction, false), 1,
-            [&](ValueRange sum) -> SmallVector<Value> { return {addProduct(sum[0], contraction, symbols, "")}; })[0];
-        put(total, contraction, symbols);
-      });
-  });
+  };
+  auto single = [&](Value at) {
+    symbols[inner.name] = at;
+    Value total = code.sums(
+        contraction.contracted, symbols, zeroOf(contraction, false), 1,
+        [&](ValueRange sum) -> SmallVector<Value> { return {addProduct(sum[0], contraction, symbols, "")}; })[0];
+    put(total, contraction, symbols);
+  };
+  code.loops(ArrayRef<Axis>(contraction.parallel).drop_back(), symbols,
+             [&] { code.alongVectors(inner, several, single); });
 }

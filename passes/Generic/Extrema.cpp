@@ -88,38 +88,27 @@ bool Kernel::emitExtremum(attn::ExtremumOp op) {
       return code.loops(rest, symbols,
                         [&] { code.store(contractions.extremeOf(contraction, least, symbols), target, place()); });
     const Axis inner = rest.back();
-    code.loops(rest.drop_back(), symbols, [&] {
-      int64_t done = 0;
-      for (int64_t vectors : {kVectors, int64_t(1)}) {
-        int64_t width = vectors * kLanes, end = done + (inner.extent.fixed - done) / width * width;
-        if (end > done)
-          code.loop(code.index(done), code.index(end), width, [&](Value first) {
-            SmallVector<Value> start(vectors, code.spread(code.real(least ? INFINITY : -INFINITY)));
-            auto at = [&](int64_t v) {
-              symbols[inner.name] = b.createOrFold<arith::AddIOp>(first, code.index(v * kLanes));
-            };
-            auto all = code.carry(contraction.contracted, symbols, start, [&](ValueRange so) {
-              SmallVector<Value> next;
-              for (int64_t v = 0; v < vectors; ++v) {
-                at(v);
-                next.push_back(
-                    better(b, least, so[v], contractions.numberOf(contraction.factors[0], symbols, inner.name)));
-              }
-              return next;
-            });
-            for (int64_t v = 0; v < vectors; ++v) {
-              at(v);
-              code.store(all[v], target, place());
-            }
-          });
-        done = end;
+    auto several = [&](Value first, int64_t vectors) {
+      SmallVector<Value> start(vectors, code.spread(code.real(least ? INFINITY : -INFINITY)));
+      auto at = [&](int64_t v) { symbols[inner.name] = b.createOrFold<arith::AddIOp>(first, code.index(v * kLanes)); };
+      auto all = code.carry(contraction.contracted, symbols, start, [&](ValueRange so) {
+        SmallVector<Value> next;
+        for (int64_t v = 0; v < vectors; ++v) {
+          at(v);
+          next.push_back(better(b, least, so[v], contractions.numberOf(contraction.factors[0], symbols, inner.name)));
+        }
+        return next;
+      });
+      for (int64_t v = 0; v < vectors; ++v) {
+        at(v);
+        code.store(all[v], target, place());
       }
-      if (done < inner.extent.fixed)
-        code.loop(code.index(done), code.index(inner.extent.fixed), 1, [&](Value at) {
-          symbols[inner.name] = at;
-          code.store(contractions.extremeOf(contraction, least, symbols), target, place());
-        });
-    });
+    };
+    auto single = [&](Value at) {
+      symbols[inner.name] = at;
+      code.store(contractions.extremeOf(contraction, least, symbols), target, place());
+    };
+    code.loops(rest.drop_back(), symbols, [&] { code.alongVectors(inner, several, single); });
   });
   return true;
 }

@@ -56,6 +56,19 @@ void PhaseCode::loops(ArrayRef<Axis> axes, Symbols &symbols, const std::function
   });
 }
 
+void PhaseCode::alongVectors(const Axis &axis, const std::function<void(Value first, int64_t count)> &vectors,
+                             const std::function<void(Value)> &single) {
+  int64_t done = 0, size = axis.extent.fixed;
+  for (int64_t count : {4, 1}) {
+    int64_t width = count * kLanes, end = done + (size - done) / width * width;
+    if (end > done)
+      loop(index(done), index(end), width, [&](Value first) { vectors(first, count); });
+    done = end;
+  }
+  if (done < size)
+    loop(index(done), index(size), 1, single);
+}
+
 SmallVector<Value> PhaseCode::carry(ArrayRef<Axis> axes, Symbols &symbols, ValueRange start,
                                     const std::function<SmallVector<Value>(ValueRange)> &body) {
   if (axes.empty())

@@ -34,6 +34,10 @@ public:
   //===- Loops ---===//
   void loop(mlir::Value low, mlir::Value high, int64_t step, const std::function<void(mlir::Value)> &body);
   void loops(llvm::ArrayRef<Axis>, Symbols &, const std::function<void()> &body);
+  /// Emits the loops along an axis of fixed extent: `vectors` gets the first place of 4 vectors, then of single ones,
+  /// and their number; `single` gets each place behind the last vector. Vectors share the scalars that they need.
+  void alongVectors(const Axis &, const std::function<void(mlir::Value first, int64_t count)> &vectors,
+                    const std::function<void(mlir::Value)> &single);
   /// Emits the same loops, carries values from one iteration to the next, and returns the results of the last one.
   llvm::SmallVector<mlir::Value> carry(llvm::ArrayRef<Axis>, Symbols &, mlir::ValueRange start,
                                        const std::function<llvm::SmallVector<mlir::Value>(mlir::ValueRange)> &body);

@@ -63,19 +63,13 @@ SmallVector<Value> run(ImplicitLocOpBuilder &b, const Pass &pass, ValueRange sta
   return SmallVector<Value>(loop.getResults());
 }
 
-/// Converts f32 to f64, also for vectors.
-Value toDouble(ImplicitLocOpBuilder &b, Value x) {
-  Type type = b.getF64Type();
-  if (auto vector = dyn_cast<VectorType>(x.getType()))
-    type = VectorType::get(vector.getShape(), type);
-  return arith::ExtFOp::create(b, type, x);
+/// Returns the type of `x`, a number or a vector, with these elements.
+Type typeWith(Value x, Type element) {
+  auto vector = dyn_cast<VectorType>(x.getType());
+  return vector ? VectorType::get(vector.getShape(), element) : element;
 }
-Value toSingle(ImplicitLocOpBuilder &b, Value x) {
-  Type type = b.getF32Type();
-  if (auto vector = dyn_cast<VectorType>(x.getType()))
-    type = VectorType::get(vector.getShape(), type);
-  return arith::TruncFOp::create(b, type, x);
-}
+Value toDouble(ImplicitLocOpBuilder &b, Value x) { return arith::ExtFOp::create(b, typeWith(x, b.getF64Type()), x); }
+Value toSingle(ImplicitLocOpBuilder &b, Value x) { return arith::TruncFOp::create(b, typeWith(x, b.getF32Type()), x); }
 } // namespace
 
 /// Emits the running sums along an axis other than the vector axis: at one point of the other axes, or at `vectors`
@@ -161,20 +155,13 @@ void Contractions::prefixSums(Contraction contraction, const PrefixSum &sum, Sym
           runAcross(contraction, sum, size, symbols, "", {}, 1);
       });
     const Axis inner = rest.back();
-    code.loops(rest.drop_back(), symbols, [&] {
-      int64_t done = 0;
-      for (int64_t vectors : {4, 1}) { // several vectors share the loop over positions
-        int64_t width = vectors * kLanes, end = done + (inner.extent.fixed - done) / width * width;
-        if (end > done)
-          code.loop(code.index(done), code.index(end), width,
-                    [&](Value first) { runAcross(contraction, sum, size, symbols, inner.name, first, vectors); });
-        done = end;
-      }
-      if (done < inner.extent.fixed)
-        code.loop(code.index(done), code.index(inner.extent.fixed), 1, [&](Value at) {
-          symbols[inner.name] = at;
-          runAcross(contraction, sum, size, symbols, "", {}, 1);
-        });
-    });
+    auto several = [&](Value first, int64_t vectors) { // they share the loop over positions
+      runAcross(contraction, sum, size, symbols, inner.name, first, vectors);
+    };
+    auto single = [&](Value at) {
+      symbols[inner.name] = at;
+      runAcross(contraction, sum, size, symbols, "", {}, 1);
+    };
+    code.loops(rest.drop_back(), symbols, [&] { code.alongVectors(inner, several, single); });
   });
 }
