@@ -13,15 +13,7 @@ def AttnFlattenPositions : Pass<"attn-flatten-positions", "::mlir::func::FuncOp"
     Index expressions divide it: `iy` becomes `i floordiv 6`. The 6 is then a number, which may differ at another
     length. As the size of an inner axis, it would be in every stride.
 
-    ```mlir
-    func.func @map(%q: tensor<24x8xf32>, %k: tensor<24x8xf32>, %v: tensor<24x8xf32>, %r: tensor<7x8xf32>) -> tensor<24x8xf32> attributes {attn.flat_positions} {
-      %o = attn.attention "(iy ix) (jy jx)" sizes {iy = 4 : i64, ix = 6 : i64, jy = 4 : i64, jx = 6 : i64} value "(jy jx) e -> (iy ix) e"(%v) score {
-        attn.term "(iy ix) d, (jy jx) d"(%q, %k) scale 1.000000e+00 : tensor<24x8xf32>, tensor<24x8xf32>
-        attn.term "(iy ix) d, (jy - iy + 3) d"(%q, %r) scale 1.000000e+00 : tensor<24x8xf32>, tensor<7x8xf32>
-      } : tensor<24x8xf32> -> tensor<24x8xf32>
-      return %o : tensor<24x8xf32>
-    }
-    ```
+    (* example function=@map *)
     becomes
     ```mlir
     %o = attn.attention "i j" sizes {i = 24 : i64, j = 24 : i64} value "j e -> i e"(%v) score {
@@ -39,11 +31,7 @@ def AttnPrepareStages : Pass<"attn-prepare-stages", "::mlir::func::FuncOp"> {
     f32, operands of sums are aligned, and equal stages are merged. `attn-lower-to-cpu` makes the same changes. This
     pass makes them before layers of several lengths are compared; afterwards no extent can be added any more.
 
-    ```mlir
-    %o = attn.attention "i j" value "j e -> i e"(%v) score {
-      attn.term "i d, j d"(%q, %k) scale 1.000000e+00 : tensor<4x8xf16>, tensor<4x8xf16>
-    } : tensor<4x8xf16> -> tensor<4x8xf16>
-    ```
+    (* example body=@halves *)
     becomes
     ```mlir
     %queries = arith.extf %q : tensor<4x8xf16> to tensor<4x8xf32>
@@ -63,14 +51,7 @@ def AttnPrepareGpuStages : Pass<"attn-prepare-gpu-stages", "::mlir::func::FuncOp
     attention reads becomes part of its subscripts. Results get the type that their reader needs. `attn-lower-to-gpu`
     makes the same changes. This pass makes them before layers of several lengths are compared.
 
-    ```mlir
-    %queries = arith.extf %q : tensor<4x8xf16> to tensor<4x8xf32>
-    %keys = arith.extf %k : tensor<4x8xf16> to tensor<4x8xf32>
-    %values = arith.extf %v : tensor<4x8xf16> to tensor<4x8xf32>
-    %o = attn.attention "i j" value "j e -> i e"(%values) score {
-      attn.term "i d, j d"(%queries, %keys) scale 1.000000e+00 : tensor<4x8xf32>, tensor<4x8xf32>
-    } : tensor<4x8xf32> -> tensor<4x8xf32>
-    ```
+    (* example body=@halves *)
     becomes
     ```mlir
     %o = attn.attention "i j" value "j e -> i e"(%v) score {
@@ -88,12 +69,7 @@ def AttnSplitBlocks : Pass<"attn-split-blocks", "::mlir::func::FuncOp"> {
     map are read as 0, and masked. If the map cuts the last blocks short, queries of 0 fill them, and their results are
     cut off. The pass runs before a schedule is chosen for a processor.
 
-    ```mlir
-    %o, %lse = attn.attention "(i0 i1 i2 i3) (jy jx)" where "jy <= 4*i0 + 4 and 4*i0 <= jy + 1 and jx <= 4*i2 + 4 and 4*i2 <= jx + 1" sizes {i0 = 4 : i64, i1 = 4 : i64, i2 = 3 : i64, i3 = 4 : i64, jy = 16 : i64, jx = 12 : i64} value "(jy jx) e -> (i0 i1 i2 i3) e"(%v) score {
-      attn.term "(i0 i1 i2 i3) d, (jy jx) d"(%q, %k) scale 1.000000e+00 : tensor<192x8xf32>, tensor<192x8xf32>
-      attn.term "(i0 i1 i2 i3) d, (jy - 4*i0 - i1 + 5) d"(%q, %t) scale 1.000000e+00 : tensor<192x8xf32>, tensor<11x8xf32>
-    } : tensor<192x8xf32> -> tensor<192x8xf32> lse tensor<192xf32>
-    ```
+    (* example body=@halo *)
     becomes
     ```mlir
     %keys = attn.einsum "(48*h + 12*jy + 4*g + jx - 13) d -> h g (jy jx) d" where "0 < 4*g + jx and …" … (%k)
@@ -115,11 +91,7 @@ def AttnSplitWindows : Pass<"attn-split-windows", "::mlir::func::FuncOp"> {
     computes. Lines that are short beside the window stay whole. The pass runs before a schedule is chosen for a
     processor.
 
-    ```mlir
-    %o = attn.attention "(iy ix) (jy jx)" where "abs(iy - jy) <= 1 and abs(ix - jx) <= 3" sizes {iy = 8 : i64, ix = 32 : i64, jy = 8 : i64, jx = 32 : i64} value "(jy jx) e -> (iy ix) e"(%v) score {
-      attn.term "(iy ix) d, (jy jx) d"(%q, %k) scale 1.000000e+00 : tensor<256x8xf32>, tensor<256x8xf32>
-    } : tensor<256x8xf32> -> tensor<256x8xf32>
-    ```
+    (* example body=@window *)
     becomes, with blocks of 8 queries and 16 keys of each line,
     ```mlir
     %o = attn.attention "h (iy ix) (jy jx)" where "abs(iy - jy) <= 1 and abs(8*h + ix - jx - clamp(8*h, 3, 19) + 3) <= 3" …
@@ -187,12 +159,7 @@ def AttnSchedule : Pass<"attn-schedule", "::mlir::func::FuncOp"> {
     existing schedule, whether written by hand or by an earlier pass: the schedule stays if it is for this target and
     fits the layer; otherwise the pass reports an error.
 
-    ```mlir
-    %o = attn.attention "h i j" value "h j e -> h i e" (%v) score {
-      attn.term "h i d, h j d" (%q, %k) scale 1.250000e-01 : tensor<2x64x64xf32>, tensor<2x64x64xf32>
-      attn.term "h i d, (j - i + 63) d" (%q, %table) scale 1.250000e-01 : tensor<2x64x64xf32>, tensor<127x64xf32>
-    } : tensor<2x64x64xf32> -> tensor<2x64x64xf32>
-    ```
+    (* example body=@layer *)
     becomes, with target=x86-64-v3,
     ```mlir
     %o = attn.attention "h i j" value "h j e -> h i e" (%v) score {
@@ -222,15 +189,7 @@ def AttnScheduleGpu : Pass<"attn-schedule-gpu", "::mlir::ModuleOp"> {
     Options pin parts of the tile. The class of each term determines its strategy. Only ptxas knows how many registers
     a tile needs: if registers of a candidate are spilled, `rank` requests the next candidate.
 
-    ```mlir
-    %o = attn.attention "h i j" value "h j e -> h i e" (%v) score {
-      attn.term "h i d, h j d" (%q, %k) scale 1.250000e-01 : tensor<2x100x64xf16>, tensor<2x100x64xf16>
-      attn.term "h i d, (j - i + 99) d" (%q, %table) scale 1.250000e-01 : tensor<2x100x64xf16>, tensor<199x64xf16>
-      attn.term "h i d, (clamp(j - i, -4, 4) + 4) d" (%q, %few) scale 1.250000e-01 : tensor<2x100x64xf16>, tensor<9x64xf16>
-      attn.term "h" (%slope) times "abs(i - j)" scale -1.000000e+00 : tensor<2xf32>
-      attn.term "i j" (%bias) scale 1.000000e+00 : tensor<100x100xf16>
-    } : tensor<2x100x64xf16> -> tensor<2x100x64xf16>
-    ```
+    (* example body=@layer *)
     becomes, with target=sm_80,
     ```mlir
     %o = attn.attention "h i j" value "h j e -> h i e" (%v) score {
@@ -271,12 +230,7 @@ def AttnLowerToCpu : Pass<"attn-lower-to-cpu", "::mlir::ModuleOp"> {
     Results between stages are in the shared workspace, 64-byte aligned. Results with disjoint lifetimes share memory.
     The pass leaves all other functions to `attn-lower-generic`.
 
-    ```mlir
-    %o = attn.attention "h i j" value "h j e -> h i e" (%v) score {
-      attn.term "h i d, h j d" (%q, %k) scale 1.250000e-01 : tensor<2x64x64xf32>, tensor<2x64x64xf32>
-      attn.term "h i d, (j - i + 63) d" (%q, %table) scale 1.250000e-01 : tensor<2x64x64xf32>, tensor<127x64xf32>
-    } : tensor<2x64x64xf32> -> tensor<2x64x64xf32>
-    ```
+    (* example body=@layer *)
     becomes, in the function `layer` and with a schedule,
     ```mlir
     func.func @layer_pack(…)   // the table in panels
@@ -305,11 +259,7 @@ def AttnLowerToGpu : Pass<"attn-lower-to-gpu", "::mlir::ModuleOp"> {
     Results between stages are in the workspace. The module gets `attn.plan` (arguments). The GPU module gets
     `attn.program` (its kernels, their threads, blocks and shared memory, and the bytes of the workspace).
 
-    ```mlir
-    %o = attn.attention "b h i j" where "j <= i" value "b h j e -> b h i e" (%v) score {
-      attn.term "b h i d, b h j d" (%q, %k) scale 1.250000e-01 : tensor<?x2x128x64xf16>, tensor<?x2x128x64xf16>
-    } : tensor<?x2x128x64xf16> -> tensor<?x2x128x64xf16>
-    ```
+    (* example body=@layer *)
     becomes, in the function `layer`,
     ```mlir
     gpu.module @layer_gpu attributes {attn.program = #attn.program<…>} {
@@ -333,12 +283,7 @@ def AttnLowerGeneric : Pass<"attn-lower-generic", "::mlir::ModuleOp"> {
     a mask removes contributes nothing, whatever multiplies it. A softmax row without a visible element is 0. The
     module gets its `attn.plan`.
 
-    ```mlir
-    func.func @f(%x: tensor<4x7xf32> {attn.name = "x"}) -> tensor<4x4xf32> {
-      %r = attn.skew %x : tensor<4x7xf32> to tensor<4x4xf32>
-      return %r : tensor<4x4xf32>
-    }
-    ```
+    (* example function=@f *)
     becomes, with a row of the result as a work item,
     ```mlir
     func.func @f_move(%x: memref<?xf32>, %output: memref<?xf32>, %shared: memref<?xi8>, %local: memref<?xi8>,
@@ -363,9 +308,7 @@ def AttnApproximateErf : Pass<"attn-approximate-erf", "::mlir::func::FuncOp"> {
     GELU needs erf, for which LLVM has no operation; a call of libm for each lane would be slow. The pass replaces
     `math.erf` of f32, and of vectors of f32, by a polynomial in operations on vectors. Other types stay.
 
-    ```mlir
-    %e = math.erf %x : vector<8xf32>
-    ```
+    (* example body=@vector *)
     becomes
     ```mlir
     %size = math.absf %x : vector<8xf32>
@@ -408,12 +351,7 @@ def AttnUnrollSmallLoops : Pass<"attn-unroll-small-loops", "::mlir::func::FuncOp
     unrolls them completely. Loops that prefetch (`memref.prefetch`) stay loops, so that their prefetches stay spread
     over the iterations.
 
-    ```mlir
-    scf.for %i = %c0 to %c4 step %c1 {
-      %x = memref.load %a[%i] : memref<4xf32>
-      memref.store %x, %b[%i] : memref<4xf32>
-    }
-    ```
+    (* example body=@example *)
     becomes
     ```mlir
     scf.for %i = %c0 to %c4 step %c1 {
@@ -439,10 +377,7 @@ def AttnToLinalg : Pass<"attn-to-linalg", "::mlir::ModuleOp"> {
     Upstream passes continue from there: `-convert-elementwise-to-linalg`, tiling, `-one-shot-bufferize`,
     `-convert-linalg-to-loops`. An `attn.position` of run-time size cannot be converted.
 
-    ```mlir
-    %s = attn.einsum "i d, (j - i + 3) d -> i j" sizes {j = 4 : i64} (%q, %t)
-        : (tensor<4x8xf32>, tensor<7x8xf32>) -> tensor<4x4xf32>
-    ```
+    (* example body=@example *)
     becomes
     ```mlir
     %zero = linalg.fill ins(%c0 : f32) outs(%empty : tensor<4x4xf32>) -> tensor<4x4xf32>
@@ -471,19 +406,7 @@ def AttnOutline : Pass<"attn-outline", "::mlir::ModuleOp"> {
     operand of the `attn.index` becomes the operand of the call. A function that is a kernel as a whole stays as it
     is.
 
-    ```mlir
-    func.func @model(%x: tensor<4x8xf32>, %t: tensor<7xf32>) -> (tensor<4x8xf32>, tensor<4xf32>) {
-      %half = arith.constant dense<0.5> : tensor<4x8xf32>
-      %q = arith.mulf %x, %half : tensor<4x8xf32>
-      %wide = attn.rearrange "r -> i r" sizes {i = 4 : i64} %t : tensor<7xf32> to tensor<4x7xf32>
-      %o, %l = attn.attention "i j" value "j e -> i e" (%x) score {
-        attn.term "i d, j d" (%q, %x) scale 1.0 : tensor<4x8xf32>, tensor<4x8xf32>
-        attn.term "i (j - i + 3)" (%wide) scale 1.0 : tensor<4x7xf32>
-      } : tensor<4x8xf32> -> tensor<4x8xf32> lse tensor<4xf32>
-      %r = linalg.add ins(%o, %q : tensor<4x8xf32>, tensor<4x8xf32>) outs(%x : tensor<4x8xf32>) -> tensor<4x8xf32>
-      return %r, %l : tensor<4x8xf32>, tensor<4xf32>
-    }
-    ```
+    (* example function=@model *)
     becomes
     ```mlir
     func.func @model(%x: tensor<4x8xf32>, %t: tensor<7xf32>) -> (tensor<4x8xf32>, tensor<4xf32>) {
@@ -516,12 +439,7 @@ def AttnEmbedKernels : Pass<"attn-embed-kernels", "::mlir::ModuleOp"> {
     the workspace is freed. No `attn.plan` is left. The range that `attn.range` promises for an index operand is
     asserted (`cf.assert`) before anything reads the operand.
 
-    ```mlir
-    func.func @first(%x: tensor<4x7xf32>) -> tensor<4x4xf32> {
-      %r = attn.skew %x : tensor<4x7xf32> to tensor<4x4xf32>
-      return %r : tensor<4x4xf32>
-    }
-    ```
+    (* example function=@first *)
     becomes
     ```mlir
     func.func @first(%x: tensor<4x7xf32>) -> tensor<4x4xf32> {

@@ -7,7 +7,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "passes/Analysis/TermClass.h"
 #include "passes/Cpu/Schedule/ShortSchedule.h"
-#include "passes/Gpu/GpuShape.h"
+#include "passes/Gpu/Shape/GpuShape.h"
 #include "passes/Stages/Matmul.h"
 #include "passes/Stages/PrepareStages.h"
 #include "passes/Stages/Stages.h"

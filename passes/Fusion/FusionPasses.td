@@ -11,14 +11,7 @@ def AttnRaiseSoftplus : Pass<"attn-raise-softplus", "::mlir::func::FuncOp"> {
     in between stay in the range of f32: a sigmoid below 2^-126 counts as 0, and its logarithm would be -inf, after
     which no running sum of gates is a finite number.
 
-    ```mlir
-    %one = arith.constant dense<1.0> : tensor<4xf32>
-    %n = arith.negf %x : tensor<4xf32>
-    %e = math.exp %n : tensor<4xf32>
-    %d = arith.addf %e, %one : tensor<4xf32>
-    %s = arith.divf %one, %d : tensor<4xf32>
-    %l = math.log %s : tensor<4xf32>
-    ```
+    (* example body=@gate *)
     becomes
     ```mlir
     %n = arith.negf %x : tensor<4xf32>
@@ -39,10 +32,7 @@ def AttnNameAxes : Pass<"attn-name-axes", "::mlir::func::FuncOp"> {
     The dimensions of the result get the names `b h i j`, from the last dimension backwards. The axes of a product get
     the names `iy ix`. The axes that the operation sums over get the names `d`, `d1`, ….
 
-    ```mlir
-    %s = attn.einsum "n x c, n y c -> n x y"(%q, %k) : (tensor<2x4x8xf32>, tensor<2x4x8xf32>) -> tensor<2x4x4xf32>
-    %p = attn.softmax "n x y" over "y" where "y <= x"(%s) : tensor<2x4x4xf32>
-    ```
+    (* example body=@example *)
     becomes
     ```mlir
     %s = attn.einsum "h i d, h j d -> h i j"(%q, %k) : (tensor<2x4x8xf32>, tensor<2x4x8xf32>) -> tensor<2x4x4xf32>
@@ -60,11 +50,7 @@ def AttnSplitSoftmax : Pass<"attn-split-softmax", "::mlir::func::FuncOp"> {
     part's lse and the lse of all parts. If an operation reads weights of two parts together, the softmax stays as it
     is. A number that is subtracted from each row first, such as its maximum score, changes nothing.
 
-    ```mlir
-    %c = attn.concat %scores, %sink dimension 1 : (tensor<4x8xf32>, tensor<4x1xf32>) -> tensor<4x9xf32>
-    %w = attn.softmax "i j" over "j"(%c) : tensor<4x9xf32>
-    %r = attn.slice %w offsets [0, 0] strides [1, 1] : tensor<4x9xf32> to tensor<4x8xf32>
-    ```
+    (* example body=@example *)
     becomes
     ```mlir
     %own = attn.softmax "i j" over "j"(%scores) : tensor<4x8xf32>
@@ -85,12 +71,7 @@ def AttnComposeConcat : Pass<"attn-compose-concat", "::mlir::func::FuncOp"> {
     some views are negated. Examples are the published `rotate_half` of rotary positions, and tables that hold their
     columns twice.
 
-    ```mlir
-    %a = attn.slice %x offsets [0, 2] strides [1, 1] : tensor<3x4xf32> to tensor<3x2xf32>
-    %n = arith.negf %a : tensor<3x2xf32>
-    %b = attn.slice %x offsets [0, 0] strides [1, 1] : tensor<3x4xf32> to tensor<3x2xf32>
-    %r = attn.concat %n, %b dimension 1 : (tensor<3x2xf32>, tensor<3x2xf32>) -> tensor<3x4xf32>
-    ```
+    (* example body=@example *)
     becomes
     ```mlir
     %s = arith.constant dense<[-1.0, -1.0, 1.0, 1.0]> : tensor<4xf32>
@@ -108,13 +89,7 @@ def AttnRaiseSkew : Pass<"attn-raise-skew", "::mlir::func::FuncOp"> {
     the constant indices of a gather are an index expression (affine, affine on a map's axes, or a step function of
     the offset), the einsum reads through that expression.
 
-    ```mlir
-    %p = attn.pad %l low [0, 0, 1] high [0, 0, 0] : tensor<2x4x7xf32> to tensor<2x4x8xf32>
-    %f = attn.reshape %p : tensor<2x4x8xf32> to tensor<2x8x4xf32>
-    %s = attn.slice %f offsets [0, 1, 0] strides [1, 1, 1] : tensor<2x8x4xf32> to tensor<2x7x4xf32>
-    %r = attn.reshape %s : tensor<2x7x4xf32> to tensor<2x4x7xf32>
-    %t = attn.slice %r offsets [0, 0, 0] strides [1, 1, 1] : tensor<2x4x7xf32> to tensor<2x4x4xf32>
-    ```
+    (* example body=@rel_shift *)
     becomes
     ```mlir
     %t = attn.einsum "h i (j - i + 3) -> h i j" sizes {j = 4 : i64}(%l) : (tensor<2x4x7xf32>) -> tensor<2x4x4xf32>
@@ -129,10 +104,7 @@ def AttnRaiseRunningSums : Pass<"attn-raise-running-sums", "::mlir::func::FuncOp
     (CoPE, arXiv:2405.18719), or decays that are sums of steps (Mamba-2's dual form, arXiv:2405.21060). Such a product
     becomes the sum under the condition that the triangle stands for, which one pass along the axis computes.
 
-    ```mlir
-    %t = arith.constant dense<[[1.0, 1.0, 1.0], [0.0, 1.0, 1.0], [0.0, 0.0, 1.0]]> : tensor<3x3xf32>
-    %s = attn.einsum "i k, j k -> i j"(%x, %t) : (tensor<5x3xf32>, tensor<3x3xf32>) -> tensor<5x3xf32>
-    ```
+    (* example body=@from *)
     becomes
     ```mlir
     %s = attn.einsum "i k -> i j" where "j <= k" sizes {j = 3 : i64}(%x) : (tensor<5x3xf32>) -> tensor<5x3xf32>
@@ -146,10 +118,7 @@ def AttnPropagateMasks : Pass<"attn-propagate-masks", "::mlir::func::FuncOp"> {
     A softmax does not read its input where its mask does not hold. So an einsum that nothing else reads can be 0
     there: the mask becomes its guard. Later steps (composition, bounds of tables) can rely on this guard.
 
-    ```mlir
-    %s = attn.einsum "i d, j d -> i j"(%q, %k) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x4xf32>
-    %p = attn.softmax "i j" over "j" where "j <= i"(%s) : tensor<4x4xf32>
-    ```
+    (* example body=@example *)
     becomes
     ```mlir
     %s = attn.einsum "i d, j d -> i j" where "j <= i"(%q, %k) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x4xf32>
@@ -166,10 +135,7 @@ def AttnComposeSkew : Pass<"attn-compose-skew", "::mlir::func::FuncOp"> {
     operations that make up scores. Contracted axes stay axes: an operand whose map would mix them with others is read
     as it is.
 
-    ```mlir
-    %l = attn.einsum "h i d, r d -> h i r"(%q, %table) : (tensor<2x4x8xf32>, tensor<7x8xf32>) -> tensor<2x4x7xf32>
-    %s = attn.skew %l : tensor<2x4x7xf32> to tensor<2x4x4xf32>
-    ```
+    (* example body=@skew *)
     becomes
     ```mlir
     %s = attn.einsum "h i d, (j - i + 3) d -> h i j" sizes {j = 4 : i64}(%q, %table)
@@ -187,10 +153,7 @@ def AttnSumLoneAxes : Pass<"attn-sum-lone-axes", "::mlir::func::FuncOp"> {
     would have to be held. Axes of the guard, of index expressions, of a diagonal and of run-time size stay where they
     are.
 
-    ```mlir
-    %o = attn.einsum "i d, (a c) d -> i a" sizes {a = 2 : i64, c = 4 : i64}(%x, %w)
-        : (tensor<6x16xf32>, tensor<8x16xf32>) -> tensor<6x2xf32>
-    ```
+    (* example body=@gate *)
     becomes
     ```mlir
     %s = attn.einsum "(o0_0 o0_1) o1 -> o0_0 o1" sizes {o0_0 = 2 : i64, o0_1 = 4 : i64}(%w) : (tensor<8x16xf32>) -> tensor<2x16xf32>
@@ -214,10 +177,7 @@ def AttnSplitProducts : Pass<"attn-split-products", "::mlir::func::FuncOp"> {
       number for each element of the result is multiplied afterwards (Mamba-2's dual form, arXiv:2405.21060, section
       4: decays between queries and keys).
 
-    ```mlir
-    %w = arith.subf %p, %q : tensor<4x4xf32>
-    %o = attn.einsum "i j, j c -> i c"(%w, %v) : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
-    ```
+    (* example body=@difference *)
     becomes, where both are softmaxes,
     ```mlir
     %0 = attn.einsum "i j, j c -> i c"(%p, %v) : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
@@ -242,11 +202,7 @@ def AttnFormAttention : Pass<"attn-form-attention", "::mlir::func::FuncOp"> {
     maps, as absolute-to-relative code does. The pass then changes the axis that the product sums over to the key, if
     it can prove that the sum stays the same.
 
-    ```mlir
-    %s = attn.einsum "x c, y c -> x y"(%q, %k) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x4xf32>
-    %p = attn.softmax "x y" over "y"(%s) : tensor<4x4xf32>
-    %o = attn.einsum "x y, y c -> x c"(%p, %v) : (tensor<4x4xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
-    ```
+    (* example body=@example *)
     becomes
     ```mlir
     %o = attn.attention "i j" value "j e -> i e"(%v) score {
@@ -263,11 +219,7 @@ def AttnMergeFeatures : Pass<"attn-merge-features", "::mlir::func::FuncOp"> {
     axis only. The pass does this if the axes are adjacent and in one order in every tensor that has them. Examples are
     features of heads in groups with a scale each, complex numbers, and capsules.
 
-    ```mlir
-    %o = attn.attention "i j" value "j e e1 -> i e e1"(%v) score {
-      attn.term "i (d d1), j d d1"(%q, %k) scale 1.000000e+00 : tensor<4x16xf32>, tensor<5x2x8xf32>
-    } : tensor<5x2x8xf32> -> tensor<4x2x8xf32>
-    ```
+    (* example body=@groups *)
     becomes
     ```mlir
     %keys = attn.reshape %k : tensor<5x2x8xf32> to tensor<5x16xf32>
@@ -288,11 +240,7 @@ def AttnSplitPositions : Pass<"attn-split-positions", "::mlir::func::FuncOp"> {
     positions evenly. The chunk or the residue becomes a leading axis: each is an attention of its own, and nothing
     between them is computed.
 
-    ```mlir
-    %o = attn.attention "i j" where "j <= i and i floordiv 4 == j floordiv 4" value "j e -> i e"(%v) score {
-      attn.term "i d, j d"(%q, %k) scale 1.000000e+00 : tensor<12x8xf32>, tensor<12x8xf32>
-    } : tensor<12x8xf32> -> tensor<12x8xf32>
-    ```
+    (* example body=@example *)
     becomes
     ```mlir
     %o = attn.attention "h i j" where "j <= i" sizes {h = 3 : i64, i = 4 : i64, j = 4 : i64} value "(h j) e -> (h i) e"(%v) score {
@@ -311,16 +259,7 @@ def AttnTabulateOffsets : Pass<"attn-tabulate-offsets", "::mlir::func::FuncOp"> 
     of queries and keys, and no longer with their product. Examples are closed forms of distances with parameters, and
     functions of relative tables.
 
-    ```mlir
-    %d = attn.position "h i j" = "abs(i - j)" : tensor<2x64x64xf32>
-    %s = attn.rearrange "h -> h i j" sizes {i = 64 : i64, j = 64 : i64} %slope : tensor<2xf32> to tensor<2x64x64xf32>
-    %x = arith.mulf %s, %d : tensor<2x64x64xf32>
-    %f = math.exp %x : tensor<2x64x64xf32>
-    %o = attn.attention "h i j" value "h j e -> h i e"(%v) score {
-      attn.term "h i d, h j d"(%q, %k) scale 1.000000e+00 : tensor<2x64x8xf32>, tensor<2x64x8xf32>
-      attn.term "h i j"(%f) scale 1.000000e+00 : tensor<2x64x64xf32>
-    } : tensor<2x64x8xf32> -> tensor<2x64x8xf32>
-    ```
+    (* example body=@example *)
     becomes
     ```mlir
     %t = attn.einsum "h (max(-r1, -63) + 63) (max(r1, 63) - 63) -> h r1" sizes {r1 = 127 : i64} (%f)
@@ -343,12 +282,7 @@ def AttnHoistProducts : Pass<"attn-hoist-products", "::mlir::func::FuncOp"> {
     term reads its result. Products of a vector of the query with a vector of the key, or with the row of a table,
     stay in the score: tiles compute them.
 
-    ```mlir
-    %o = attn.attention "s i j" value "s j e -> s i e"(%v) score {
-      attn.term "s i d, s j d"(%q, %k) scale 1.000000e+00 : tensor<6x4x8xf32>, tensor<6x4x8xf32>
-      attn.term "i j d, d"(%pair, %w) scale 1.000000e+00 : tensor<4x4x8xf32>, tensor<8xf32>
-    } : tensor<6x4x8xf32> -> tensor<6x4x8xf32>
-    ```
+    (* example body=@example *)
     becomes
     ```mlir
     %b = attn.einsum "i j d, d -> i j"(%pair, %w) : (tensor<4x4x8xf32>, tensor<8xf32>) -> tensor<4x4xf32>
@@ -378,15 +312,7 @@ def AttnKeepContent : Pass<"attn-keep-content", "::mlir::func::FuncOp"> {
     the mask and the values. The operations that prepared the tables of the other terms are removed too. The result is
     another layer with the same sizes: `skewer bench --plain` times it in the same run.
 
-    ```mlir
-    %o = attn.attention "h i j" where "j <= i" value "h j e -> h i e"(%v) score {
-      attn.term "h i d, (j - i + 3) d"(%q, %projected) scale 1.250000e-01 : tensor<2x4x8xf32>, tensor<7x8xf32>
-      attn.term "h i d, h j d"(%q, %k) scale 1.250000e-01 : tensor<2x4x8xf32>, tensor<2x4x8xf32>
-      attn.term ""() times "abs(i - j)" scale -5.000000e-01
-    } values {
-      attn.term "(j - i + 3) e"(%table) scale 1.000000e+00 : tensor<7x8xf32>
-    } : tensor<2x4x8xf32> -> tensor<2x4x8xf32>
-    ```
+    (* example body=@positions *)
     becomes
     ```mlir
     %o = attn.attention "h i j" where "j <= i" value "h j e -> h i e"(%v) score {
@@ -403,11 +329,7 @@ def AttnDenseOperands : Pass<"attn-dense-operands", "::mlir::func::FuncOp"> {
     dimension of positions. Examples are blocks of a map with a halo around them, windows of a larger map, and tokens
     in another order. The view is computed where rows are packed, so that nothing is copied twice.
 
-    ```mlir
-    %o = attn.attention "y i (jy jx)" sizes {jy = 4 : i64, jx = 4 : i64} value "(2*y + jy) (jx + 1) e -> y i e" (%v) score {
-      attn.term "y i d, (2*y + jy) (jx + 1) d" (%q, %k) scale 1.000000e+00 : tensor<3x4x8xf32>, tensor<8x6x8xf32>
-    } : tensor<8x6x8xf32> -> tensor<3x4x8xf32>
-    ```
+    (* example body=@example *)
     becomes
     ```mlir
     %values = attn.einsum "(2*y + jy) (jx + 1) e -> y (jy jx) e" … (%v) : (tensor<8x6x8xf32>) -> tensor<3x16x8xf32>

@@ -2,8 +2,8 @@
 // issues products, and waits for their sums. The kernel and its strategies call it. Engines/ has the implementations.
 #pragma once
 #include "passes/Gpu/GpuBuilder.h"
-#include "passes/Gpu/GpuLayout.h"
 #include "passes/Gpu/ScoreLayout.h"
+#include "passes/Gpu/Shape/GpuLayout.h"
 
 namespace skewer::gpu {
 

@@ -3,7 +3,7 @@
 #pragma once
 #include "dialect/IR/KernelPlan.h"
 #include "passes/Emit/Buffer.h"
-#include "passes/Gpu/GpuShape.h"
+#include "passes/Gpu/Shape/GpuShape.h"
 
 namespace skewer::gpu {
 

@@ -2,11 +2,11 @@
 #include "passes/Gpu/GpuStages.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "passes/Gpu/GpuKernel.h"
-#include "passes/Gpu/GpuLayout.h"
 #include "passes/Gpu/KeyParts.h"
 #include "passes/Gpu/PrepareGpuStages.h"
 #include "passes/Gpu/Schedule/GpuCostModel.h"
 #include "passes/Gpu/Schedule/GpuSchedule.h"
+#include "passes/Gpu/Shape/GpuLayout.h"
 
 using namespace mlir;
 using namespace skewer;

@@ -2,8 +2,8 @@
 // is full, and says when it is empty again. AsyncCopies.h is the only implementation; an engine may bring another.
 #pragma once
 #include "passes/Gpu/GpuBuilder.h"
-#include "passes/Gpu/GpuLayout.h"
 #include "passes/Gpu/ScoreLayout.h"
+#include "passes/Gpu/Shape/GpuLayout.h"
 
 namespace skewer::gpu {
 

@@ -1,7 +1,7 @@
 // attn-prepare-gpu-stages.
 #include "passes/Gpu/PrepareGpuStages.h"
-#include "passes/Gpu/GpuShape.h"
 #include "passes/Gpu/NarrowOperands.h"
+#include "passes/Gpu/Shape/GpuShape.h"
 #include "passes/Passes.h"
 #include "passes/Stages/Stages.h"
 

@@ -103,8 +103,12 @@ def pass_examples(root):
         for match in re.finditer(r'^def \w+\s*:\s*Pass<\s*"([\w-]+)".*?description = \[\{(.*?)\}\];', text, re.MULTILINE | re.DOTALL):
             flag, description = match.groups()
             number = text.count("\n", 0, match.start()) + 1
-            example = re.search(r"```mlir\n(.*?)```", description, re.DOTALL)
-            if not example and "```" not in description:
+            named = re.findall(r"\(\* example (?:body|function)=@(\w+) \*\)", description)
+            example = re.search(r"```mlir\n(.*?)```", description, re.DOTALL) if not named else None
+            for name in named:
+                if not re.search(rf"func\.func(?:private)?@{name}\b", tested.get(flag, "")):
+                    yield f"{path}:{number}: the example @{name} of '{flag}' is no function of tests/passes/{flag}.mlir"
+            if not example and not named and "```" not in description:
                 yield f"{path}:{number}: the description of '{flag}' has no example"
             elif example and code_of(example.group(1)) not in tested.get(flag, ""):
                 yield (f"{path}:{number}: the first example of '{flag}' is no case of tests/passes/…/{flag}.mlir: "
@@ -297,7 +301,7 @@ def linked_layers(root, build=""):
 
 def strategy_names(root):
     """What schedules call the ways to compute a term, but for two words that mean more than that."""
-    for _, text in texts(root, r"^passes/(Cpu/Strategies/.*\.cpp|Gpu/GpuShape\.h)$"):
+    for _, text in texts(root, r"^passes/(Cpu/Strategies/.*\.cpp|Gpu/Shape/GpuShape\.h)$"):
         for names in re.findall(r"name\(\) const override \{ return (.*?); \}|namespace strategy \{(.*?)\}", text, re.DOTALL):
             yield from set(re.findall(r'"(\w+)"', "".join(names))) - {"matmul", "nothing"}
         yield from re.findall(r'Strategy>?\("(\w+)"', text)

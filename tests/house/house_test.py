@@ -56,6 +56,8 @@ class HouseTest(unittest.TestCase):
         self.assertEqual(findings(example, "func.func @f {\n  // CHECK\n  %0 = x.y  %arg0 : i32\n}\n"), [])
         self.assertIn("is no case of", findings(example, "%0 = x.y %arg0 : i64\n")[0])
         self.assertIn("has no example", findings("words", "")[0])
+        self.assertEqual(findings("(* example body=@f *)", "func.func @f() {\n}\n"), [])
+        self.assertIn("is no function of", findings("(* example body=@f *)", "func.func @fg() {\n}\n")[0])
 
     def test_links(self):
         page = "[a](other.md#part) [b](https://x.org) [c](../code/)\n```\n[x](y.md)\n```\n`[x](y.md)`\n"
@@ -142,7 +144,7 @@ class HouseTest(unittest.TestCase):
             self.assertIn("no object file", self.findings("linked-layers", {})[0])
 
     def test_skeletons(self):
-        files = {"passes/Gpu/GpuShape.h": 'namespace strategy {\nconstexpr X kMatmul = "matmul",\n kLine = "line";\n}\n',
+        files = {"passes/Gpu/Shape/GpuShape.h": 'namespace strategy {\nconstexpr X kMatmul = "matmul",\n kLine = "line";\n}\n',
                  "passes/Cpu/CpuKernel.cpp": '#include "passes/Cpu/Strategy.h"\nstrategy->plan(); // the "band"\n',
                  "passes/Cpu/Strategies/Band.cpp": '#include "passes/Cpu/Strategies/OffsetTable.h"\nname() const override { return "band"; }\n',
                  "passes/Cpu/Strategies/Bias.cpp": 'class A : B { A() : BiasStrategy("row_load", X) {} };\n'}

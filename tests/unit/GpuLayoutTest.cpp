@@ -1,5 +1,5 @@
 // Tests the places of tiles in shared memory, and the numbers of a warp's rows that a thread holds.
-#include "passes/Gpu/GpuLayout.h"
+#include "passes/Gpu/Shape/GpuLayout.h"
 #include "passes/Gpu/ScoreLayout.h"
 #include "tests/unit/GpuLayers.h"
 #include <set>

@@ -4,7 +4,7 @@
 #include "codegen/GPU/Interpreter/Interpreter.h"
 #include "dialect/IR/Attn.h"
 #include "passes/Gpu/GpuLaunch.h"
-#include "passes/Gpu/GpuShape.h"
+#include "passes/Gpu/Shape/GpuShape.h"
 #include "passes/Lengths/FitLengths.h"
 #include "tests/unit/StoredNumbers.h"
 #include "llvm/Support/SourceMgr.h"

@@ -2,8 +2,8 @@
 // choice of the fastest tile.
 #include "passes/Gpu/Schedule/GpuCostModel.h"
 #include "passes/Analysis/TileCounts.h"
-#include "passes/Gpu/GpuLayout.h"
 #include "passes/Gpu/Schedule/GpuEngine.h"
+#include "passes/Gpu/Shape/GpuLayout.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>

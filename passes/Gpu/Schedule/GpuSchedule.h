@@ -1,6 +1,6 @@
 // Verification of GPU schedules: whether a schedule fits the layer that has it.
 #pragma once
-#include "passes/Gpu/GpuShape.h"
+#include "passes/Gpu/Shape/GpuShape.h"
 #include "passes/Schedule/GpuMachine.h"
 
 namespace skewer::gpu {

@@ -5,8 +5,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
-#include "passes/Gpu/GpuLayout.h"
 #include "passes/Gpu/Schedule/GpuEngine.h"
+#include "passes/Gpu/Shape/GpuLayout.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <algorithm>

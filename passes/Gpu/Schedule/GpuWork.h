@@ -1,7 +1,7 @@
 // Counts the work of a block in one step: operations of each pipe of a multiprocessor, and bytes. The cost model
 // divides these by the rates of a machine.
 #pragma once
-#include "passes/Gpu/GpuShape.h"
+#include "passes/Gpu/Shape/GpuShape.h"
 
 namespace skewer::gpu {
 

@@ -1,9 +1,9 @@
 // attn-schedule-gpu: sets the choice of the GPU cost model, or of the caller, as an attribute.
 #include "dialect/IR/Attn.h"
-#include "passes/Gpu/GpuShape.h"
 #include "passes/Gpu/PrepareGpuStages.h"
 #include "passes/Gpu/Schedule/GpuCostModel.h"
 #include "passes/Gpu/Schedule/GpuSchedule.h"
+#include "passes/Gpu/Shape/GpuShape.h"
 #include "passes/Passes.h"
 
 using namespace mlir;

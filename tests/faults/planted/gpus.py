@@ -75,7 +75,7 @@ FAULTS = [
           "a step begins while its own tile is still on its way",
           "b.waitForCopies(stages > 2 ? unsigned(stages - 2) : 0);",
           "b.waitForCopies(stages > 1 ? unsigned(stages - 1) : 0);"),
-    Fault("gpu-rows-in-the-same-banks", "passes/Gpu/GpuLayout.h",
+    Fault("gpu-rows-in-the-same-banks", "passes/Gpu/Shape/GpuLayout.h",
           "rows of a shared tile stand a multiple of 32 banks apart",
           "return width * elementBytes + 16;",
           "return width * elementBytes;"),

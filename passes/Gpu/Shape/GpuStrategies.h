@@ -1,6 +1,6 @@
 // The strategies by which a GPU kernel may compute a term. A term's form decides which of them fit it.
 #pragma once
-#include "passes/Gpu/GpuShape.h"
+#include "passes/Gpu/Shape/GpuShape.h"
 
 namespace skewer::gpu {
 

@@ -4,7 +4,7 @@
 #include "passes/Analysis/AxisProducts.h"
 #include "passes/Analysis/FunctionRange.h"
 #include "passes/Analysis/Strides.h"
-#include "passes/Gpu/GpuStrategies.h"
+#include "passes/Gpu/Shape/GpuStrategies.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cmath>
 

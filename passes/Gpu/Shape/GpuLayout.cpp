@@ -1,5 +1,5 @@
 // Assigns the places in shared memory, one after another.
-#include "passes/Gpu/GpuLayout.h"
+#include "passes/Gpu/Shape/GpuLayout.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 #include <cassert>

@@ -7,7 +7,7 @@
 //
 // The rows of a looked-up table use the place of the operands, before the first step loads these.
 #pragma once
-#include "passes/Gpu/GpuShape.h"
+#include "passes/Gpu/Shape/GpuShape.h"
 
 namespace skewer::gpu {
 

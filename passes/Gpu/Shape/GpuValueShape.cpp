@@ -1,5 +1,5 @@
 // Sorts the terms of the values: rows of the key, a band by key - query, or a row for each pair.
-#include "passes/Gpu/GpuStrategies.h"
+#include "passes/Gpu/Shape/GpuStrategies.h"
 #include <numeric>
 
 using namespace mlir;

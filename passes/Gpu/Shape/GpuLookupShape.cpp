@@ -1,5 +1,5 @@
 // Derives which rows of a looked-up table a block reaches, and where their logits are held.
-#include "passes/Gpu/GpuShape.h"
+#include "passes/Gpu/Shape/GpuShape.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
