@@ -205,7 +205,7 @@ void KnownSizes::scoutParts(const Node &node) {
 
 /// Learns the axis n from k[n, d]: it is as long as the dimension that it reads, if nothing else determines its size.
 void KnownSizes::learnFromRead(const Node &subscript, const Dimension &dimension) {
-  const Symbol *symbol = state.isScouting && readsTell ? resolver.symbolOf(subscript) : nullptr;
+  const Symbol *symbol = state.isScouting && readsTell ? resolver.symbols.of(subscript) : nullptr;
   if (!symbol || subscript.kind != NodeKind::Name || symbol->kind != SymbolKind::Axis)
     return;
   std::string name = subscript.name.str();

@@ -74,7 +74,7 @@ Value NameMeanings::unknownName(const Node &node) {
     return {};
   }
   bool isComment = isAfterSlashes(node.text);
-  if (const Symbol *symbol = resolver.symbolOf(node); symbol && symbol->kind == SymbolKind::Axis) {
+  if (const Symbol *symbol = resolver.symbols.of(node); symbol && symbol->kind == SymbolKind::Axis) {
     error(node.text, "nothing tells the size of axis '" + name + "'");
     diagnostics.note(symbol->declared,
                      "the axis is named here; where an einsum names it, its size is given by " + name + " = …");
@@ -88,7 +88,7 @@ Value NameMeanings::unknownName(const Node &node) {
     diagnostics.note("a comment begins with '#'; '//' divides rounding down");
   else if (!constant.empty())
     diagnostics.note(constant.str());
-  else if (resolver.schemesFor(scope->isBuiltin).count(name))
+  else if (resolver.schemes.seenBy(scope->isBuiltin).count(name))
     diagnostics.note("it is a scheme, which is called with its operands: " + name + "(…)");
   else if (typer.functions.isFunction(name))
     diagnostics.note("it is a function, which is called with its argument: " + name + "(x)");

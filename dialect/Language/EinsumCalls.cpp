@@ -126,14 +126,14 @@ static void namesIn(const Node &node, function_ref<void(const Node &)> visit) {
 /// Returns a read at the axes that the call names; it stands for the call until the sizes of the axes are known.
 /// Nothing after an error.
 std::optional<Expr> Einsums::standInFor(const std::string &symbol, StringRef call, const std::set<std::string> &axes) {
-  const Node *node = resolver.callInText(call);
+  const Node *node = resolver.texts.call(call);
   if (!node)
     return std::nullopt;
   std::set<std::string> named;
   bool good = true;
   namesIn(*node, [&](const Node &word) {
     std::string name = word.name.str();
-    const Symbol *resolved = resolver.symbolOf(word);
+    const Symbol *resolved = resolver.symbols.of(word);
     SymbolKind kind = resolved ? resolved->kind : SymbolKind::Unknown;
     good &= kind != SymbolKind::Contested; // the resolver has reported it
     const Value *value = kind == SymbolKind::Axis ? nullptr : typer.names.lookup(name);
@@ -170,7 +170,7 @@ std::optional<Expr> Einsums::evaluateCallsIn(const Expr &e, const subscript::Axi
     }
     return operands.empty() ? e : e.withOperands(std::move(operands));
   }
-  const Node *node = resolver.callInText(call->second);
+  const Node *node = resolver.texts.call(call->second);
   if (!node)
     return std::nullopt;
   const Node &parsed = *node;

@@ -109,7 +109,7 @@ Value Expressions::evaluateNode(const Node &node) {
 
 Value Expressions::evaluateName(const Node &node) {
   std::string name = node.name.str();
-  const Symbol *symbol = resolver.symbolOf(node);
+  const Symbol *symbol = resolver.symbols.of(node);
   SymbolKind kind = symbol ? symbol->kind : SymbolKind::Unknown;
   if (kind == SymbolKind::Contested)
     return {}; // the resolver has reported it
@@ -478,7 +478,7 @@ Value Expressions::evaluateCall(const Node &node) {
       {"lowest", typedBy<&TyperParts::positions, &Positions::typeEndOfRange>},
   };
   // Schemes of the file hide built-in schemes and functions; a built-in scheme does not see schemes of the file.
-  const Resolver::Schemes &schemes = resolver.schemesFor(scope && scope->isBuiltin);
+  const KnownSchemes::ByName &schemes = resolver.schemes.seenBy(scope && scope->isBuiltin);
   auto scheme = schemes.find(node.name.str());
   if (scheme != schemes.end())
     return typer.schemes.inlineScheme(node, *scheme->second);

@@ -1,21 +1,37 @@
-// Collects the axes that a body names. They are in scope in the whole body, before and after, so that no meaning
-// depends on the order of statements.
-#include "dialect/Language/Resolver.h"
+// Finds the statements, calls and texts that name axes.
+#include "dialect/Language/NameAxes.h"
 
 using namespace llvm;
 
 namespace skewer::language {
 
-void Resolver::nameAxesOf(const std::vector<Statement> &body) {
+namespace {
+class AxisNamer {
+public:
+  AxisNamer(const KnownSchemes &schemes, TextTable &texts, BodyNames &names)
+      : schemes(schemes), texts(texts), names(names) {}
+  void nameAxesOf(const Node &);
+
+private:
+  void nameAxesOfCall(const Node &);
+  void nameAxesOfText(const Node &text);
+
+  const KnownSchemes &schemes;
+  TextTable &texts;
+  BodyNames &names;
+};
+} // namespace
+
+void nameAxesOf(const std::vector<Statement> &body, const KnownSchemes &schemes, TextTable &texts, BodyNames &names) {
   for (const Statement &statement : body) {
     if (statement.isPart && !statement.targets.empty())
-      nameAxis(statement.targets[0]);
+      names.nameAxis(statement.targets[0]);
     if (statement.value)
-      nameAxesOf(*statement.value);
+      AxisNamer(schemes, texts, names).nameAxesOf(*statement.value);
   }
 }
 
-void Resolver::nameAxesOf(const Node &node) {
+void AxisNamer::nameAxesOf(const Node &node) {
   for (const NodePtr &operand : node.operands)
     if (operand)
       nameAxesOf(*operand);
@@ -26,14 +42,14 @@ void Resolver::nameAxesOf(const Node &node) {
 }
 
 /// Adds the axes of an einsum's or a rearrangement's text: letters by themselves or in a product.
-void Resolver::nameAxesOfText(const Node &node) {
-  const ParsedText &parsed = textOf(node.name);
+void AxisNamer::nameAxesOfText(const Node &node) {
+  const ParsedText &parsed = texts.of(node.name, names.isBuiltin);
   if (!parsed.spec)
     return;
   auto nameAll = [&](const subscript::Dimensions &list) {
     for (const std::string &axis : subscript::axesOf(list))
       if (!parsed.numbers.count(axis))
-        names->axes.insert({axis, node.name});
+        names.nameAxis(axis, node.name);
   };
   for (const subscript::Dimensions &operand : parsed.spec->operands)
     nameAll(operand);
@@ -41,8 +57,8 @@ void Resolver::nameAxesOfText(const Node &node) {
     nameAll(*parsed.spec->result);
 }
 
-void Resolver::nameAxesOfCall(const Node &call) {
-  if (const Scheme *scheme = schemeOf(call)) {
+void AxisNamer::nameAxesOfCall(const Node &call) {
+  if (const Scheme *scheme = schemes.find(call.name, names.isBuiltin)) {
     // The axes of the scheme's signature, except the axes of its operands, which belong to the caller.
     for (StringRef axis : scheme->resultAxes) {
       bool isScore = axis == "i" || axis == "j";
@@ -51,7 +67,7 @@ void Resolver::nameAxesOfCall(const Node &call) {
       });
       bool isGiven = any_of(call.keywords, [&](const Keyword &k) { return isScore && k.name == axis; });
       if ((isScore || !isOperands) && !isGiven)
-        names->axes.insert({axis.str(), call.name});
+        names.nameAxis(axis, call.name);
     }
     return;
   }
@@ -61,12 +77,19 @@ void Resolver::nameAxesOfCall(const Node &call) {
       nameAxesOfText(*call.operands[text]);
     for (const Keyword &k : call.keywords) // an axis that only index expressions have
       if (k.name != "where" && k.name != "sum")
-        nameAxis(k.name);
+        names.nameAxis(k.name);
   } else if (call.name == "gather" || call.name == "tabulate") {
     for (const Keyword &k : call.keywords)
       if (call.name == "tabulate" || k.name != "dim")
-        nameAxis(k.name);
+        names.nameAxis(k.name);
   }
+}
+
+bool takesFromCaller(const Scheme &scheme, StringRef axis) {
+  for (const SchemeOperand &operand : scheme.operands)
+    if (operand.name == axis || is_contained(operand.pattern, axis))
+      return false;
+  return none_of(scheme.body, [&](const Statement &one) { return is_contained(one.targets, axis); });
 }
 
 } // namespace skewer::language

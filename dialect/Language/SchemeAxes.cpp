@@ -1,6 +1,7 @@
 // The axes of a scheme and of its caller, which have different names. The axes of arguments are renamed on the way in,
 // and back on the way out. An axis that the scheme cannot name keeps its name, or gets one that no specification has.
 #include "dialect/Language/Joins.h"
+#include "dialect/Language/NameAxes.h"
 #include "dialect/Language/SchemeCall.h"
 
 using namespace llvm;
@@ -91,7 +92,7 @@ bool Schemes::takeCallersAxis(SchemeCall &call, const std::string &axis, const A
 /// Names an axis of the score. Its source is, in this order: the call, by its size or by an axis of the caller; an
 /// operand; the caller's axis of that name, with all sizes that it has there.
 bool Schemes::nameScoreAxis(SchemeCall &call, const std::string &name) {
-  if (!Resolver::takesFromCaller(call.scheme, name))
+  if (!takesFromCaller(call.scheme, name))
     return true;
   const Axis *known = call.own.axis(name);
   if (const Node *given = typer.expressions.keyword(call.node, name)) {
@@ -119,7 +120,7 @@ bool Schemes::nameScoreAxis(SchemeCall &call, const std::string &name) {
       return false;
     if (!known)
       typer.sizes.inheritAxis(name, call.own);
-  } else if (known && !callers && call.back[name].empty() && resolver.isScoreAxisAt(call.node, name)) {
+  } else if (known && !callers && call.back[name].empty() && resolver.symbols.isScoreAxisAt(call.node, name)) {
     // The operand's dimension has no name, and the caller names the axis further down.
     call.back[name] = {{*known}};
   } else if (!known && !callers) {
@@ -143,7 +144,7 @@ void Schemes::hideAxes(SchemeCall &call) {
       continue;
     }
     std::string hidden = name;
-    while (resolver.mentions(call.scheme, hidden) || (hidden != name && axes.count(hidden)))
+    while (resolver.schemes.mentions(call.scheme, hidden) || (hidden != name && axes.count(hidden)))
       hidden += "'";
     if (hidden != name)
       call.in.rename(name, hidden);
@@ -220,7 +221,7 @@ Value Schemes::broughtOut(SchemeCall &call, Value result) {
     bool isScore = axis.name == "i" || axis.name == "j";
     if (own != call.back.end() && !own->second.empty())
       out.replace(axis.name, own->second);
-    else if (resolver.mentions(scheme, axis.name) &&
+    else if (resolver.schemes.mentions(scheme, axis.name) &&
              (!is_contained(scheme.resultAxes, axis.name) || (isOperands && !isScore)))
       out.replace(axis.name, {});
   });

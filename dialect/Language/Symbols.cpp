@@ -1,5 +1,6 @@
 // The reserved words of the language, and the names of symbol kinds in messages.
 #include "dialect/Language/Symbols.h"
+#include "dialect/Language/Diagnostics.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace llvm;
@@ -40,6 +41,13 @@ bool isReserved(StringRef word) {
   static const StringSet<> words = {"and",  "or",    "not",  "mod",    "floordiv", "if",     "else",   "where",
                                     "inf",  "None",  "param", "size",  "kernel",   "scheme", "return", "require"};
   return words.contains(word);
+}
+
+bool refusesReserved(StringRef word, Diagnostics &diagnostics) {
+  if (!isReserved(word))
+    return false;
+  diagnostics.error(word, "'" + word.str() + "' is a word of the language and names nothing else");
+  return true;
 }
 
 } // namespace skewer::language

@@ -4,6 +4,8 @@
 
 namespace skewer::language {
 
+class Diagnostics;
+
 enum class SymbolKind {
   Unknown, // no value: an axis of a tensor at hand, or nothing
   Param,   // declared by param N = 4
@@ -41,5 +43,7 @@ llvm::StringRef describe(SymbolKind);
 /// Returns whether the word has a meaning of its own wherever it stands. Such a word names no axis, param, value or
 /// scheme. Names of functions are not reserved: their parenthesis marks a call.
 bool isReserved(llvm::StringRef word);
+/// Reports an error if the word is reserved; returns whether it is.
+bool refusesReserved(llvm::StringRef word, Diagnostics &);
 
 } // namespace skewer::language

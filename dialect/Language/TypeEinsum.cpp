@@ -115,7 +115,7 @@ Value Einsums::typeEinsum(const Node &node) {
   StringRef text = node.operands[0]->name;
   // A wrong text leaves its axes without a size. Later uses of these axes are not reported as further mistakes.
   llvm::scope_exit known([&] { scope->unknown.merge(namesIn(text)); });
-  ParsedText parsed = resolver.textOf(text);
+  ParsedText parsed = resolver.texts.of(text);
   if (parsed.isRefused)
     return {};
   std::optional<subscript::Einsum> &spec = parsed.spec;

@@ -13,7 +13,7 @@ constexpr int64_t kMostParts = 1024; // the largest number of items in a list
 /// Parses the text of a rearrangement: one list of axes and its result, with whole axes only, none twice on a side.
 std::optional<subscript::Einsum> Moves::parseRearrangement(const Node &node, std::map<std::string, int64_t> &numbers) {
   StringRef text = node.operands[1]->name;
-  const ParsedText &parsed = resolver.textOf(text);
+  const ParsedText &parsed = resolver.texts.of(text);
   if (parsed.isRefused)
     return std::nullopt;
   const std::optional<subscript::Einsum> &spec = parsed.spec;

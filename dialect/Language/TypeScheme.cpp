@@ -126,7 +126,7 @@ Value Schemes::inlineScheme(const Node &node, const Scheme &scheme) {
     return {};
   resolver.resolve(scheme);
   SchemeCall call{node, scheme};
-  call.own.isBuiltin = resolver.isBuiltin(scheme);
+  call.own.isBuiltin = resolver.schemes.isBuiltin(scheme);
   call.own.caller = scope;
   if (!evaluateArguments(call))
     return {};

@@ -60,7 +60,7 @@ std::optional<Reductions::AlongAxes> Reductions::alongAxes(const Node &node, Str
   for (const Node *item : itemsOf(*over)) {
     auto named = item->kind == NodeKind::Name ? namingWith(dimensions, item->name) : std::nullopt;
     const Value *value = item->kind == NodeKind::Name ? typer.names.lookup(item->name.str()) : nullptr;
-    if (const Symbol *symbol = resolver.symbolOf(*item); symbol && symbol->kind == SymbolKind::Contested)
+    if (const Symbol *symbol = resolver.symbols.of(*item); symbol && symbol->kind == SymbolKind::Contested)
       return std::nullopt; // the resolver has reported it
     if (named && value && RealFunctions::isFunctionOfPositions(*value))
       return typer.names.ambiguous(item->text, item->name.str(), *value), std::nullopt;

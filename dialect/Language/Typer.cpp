@@ -15,7 +15,7 @@ Typer::Typer(Diagnostics &diagnostics, const Options &options, mlir::MLIRContext
     : state{diagnostics, options, context, Resolver(diagnostics)}, parts(state) {}
 
 void Typer::addBuiltins(const Program &builtin) {
-  state.resolver.addBuiltins(builtin);
+  state.resolver.schemes.addBuiltins(builtin);
   state.builtins.push_back(&builtin);
 }
 

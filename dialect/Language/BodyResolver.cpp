@@ -1,13 +1,34 @@
-// Resolution of names in expressions. A bare name that is an axis in scope and also has a value has two meanings, which
-// is an error. `Place` lists the few places where only one meaning is possible.
-#include "dialect/Language/Resolver.h"
+// Resolution of names in statements and expressions. A bare name that is an axis in scope and also has a value has two
+// meanings, which is an error. `Place` lists the few places where only one meaning is possible.
+#include "dialect/Language/BodyResolver.h"
 
 using namespace llvm;
 
 namespace skewer::language {
 
+void BodyResolver::resolve(const std::vector<Statement> &body) {
+  for (const Statement &statement : body) {
+    if (diagnostics.exhausted())
+      return;
+    if (!statement.isBroken && statement.value) {
+      if (statement.isPart || statement.isRequirement) {
+        if (statement.extent)
+          visit(*statement.extent, Place::Number);
+        visit(*statement.value, Place::Number);
+      } else {
+        visitStatement(*statement.value);
+      }
+    }
+    for (StringRef target : statement.targets)
+      if (!statement.isPart)
+        names.declare(target, SymbolKind::Local, diagnostics);
+      else
+        refusesReserved(target, diagnostics);
+  }
+}
+
 /// Returns the place of the parts of an expression at this place, if the expression is more than a name.
-Resolver::Place Resolver::within(Place place) {
+BodyResolver::Place BodyResolver::within(Place place) {
   switch (place) {
   case Place::Number:
   case Place::Position:
@@ -26,13 +47,13 @@ Resolver::Place Resolver::within(Place place) {
   return Place::Expression;
 }
 
-void Resolver::visitNext(const std::vector<NodePtr> &nodes, size_t first, Place place) {
+void BodyResolver::visitNext(const std::vector<NodePtr> &nodes, size_t first, Place place) {
   for (size_t k = first; k < nodes.size(); ++k)
     if (nodes[k])
       visit(*nodes[k], place);
 }
 
-void Resolver::visit(const Node &node, Place place) {
+void BodyResolver::visit(const Node &node, Place place) {
   switch (node.kind) {
   case NodeKind::Name:
     return visitName(node, place);
@@ -65,7 +86,7 @@ static bool isNegative(const Node &node) {
 }
 
 /// Visits both operands. Names in a divisor, also inside its products and powers, mean a number if they can.
-void Resolver::visitBinary(const Node &node, Place place) {
+void BodyResolver::visitBinary(const Node &node, Place place) {
   const Node &left = *node.operands[0], &right = *node.operands[1];
   bool isDivisor = place == Place::Divisor || place == Place::PositionDivisor;
   Place own = within(place), divisor = divisorAt(place);
@@ -75,13 +96,13 @@ void Resolver::visitBinary(const Node &node, Place place) {
 }
 
 /// Returns the place of a divisor in an expression at this place.
-Resolver::Place Resolver::divisorAt(Place place) {
+BodyResolver::Place BodyResolver::divisorAt(Place place) {
   Place own = within(place);
   return own == Place::Position ? Place::PositionDivisor : own == Place::Number ? own : Place::Divisor;
 }
 
 /// Visits x[…]: the name before the bracket is a value if one has that name. Subscripts next to slices are numbers.
-void Resolver::visitSubscript(const Node &node, Place place) {
+void BodyResolver::visitSubscript(const Node &node, Place place) {
   const Node &base = *node.operands[0];
   visit(base, base.kind == NodeKind::Name ? Place::Tensor : within(place));
   auto isNone = [](const Node &item) { return item.kind == NodeKind::Name && item.name == "None"; };
@@ -95,45 +116,45 @@ void Resolver::visitSubscript(const Node &node, Place place) {
 
 /// Visits the whole expression of a statement. A name alone is the value, y = m and return m, even if an axis has its
 /// name.
-void Resolver::visitStatement(const Node &node) {
+void BodyResolver::visitStatement(const Node &node) {
   if (node.kind == NodeKind::Tuple)
     visitNext(node.operands, 0, Place::Tensor);
   else
     visit(node, Place::Tensor);
 }
 
-void Resolver::visitName(const Node &node, Place place) {
+void BodyResolver::visitName(const Node &node, Place place) {
   std::string name = node.name.str();
-  auto value = names->values.find(name);
-  auto axis = names->axes.find(name);
-  bool hasValue = value != names->values.end(), isAxis = axis != names->axes.end();
+  auto value = names.values.find(name);
+  auto axis = names.axes.find(name);
+  bool hasValue = value != names.values.end(), isAxis = axis != names.axes.end();
   Symbol position{SymbolKind::Axis, isAxis ? axis->second : StringRef()};
   if (place == Place::AxisName)
-    return record(node, position);
+    return symbols.record(node, position);
   if (!hasValue)
-    return record(node, isAxis ? position : Symbol());
+    return symbols.record(node, isAxis ? position : Symbol());
   Symbol own = value->second;
   bool isDivisor = place == Place::Divisor || place == Place::PositionDivisor;
   own.isSettled = place == Place::Number || place == Place::Tensor || (isDivisor && own.isNumber());
   if (!isAxis || place == Place::Number)
-    return record(node, own);
+    return symbols.record(node, own);
   if (own.kind == SymbolKind::Size) // it can only be the size of a dimension
-    return record(node, position);
+    return symbols.record(node, position);
   if (place == Place::Tensor || (isDivisor && own.isNumber()))
-    return record(node, own);
+    return symbols.record(node, own);
   if (place == Place::Position || place == Place::PositionDivisor || place == Place::Axis ||
       place == Place::AxisOrSize) {
     if (own.kind == SymbolKind::Operand)
-      return record(node, position);
+      return symbols.record(node, position);
     if (!own.isNumber())
-      return record(node, {SymbolKind::Either, own.declared});
+      return symbols.record(node, {SymbolKind::Either, own.declared});
   }
-  record(node, {SymbolKind::Contested, own.declared});
-  if (names->contested.insert(name).second) // once for each name of a body
+  symbols.record(node, {SymbolKind::Contested, own.declared});
+  if (names.contested.insert(name).second) // once for each name of a body
     reportContest(node.text, name, own);
 }
 
-void Resolver::reportContest(StringRef place, const std::string &name, const Symbol &own) {
+void BodyResolver::reportContest(StringRef place, const std::string &name, const Symbol &own) {
   diagnostics.error(place, "'" + name + "' is an axis here, and " + describe(own.kind).str() + " too");
   diagnostics.note("the position along the axis is position(" + name + "), the value is " + name +
                    "[...]; or give one of them another name");
