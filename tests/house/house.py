@@ -336,7 +336,6 @@ LARGE_CLASSES = {
     "EntryBuilder": (19, 41),
     "GpuBuilder": (1, 60),
     "Kernel": (7, 44),  # of the Python package
-    "TensorProduct": (30, 15),
     "VectorBuilder": (6, 67),
 }
 
