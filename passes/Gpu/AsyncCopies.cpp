@@ -1,19 +1,27 @@
 // Copies rows into tiles, by chunks of 16 bytes or by elements.
 #include "passes/Gpu/AsyncCopies.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "passes/Gpu/Warp.h"
 
 using namespace mlir;
 using namespace skewer;
 using namespace skewer::gpu;
 
+void AsyncCopies::commit() { NVVM::CpAsyncCommitGroupOp::create(b); }
+
 void AsyncCopies::full() {
-  b.waitForCopies(stages > 2 ? unsigned(stages - 2) : 0);
-  b.barrier();
+  NVVM::CpAsyncWaitGroupOp::create(b, stages > 2 ? unsigned(stages - 2) : 0);
+  barrier(b);
 }
 
 void AsyncCopies::allFull() {
-  b.waitForCopies(0);
-  b.barrier();
+  drain();
+  barrier(b);
 }
+
+void AsyncCopies::empty() { barrier(b); }
+
+void AsyncCopies::drain() { NVVM::CpAsyncWaitGroupOp::create(b, 0); }
 
 void AsyncCopies::fill(const SharedTile &to, const RowSource &from, RowMap map, Value copy) {
   auto rowOf = [&](Value row) -> std::pair<Value, Value> { // where it begins, and whether it exists
@@ -38,7 +46,10 @@ void AsyncCopies::fillByChunks(const SharedTile &to, const RowSource &from, RowP
       column = b.minimum(column, b.i32(to.depth - inChunk));
     }
     Value place = b.add(offset, b.toI64(column));
-    b.copyAsync(b.sharedAt(offsetIn(b, to, copy, row, chunk)), b.globalAt(from.pointer, place, from.element), inside);
+    Value target = shared.at(offsetIn(b, to, copy, row, chunk));
+    Value source = globalAt(b, from.pointer, place, from.element);
+    Value bytes = b.select(inside, b.i32(16), b.i32(0)); // the others become zeros
+    NVVM::CpAsyncOp::create(b, target, source, 16, NVVM::LoadCacheModifierKind::CG, bytes);
   };
   // If a thread has few copies, their places are computed once for all tiles; many places would take its registers.
   constexpr int64_t kMostPlaces = 8;
@@ -69,15 +80,15 @@ void AsyncCopies::fillByElements(const SharedTile &to, const RowSource &from, Ro
       Value here = b.add(column, k);
       Value inside = b.both(there, b.less(here, b.i32(to.depth)));
       Value place = b.add(offset, b.mul(b.toI64(b.minimum(here, b.i32(to.depth - 1))), from.depthStride));
-      Value read = b.widen(b.load(b.globalAt(from.pointer, place, from.element), from.element));
+      Value read = widen(b, loadAt(b, from.pointer, place, from.element));
       numbers[size_t(k)] = b.select(inside, read, b.f32(0));
     }
     Value offsetInTile = b.add(offsetIn(b, to, copy, row, b.i32(0)), b.mul(column, to.elementBytes));
     if (element.isF32())
       for (int64_t k : {0, 1})
-        b.store(numbers[size_t(k)], b.sharedAt(b.add(offsetInTile, 4 * k)));
+        store(b, numbers[size_t(k)], shared.at(b.add(offsetInTile, 4 * k)));
     else
-      b.store(b.pack(numbers[0], numbers[1], element), b.sharedAt(offsetInTile));
+      store(b, pack(b, numbers[0], numbers[1], element), shared.at(offsetInTile));
     return SmallVector<Value>();
   });
 }

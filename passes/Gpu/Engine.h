@@ -7,6 +7,9 @@
 
 namespace skewer::gpu {
 
+/// 16 rows in registers of i32: 16 columns of f16 or bf16, two elements in each register, or 8 of f32.
+using RowFragment = std::array<Value, 4>;
+
 /// Rows of a tile, beginning at `first` (null: 0), in one of the tile's copies (null: the first).
 struct TileRows {
   const SharedTile &tile;

@@ -7,6 +7,7 @@
 #include "passes/Gpu/ResultRows.h"
 #include "passes/Gpu/ShortMath.h"
 #include "passes/Gpu/Strategies/Strategies.h"
+#include "passes/Gpu/Warp.h"
 #include <limits>
 
 using namespace mlir;
@@ -84,7 +85,7 @@ private:
     Value copy = in.pipeline.copyOf(number), next = in.pipeline.nextOf(number);
     fill(next, in.pipeline.copyOf(next));
     if (in.pipeline.isSingleBuffered() && some([](Strategy &strategy) { return strategy.computesNumbers(); }))
-      b.barrier();
+      barrier(b);
     Value firstKey = masks.firstKeyOf(number);
     Step at{firstKey, copy, masks.crosses(number, firstKey)};
     SmallVector<Value> bits = masks.seenBits(firstKey, at.crossed);
@@ -99,7 +100,7 @@ private:
       seen = arith::OrIOp::create(b, seen, word);
     SmallVector<Value> flat = before.numbers();
     return RowState::of(b.choose(
-                            b.anyLane(b.notEqual(seen, b.i32(0))), TypeRange(ValueRange(flat)),
+                            anyLane(b, b.notEqual(seen, b.i32(0))), TypeRange(ValueRange(flat)),
                             [&] { return computed().numbers(); }, [&] { return flat; }),
                         in.place.scores.rows());
   }
@@ -218,21 +219,20 @@ std::optional<Refusal> skewer::gpu::emitAttentionKernel(GpuBuilder &b, const Gpu
   // less.
   function.setDenormalFpMathF32("preserve-sign");
   b.setInsertionPointToStart(&function.getBody().front());
-  auto sharedPointer = LLVM::LLVMPointerType::get(b.getContext(), kSharedSpace);
-  b.shared = LLVM::AddressOfOp::create(b, sharedPointer, sharedMemory(module));
+  SharedMemory shared(b, module);
 
   GpuLayout layout = layoutOf(shape, shape.tile);
   Operands operands(b, shape, module, function);
   ThreadPlace at = threadPlace(b);
   BlockPlace place(b, shape, operands, at);
   Masks masks(b, shape, operands, place);
-  auto parts = makeEngine(shape.tile.engine, {b, at, shape.element, shape.tile.threads(), shape.tile.stages,
+  auto parts = makeEngine(shape.tile.engine, {b, shared, at, shape.element, shape.tile.threads(), shape.tile.stages,
                                               shape.attention.keys, shape.attention.direct});
   if (!parts)
     return Refusal{"there is no engine '" + shape.tile.engine.str() + "'"};
   QueryTiles queries(b, shape, layout, place, *parts->pipeline, *parts->engine);
-  KernelContext in{b,       shape,       shape.tile, layout, operands, at, place, *parts->pipeline, *parts->engine,
-                   queries, std::nullopt};
+  KernelContext in{b,     shared,           shape,          shape.tile, layout,      operands, at,
+                   place, *parts->pipeline, *parts->engine, queries,    std::nullopt};
   in.lateScale = commonScaleOf(shape);
   Kernel(in, masks).emit();
   LLVM::ReturnOp::create(b, ValueRange());

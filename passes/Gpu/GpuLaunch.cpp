@@ -5,6 +5,7 @@
 #include "mlir/IR/Builders.h"
 #include "passes/Emit/EmitIndex.h"
 #include "passes/Gpu/GpuBuilder.h"
+#include "passes/Gpu/Memory.h"
 
 using namespace mlir;
 using namespace skewer;

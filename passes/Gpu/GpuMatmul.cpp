@@ -159,6 +159,7 @@ private:
   const Product &product;
   Builders builders;
   GpuBuilder &g;
+  SharedMemory shared;
   ThreadPlace at;
   ScoreLayout layout;
   EngineParts parts;
@@ -166,13 +167,12 @@ private:
 
 GpuStages::TensorProduct::Builders::Builders(GpuStages &s) : s(s), g(s.b.getLoc(), s.b.getContext()) {
   g.restoreInsertionPoint(s.b.saveInsertionPoint());
-  auto sharedPointer = LLVM::LLVMPointerType::get(s.b.getContext(), kSharedSpace);
-  g.shared = LLVM::AddressOfOp::create(g, sharedPointer, sharedMemory(s.gpuModule));
 }
 
 GpuStages::TensorProduct::TensorProduct(GpuStages &s, const Product &product)
-    : s(s), product(product), builders(s), g(builders.g), at(threadPlace(g)), layout(g, at, 1, kColumns),
-      parts(*makeEngine(kEngine, {g, at, product.element, kThreads, kStages, product.matmul.depth})) {}
+    : s(s), product(product), builders(s), g(builders.g), shared(g, s.gpuModule), at(threadPlace(g)),
+      layout(g, at, 1, kColumns),
+      parts(*makeEngine(kEngine, {g, shared, at, product.element, kThreads, kStages, product.matmul.depth})) {}
 
 GpuStages::TensorProduct::Block::Block(Builders &builders, const Product &product) {
   GpuBuilder &g = builders.g;
@@ -220,8 +220,8 @@ RowSource GpuStages::TensorProduct::Slices::sourceOf(Value operand, int64_t dept
   source.element = stored.element;
   source.depthStride = depthStride;
   source.depth = product.slice;
-  source.aligned = aligned && depthStride == 1 && stored.element == product.element &&
-                   product.matmul.depth % product.inChunk == 0;
+  source.aligned =
+      aligned && depthStride == 1 && stored.element == product.element && product.matmul.depth % product.inChunk == 0;
   return source;
 }
 

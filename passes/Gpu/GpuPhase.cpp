@@ -3,6 +3,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/Gpu/GpuBuilder.h"
+#include "passes/Gpu/Memory.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -44,12 +45,12 @@ public:
     for (Operation *op : operations) {
       b.setInsertionPoint(op);
       b.setLoc(op->getLoc());
-      if (auto load = dyn_cast<memref::LoadOp>(op))
-        load.getResult().replaceAllUsesWith(read(load));
-      else if (auto store = dyn_cast<memref::StoreOp>(op))
-        b.store(store.getValue(), place(store.getMemref(), store.getIndices(), store.getValue().getType()));
+      if (auto loaded = dyn_cast<memref::LoadOp>(op))
+        loaded.getResult().replaceAllUsesWith(read(loaded));
+      else if (auto stored = dyn_cast<memref::StoreOp>(op))
+        storeAt(b, stored.getValue(), pointers.lookup(stored.getMemref()), b.toI64(stored.getIndices()[0]));
       else if (auto view = dyn_cast<memref::ViewOp>(op))
-        pointers[view] = b.globalAt(pointers.lookup(view.getSource()), b.toI64(view.getByteShift()), b.getI8Type());
+        pointers[view] = globalAt(b, pointers.lookup(view.getSource()), b.toI64(view.getByteShift()), b.getI8Type());
       else if (auto cast = dyn_cast<memref::CastOp>(op))
         pointers[cast] = pointers.lookup(cast.getSource());
       else if (auto global = dyn_cast<memref::GetGlobalOp>(op))
@@ -66,13 +67,10 @@ private:
     auto source = module.lookupSymbol<memref::GlobalOp>(op.getName());
     return LLVM::AddressOfOp::create(b, constantIn(b, gpuModule, source));
   }
-  Value place(Value memory, ValueRange indices, Type element) {
-    return b.globalAt(pointers.lookup(memory), b.toI64(indices[0]), element);
-  }
-  Value read(memref::LoadOp load) {
-    if (Value number = numbers.lookup(load.getMemref()))
+  Value read(memref::LoadOp op) {
+    if (Value number = numbers.lookup(op.getMemref()))
       return number;
-    return b.load(place(load.getMemref(), load.getIndices(), load.getType()), load.getType());
+    return loadAt(b, pointers.lookup(op.getMemref()), b.toI64(op.getIndices()[0]), op.getType());
   }
 
   GpuBuilder &b;

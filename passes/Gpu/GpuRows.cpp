@@ -8,6 +8,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "passes/Gpu/GpuStages.h"
+#include "passes/Gpu/Warp.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -16,17 +17,10 @@ using namespace skewer::generic;
 
 static constexpr int64_t kWarp = 32;
 
-static Value shuffle(ImplicitLocOpBuilder &b, Value value, Value from, NVVM::ShflKind kind) {
-  Value all = arith::ConstantIntOp::create(b, -1, 32), clamp = arith::ConstantIntOp::create(b, 31, 32);
-  return NVVM::ShflOp::create(b, value.getType(), all, value, from, clamp, kind, nullptr);
-}
-
 /// Combines the values of all lanes, by sum or maximum; each lane gets the result.
 static Value overWarp(ImplicitLocOpBuilder &b, Value value, llvm::function_ref<Value(Value, Value)> combine) {
-  for (int64_t distance = 1; distance < kWarp; distance *= 2) {
-    Value step = arith::ConstantIntOp::create(b, distance, 32);
-    value = combine(value, shuffle(b, value, step, NVVM::ShflKind::bfly));
-  }
+  for (int64_t distance = 1; distance < kWarp; distance *= 2)
+    value = combine(value, shuffle(b, value, distance));
   return value;
 }
 
@@ -138,7 +132,7 @@ SmallVector<Value> GpuStages::WarpRow::addKeys(Value base, Value weight, ArrayRe
   OpBuilder::InsertionGuard inner(b);
   b.setInsertionPointToStart(loop.getBody());
   Value from = arith::IndexCastOp::create(b, b.getI32Type(), loop.getInductionVar());
-  Value its = shuffle(b, weight, from, NVVM::ShflKind::idx);
+  Value its = shuffleFrom(b, weight, from);
   decompose(b, add(base, loop.getInductionVar()), planned.keys, symbols);
   scf::YieldOp::create(b, addValues(its, loop.getRegionIterArgs()));
   return loop.getResults();

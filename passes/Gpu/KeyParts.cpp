@@ -3,6 +3,7 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "passes/Emit/PhaseFunction.h"
 #include "passes/Gpu/BlockPlace.h"
+#include "passes/Gpu/Memory.h"
 #include "passes/Gpu/ResultRows.h"
 #include <limits>
 
@@ -44,7 +45,7 @@ private:
   Value numberOf(Value part, Value number) {
     Value first = b.add(b.mul(leading, record.parts), b.toI64(part));
     Value where = b.add(b.mul(first, record.numbers()), number);
-    return b.load(b.globalAt(operands.output(*shape.parts), where, b.getF32Type()), b.getF32Type());
+    return loadAt(b, operands.output(*shape.parts), where, b.getF32Type());
   }
 
   Value greatest(Value query) {
@@ -93,13 +94,13 @@ private:
         b.add(b.mul(query, shape.attention.result.query), b.toI64(operands.index(shape.attention.result.base, at))),
         column);
     Type element = typeOf(shape.plan.outputs[shape.resultOutput].type, b.getContext());
-    b.store(b.narrow(result, element), b.globalAt(operands.output(shape.resultOutput), target, element));
+    storeAt(b, narrow(b, result, element), operands.output(shape.resultOutput), target);
     if (!shape.rowOutput)
       return;
-    b.when(b.compare(arith::CmpIPredicate::eq, column, b.i64(0)), [&] {
+    b.when(b.equal(column, b.i64(0)), [&] {
       Value number = isDirect ? sums[0] : powers.logOfSum(maximum, sums[0]);
       Value flat = b.add(b.mul(leading, queries), query);
-      b.store(number, b.globalAt(operands.output(*shape.rowOutput), flat, b.getF32Type()));
+      storeAt(b, number, operands.output(*shape.rowOutput), flat);
     });
   }
 

@@ -2,6 +2,7 @@
 #include "passes/Gpu/Operands.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "passes/Emit/PhaseFunction.h"
+#include "passes/Gpu/Memory.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -23,10 +24,10 @@ Value Operands::placeOf(const GpuPlace &where) {
     return arguments.outputs[*where.output];
   Value bytes = b.i64(where.place.offset);
   if (where.place.prepared)
-    return b.globalAt(arguments.prepared, bytes, b.getI8Type());
+    return globalAt(b, arguments.prepared, bytes, b.getI8Type());
   for (const std::string &factor : shape.workspace.factors)
     bytes = where.place.scaled ? b.mul(bytes, arguments.size(b, factor)) : bytes;
-  return b.globalAt(arguments.workspace, b.add(bytes, where.place.scaled ? shape.workspace.fixed : 0), b.getI8Type());
+  return globalAt(b, arguments.workspace, b.add(bytes, where.place.scaled ? shape.workspace.fixed : 0), b.getI8Type());
 }
 
 //===- Index expressions ---------------------------------------------------------===//
@@ -73,7 +74,7 @@ Value Operands::readTable(const std::string &name, Value row) {
   auto pointerType = LLVM::LLVMPointerType::get(b.getContext(), kGlobalSpace);
   Value memory = LLVM::AddressOfOp::create(b, pointerType, table.symbol);
   row = inside(b, row, b.index(std::max<int64_t>(1, int64_t(table.entries.size()))));
-  return b.toIndex(b.load(b.globalAt(memory, b.toI64(row), b.getI64Type()), b.getI64Type()));
+  return b.toIndex(loadAt(b, memory, b.toI64(row), b.getI64Type()));
 }
 
 IndexEmitter::Read Operands::reads() {
@@ -90,7 +91,7 @@ IndexEmitter::Read Operands::reads() {
         Value size = extent.name.empty() ? b.index(extent.fixed) : b.toIndex(sizeOf(extent));
         flat = b.add(b.mul(flat, size), inside(b, subscript, size));
       }
-      Value element = b.toIndex(b.load(b.globalAt(inputs[number], b.toI64(flat), b.getI32Type()), b.getI32Type()));
+      Value element = b.toIndex(loadAt(b, inputs[number], b.toI64(flat), b.getI32Type()));
       // The caller promises the range, but nothing checks it: an element outside of it must not lead outside of a
       // table.
       if (input.range) {
@@ -138,7 +139,7 @@ Type Operands::elementOf(unsigned operand) const {
 
 Value Operands::elementAt(unsigned operand, Value offset) {
   Type type = elementOf(operand);
-  return b.widen(b.load(b.globalAt(pointerTo(operand), b.toI64(offset), type), type));
+  return widen(b, loadAt(b, pointerTo(operand), b.toI64(offset), type));
 }
 
 /// Returns an operand's element at these axes; if the guard is false, its first element.

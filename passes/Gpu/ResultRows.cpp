@@ -3,6 +3,7 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "passes/Emit/PhaseFunction.h"
 #include "passes/Gpu/KeyParts.h"
+#include "passes/Gpu/Memory.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -61,7 +62,7 @@ private:
       here = here ? b.both(here, b.lessEqual(place.firstOwn, column)) : b.lessEqual(place.firstOwn, column);
     auto store = [&] {
       Value rounded = result(), at = b.add(rowBase, b.toI64(column));
-      b.store(b.narrow(rounded, element), b.globalAt(operands.output(target), at, element));
+      storeAt(b, narrow(b, rounded, element), operands.output(target), at);
     };
     if (here)
       b.when(here, store);
@@ -73,20 +74,20 @@ private:
   Value writesOfRow() {
     Value writes = place.scores.isFirstOfRow();
     if (place.firstColumn)
-      writes = b.both(writes, b.compare(arith::CmpIPredicate::eq, place.firstColumn, b.i32(0)));
+      writes = b.both(writes, b.equal(place.firstColumn, b.i32(0)));
     return writes;
   }
 
   void writeOfRow(size_t row, Value number) {
     Value at = b.add(b.mul(place.leadingIndex(), b.toI64(place.queries())), b.toI64(place.query(row)));
-    b.when(writesOfRow(), [&] { b.store(number, b.globalAt(operands.output(*shape.rowOutput), at, b.getF32Type())); });
+    b.when(writesOfRow(), [&] { storeAt(b, number, operands.output(*shape.rowOutput), at); });
   }
 
   void leaveOfRow(size_t row, Value maximum, Value sum) {
     Value at = b.add(base, b.toI64(place.query(row)));
     b.when(writesOfRow(), [&] {
       auto store = [&](Value number, int64_t where) {
-        b.store(number, b.globalAt(operands.output(target), b.add(at, where), b.getF32Type()));
+        storeAt(b, number, operands.output(target), b.add(at, where));
       };
       store(maximum, record.maxima());
       store(sum, record.sums());

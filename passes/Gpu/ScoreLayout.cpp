@@ -1,8 +1,24 @@
 // Rows and columns of the numbers that a thread holds.
 #include "passes/Gpu/ScoreLayout.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "passes/Gpu/Warp.h"
 
 using namespace mlir;
 using namespace skewer::gpu;
+
+SmallVector<Value> skewer::gpu::flattened(ArrayRef<Accumulator> sums) {
+  SmallVector<Value> flat;
+  for (const Accumulator &sum : sums)
+    flat.append(sum.begin(), sum.end());
+  return flat;
+}
+
+Tiles skewer::gpu::gathered(ValueRange flat) {
+  Tiles sums;
+  for (size_t k = 0; k < flat.size(); k += 4)
+    sums.push_back({flat[k], flat[k + 1], flat[k + 2], flat[k + 3]});
+  return sums;
+}
 
 ThreadPlace skewer::gpu::threadPlace(GpuBuilder &b) {
   ThreadPlace at;
@@ -42,11 +58,11 @@ Value ScoreLayout::warpRow() const {
 
 Value ScoreLayout::acrossRow(Value number, llvm::function_ref<Value(Value, Value)> combine) const {
   for (int64_t distance : {1, 2})
-    number = combine(number, b.shuffle(number, distance));
+    number = combine(number, shuffle(b, number, distance));
   return number;
 }
 
-Value ScoreLayout::isFirstOfRow() const { return b.compare(arith::CmpIPredicate::eq, at.inGroup, b.i32(0)); }
+Value ScoreLayout::isFirstOfRow() const { return b.equal(at.inGroup, b.i32(0)); }
 
 //===- Skews ---------------------------------------------------------------------===//
 
@@ -67,7 +83,7 @@ Skew skewOf(GpuBuilder &b, const ThreadPlace &at, llvm::function_ref<Value(Value
             llvm::function_ref<Value(Value first, Value shift, int64_t k)> wanted) {
   Skew skew;
   skew.shift = b.sub(b.i32(7), at.group);
-  skew.odd = b.compare(arith::CmpIPredicate::eq, b.bitAnd(skew.shift, 1), b.i32(1));
+  skew.odd = b.equal(b.bitAnd(skew.shift, 1), b.i32(1));
   for (int64_t k : {0, 1}) {
     Value first = b.shiftLeft(at.inGroup, 1);
     // the column that this lane gives away as number k
@@ -93,7 +109,7 @@ Tiles skewer::gpu::skewedToKeys(GpuBuilder &b, const ThreadPlace &at, const Tile
       for (size_t k : {0u, 1u}) {
         Value fromNear = b.select(skew.odd, near[2 * row + 1 - k], near[2 * row + k]);
         Value fromFar = b.select(skew.odd, far[2 * row + 1 - k], far[2 * row + k]);
-        result[column][2 * row + k] = b.shuffleFrom(b.select(skew.crosses[k], fromFar, fromNear), skew.source[k]);
+        result[column][2 * row + k] = shuffleFrom(b, b.select(skew.crosses[k], fromFar, fromNear), skew.source[k]);
       }
     }
   return result;
@@ -120,7 +136,7 @@ Tiles skewer::gpu::skewedToBand(GpuBuilder &b, const ThreadPlace &at, const Tile
       };
       for (size_t k : {0u, 1u})
         result[size_t(column)][2 * row + k] =
-            b.shuffleFrom(b.select(skew.crosses[k], from(place - 1, k), from(place, k)), skew.source[k]);
+            shuffleFrom(b, b.select(skew.crosses[k], from(place - 1, k), from(place, k)), skew.source[k]);
     }
   return result;
 }

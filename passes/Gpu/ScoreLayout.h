@@ -6,7 +6,13 @@
 
 namespace skewer::gpu {
 
+/// Four accumulators of a 16×8 tile: columns 2t and 2t+1 of row g, then of row g+8 (g = lane/4, t = lane%4).
+using Accumulator = std::array<Value, 4>;
 using Tiles = std::vector<Accumulator>;
+
+/// Converts accumulators to their numbers, four for each accumulator, and back.
+llvm::SmallVector<Value> flattened(llvm::ArrayRef<Accumulator>);
+Tiles gathered(ValueRange);
 
 /// Place of a thread in its block and its warp; i32.
 struct ThreadPlace {

@@ -2,6 +2,7 @@
 #include "passes/Gpu/Softmax.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "passes/Emit/LogSum.h"
+#include "passes/Gpu/Warp.h"
 #include <limits>
 
 using namespace mlir;
@@ -121,7 +122,7 @@ static void subtractLargeMaxima(const Powers &powers, const ScoreLayout &layout,
     return all;
   };
   SmallVector<Value> chosen =
-      b.choose(b.anyLane(some), TypeRange(ValueRange(flat)), subtracted, [&] { return SmallVector<Value>(flat); });
+      b.choose(anyLane(b, some), TypeRange(ValueRange(flat)), subtracted, [&] { return SmallVector<Value>(flat); });
   ArrayRef<Value> all = chosen;
   size_t count = layout.rows();
   scores = gathered(ValueRange(all.drop_back(2 * count)));

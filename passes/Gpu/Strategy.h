@@ -3,6 +3,7 @@
 #pragma once
 #include "passes/Gpu/BlockPlace.h"
 #include "passes/Gpu/Engine.h"
+#include "passes/Gpu/Memory.h"
 #include "passes/Gpu/QueryTiles.h"
 #include "passes/Gpu/Softmax.h"
 
@@ -11,6 +12,7 @@ namespace skewer::gpu {
 /// The parts of the kernel that a strategy uses.
 struct KernelContext {
   GpuBuilder &b;
+  const SharedMemory &shared;
   const GpuAttention &shape;
   const GpuTile &tile;
   const GpuLayout &layout;

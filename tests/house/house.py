@@ -334,7 +334,6 @@ LARGE_CLASSES = {
     "CpuKernel": (26, 123),
     "CpuStrategy": (5, 47),
     "EntryBuilder": (19, 41),
-    "GpuBuilder": (1, 60),
     "Kernel": (7, 44),  # of the Python package
     "VectorBuilder": (6, 67),
 }

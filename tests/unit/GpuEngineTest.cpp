@@ -20,6 +20,8 @@ protected:
                         mlir::scf::SCFDialect>();
     module = mlir::ModuleOp::create(b.getLoc());
     b.setInsertionPointToStart(module->getBody());
+    auto pointer = mlir::LLVM::LLVMPointerType::get(&context, kSharedSpace);
+    shared.emplace(b, mlir::LLVM::ZeroOp::create(b, pointer));
     at = threadPlace(b);
   }
   template <typename Op> size_t count() {
@@ -31,18 +33,19 @@ protected:
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   GpuBuilder b;
+  std::optional<SharedMemory> shared;
   ThreadPlace at;
 };
 
 TEST_F(GpuEngines, EveryEngineHasCode) {
   for (const GpuEngine *engine : gpuEngines()) {
-    auto parts = makeEngine(engine->name(), {b, at, b.getF16Type(), 128, 2, 64});
+    auto parts = makeEngine(engine->name(), {b, *shared, at, b.getF16Type(), 128, 2, 64});
     ASSERT_TRUE(parts) << engine->name().str();
     EXPECT_TRUE(parts->engine);
     EXPECT_TRUE(parts->pipeline);
     EXPECT_EQ(findGpuEngine(engine->name()), engine);
   }
-  EXPECT_FALSE(makeEngine("none such", {b, at, b.getF16Type(), 128, 2, 64}));
+  EXPECT_FALSE(makeEngine("none such", {b, *shared, at, b.getF16Type(), 128, 2, 64}));
   EXPECT_EQ(findGpuEngine("none such"), nullptr);
 }
 TEST_F(GpuEngines, EveryMachineHasOne) {
@@ -65,7 +68,7 @@ TEST_F(GpuEngines, TilesAreWholeFragments) {
 
 TEST_F(GpuEngines, LongSumsAreAddedOutsideOfTensorCores) {
   auto addsOutside = [&](mlir::Type type, int64_t products) {
-    return makeEngine("mma_sync", {b, at, type, 128, 2, products})->engine->addsOutside();
+    return makeEngine("mma_sync", {b, *shared, at, type, 128, 2, products})->engine->addsOutside();
   };
   EXPECT_FALSE(addsOutside(b.getF16Type(), 4096));
   EXPECT_TRUE(addsOutside(b.getF16Type(), 1 << 16));
@@ -102,7 +105,7 @@ TEST(GpuEngineCosts, WeightedRowsOfMmaSync) {
 }
 
 TEST_F(GpuEngines, StepsAheadAndTheirCopies) {
-  AsyncCopies single(b, at, b.getF16Type(), 64, 1), triple(b, at, b.getF16Type(), 64, 3);
+  AsyncCopies single(b, *shared, at, b.getF16Type(), 64, 1), triple(b, *shared, at, b.getF16Type(), 64, 3);
   EXPECT_TRUE(single.isSingleBuffered());
   EXPECT_FALSE(triple.isSingleBuffered());
   EXPECT_EQ(single.stepsAhead(), 0);
@@ -118,7 +121,7 @@ TEST_F(GpuEngines, StepsAheadAndTheirCopies) {
 }
 TEST_F(GpuEngines, AStepWaitsForAllGroupsButThoseAhead) {
   for (int64_t stages : {1, 2, 3, 4}) {
-    AsyncCopies copies(b, at, b.getF16Type(), 64, stages);
+    AsyncCopies copies(b, *shared, at, b.getF16Type(), 64, stages);
     copies.full();
     unsigned pending = ~0u;
     module->walk([&](mlir::NVVM::CpAsyncWaitGroupOp wait) { pending = wait.getN(); });
@@ -128,10 +131,8 @@ TEST_F(GpuEngines, AStepWaitsForAllGroupsButThoseAhead) {
 TEST_F(GpuEngines, RowsInChunksAreCopiedAsTheyAre) {
   SharedPlaces places(2);
   SharedTile tile = places.place(16, 64, 1);
-  AsyncCopies copies(b, at, b.getF16Type(), 64, 2);
+  AsyncCopies copies(b, *shared, at, b.getF16Type(), 64, 2);
   auto global = mlir::LLVM::LLVMPointerType::get(&context, kGlobalSpace);
-  auto shared = mlir::LLVM::LLVMPointerType::get(&context, kSharedSpace);
-  b.shared = mlir::LLVM::ZeroOp::create(b, shared);
   RowSource source;
   source.pointer = mlir::LLVM::ZeroOp::create(b, global);
   source.base = b.toI64(b.i32(0));

@@ -1,6 +1,7 @@
 // The engines that have code, by their names in passes/Gpu/Schedule/GpuEngine.h.
 #pragma once
 #include "passes/Gpu/Engine.h"
+#include "passes/Gpu/Memory.h"
 #include "passes/Gpu/Pipeline.h"
 
 namespace skewer::gpu {
@@ -8,6 +9,7 @@ namespace skewer::gpu {
 /// What an engine needs to know of its kernel.
 struct EngineSetup {
   GpuBuilder &b;
+  const SharedMemory &shared;
   const ThreadPlace &at;
   Type element;                // type of the multiplied numbers
   int64_t threads, stages = 2; // threads of a block; copies of a step's tiles

@@ -8,6 +8,7 @@
 #include "mlir/IR/Matchers.h"
 #include "passes/Gpu/AsyncCopies.h"
 #include "passes/Gpu/Engines/Engines.h"
+#include "passes/Gpu/Warp.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -15,19 +16,24 @@ using namespace skewer::gpu;
 
 namespace skewer::gpu {
 EngineParts makeMmaSync(const EngineSetup &setup) {
-  return {std::make_unique<AsyncCopies>(setup.b, setup.at, setup.element, setup.threads, setup.stages),
-          std::make_unique<MmaSync>(setup.b, setup.at, setup.element, setup.products, setup.signedWeights)};
+  return {
+      std::make_unique<AsyncCopies>(setup.b, setup.shared, setup.at, setup.element, setup.threads, setup.stages),
+      std::make_unique<MmaSync>(setup.b, setup.shared, setup.at, setup.element, setup.products, setup.signedWeights)};
 }
 } // namespace skewer::gpu
 
 //===- Operand tiles ---------------------------------------------------------------===//
+
+Value MmaSync::chunkAt(const TileRows &in, Value row, Value chunk) {
+  return shared.at(offsetIn(b, in.tile, in.copy, row, chunk));
+}
 
 RowFragment MmaSync::rowFragment(const TileRows &from, Value chunk) {
   // Lanes 0 … 15 name the rows of the left 16 bytes of a step, lanes 16 … 31 name the rows of the right 16 bytes.
   Value row = b.bitAnd(at.lane, 15);
   if (from.first)
     row = b.add(row, from.first);
-  return b.loadMatrices(offsetIn(b, from.tile, from.copy, row, b.add(b.shiftRight(at.lane, 4), chunk)), false);
+  return loadMatrices(b, chunkAt(from, row, b.add(b.shiftRight(at.lane, 4), chunk)), false);
 }
 
 std::array<ColumnFragment, 2> MmaSync::columnFragments(const TileRows &from, int64_t pair, Value chunk) {
@@ -37,7 +43,7 @@ std::array<ColumnFragment, 2> MmaSync::columnFragments(const TileRows &from, int
     row = b.add(row, from.first);
   row = b.add(row, 16 * pair);
   Value half = b.bitAnd(b.shiftRight(at.lane, 3), 1);
-  RowFragment loaded = b.loadMatrices(offsetIn(b, from.tile, from.copy, row, b.add(half, chunk)), false);
+  RowFragment loaded = loadMatrices(b, chunkAt(from, row, b.add(half, chunk)), false);
   return {ColumnFragment{loaded[0], loaded[1]}, {loaded[2], loaded[3]}};
 }
 
@@ -59,8 +65,8 @@ RowOperand MmaSync::operandOf(const RowFragment &rows, Precision precision) {
     return operand;
   operand.rest.emplace();
   for (auto [row, whole, rest] : llvm::zip_equal(rows, operand.whole, *operand.rest)) {
-    whole = b.nearestTf32(row);
-    rest = b.restOf(row);
+    whole = nearestTf32(b, row);
+    rest = restOf(b, row);
   }
   return operand;
 }
@@ -79,11 +85,11 @@ MmaSync::Operands MmaSync::operandsOf(const OperandRows &from, int64_t steps, in
 
 Accumulator MmaSync::addProduct(const RowOperand &rows, const ColumnFragment &columns, const Accumulator &sum) {
   if (!rows.rest)
-    return b.multiply(rows.whole, columns, sum, element);
-  ColumnFragment nearest = {b.nearestTf32(columns[0]), b.nearestTf32(columns[1])};
-  Accumulator result = b.multiply(*rows.rest, nearest, sum, element); // the small products first
-  result = b.multiply(rows.whole, {b.restOf(columns[0]), b.restOf(columns[1])}, result, element);
-  return b.multiply(rows.whole, nearest, result, element);
+    return multiply(b, rows.whole, columns, sum, element);
+  ColumnFragment nearest = {nearestTf32(b, columns[0]), nearestTf32(b, columns[1])};
+  Accumulator result = multiply(b, *rows.rest, nearest, sum, element); // the small products first
+  result = multiply(b, rows.whole, {restOf(b, columns[0]), restOf(b, columns[1])}, result, element);
+  return multiply(b, rows.whole, nearest, result, element);
 }
 
 Tiles MmaSync::zeros(size_t count) {
@@ -107,7 +113,7 @@ Value MmaSync::someAreNan(ArrayRef<Accumulator> sums) {
       Value nan = b.isNan(number);
       found = found ? Value(arith::OrIOp::create(b, found, nan)) : nan;
     }
-  return b.anyLane(found);
+  return anyLane(b, found);
 }
 
 void MmaSync::addSteps(Tiles &sums, const OperandRows &rows, const TileRows &columns, int64_t count,

@@ -1,7 +1,8 @@
 // The engine of mma.sync m16n8k16 (f32: m16n8k8 of tf32). A warp loads its fragments by ldmatrix; its sums are
 // registers that can be read at once. Each fragment of keys or values is multiplied with all tiles of the warp's rows.
 #pragma once
-#include "passes/Gpu/Engine.h"
+#include "passes/Gpu/Engines/MmaInstructions.h"
+#include "passes/Gpu/Memory.h"
 #include <optional>
 
 namespace skewer::gpu {
@@ -25,8 +26,9 @@ class MmaSync : public Engine {
 public:
   /// `element`: type of the multiplied numbers. `products`: of one sum, over all tiles.
   /// `signedWeights`: see EngineSetup.
-  MmaSync(GpuBuilder &b, const ThreadPlace &at, Type element, int64_t products, bool signedWeights)
-      : b(b), at(at), element(element), outside(element.isF32() || products > kLongestChain),
+  MmaSync(GpuBuilder &b, const SharedMemory &shared, const ThreadPlace &at, Type element, int64_t products,
+          bool signedWeights)
+      : b(b), shared(shared), at(at), element(element), outside(element.isF32() || products > kLongestChain),
         signedWeights(signedWeights) {}
 
   bool addsOutside() const override { return outside; }
@@ -38,6 +40,8 @@ public:
 private:
   using Operands = std::vector<RowOperand>; // of one step, for each tile of rows
   // Operand tiles.
+  /// Returns the place of a chunk of 16 bytes of a row.
+  Value chunkAt(const TileRows &, Value row, Value chunk);
   /// Loads fragments of a step of the depth, which begins at `chunk` (i32, of 16 bytes). `rowFragment` loads 16 rows;
   /// `columnFragments` loads rows 16 × pair … 16 × pair + 7 and rows 16 × pair + 8 … 16 × pair + 15.
   RowFragment rowFragment(const TileRows &, Value chunk);
@@ -69,6 +73,7 @@ private:
   Accumulator addedTo(const Accumulator &output, const Accumulator &sum, llvm::ArrayRef<Value> shrink);
 
   GpuBuilder &b;
+  const SharedMemory &shared;
   const ThreadPlace &at;
   Type element;
   bool outside, signedWeights;

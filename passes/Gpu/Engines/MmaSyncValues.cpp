@@ -15,7 +15,7 @@ std::array<ColumnFragment, 2> MmaSync::valueFragments(const TileRows &rows, int6
   auto from = [&](Value row) { return rows.first ? b.add(row, rows.first) : row; };
   if (!element.isF32()) {
     Value row = from(b.add(b.bitAnd(at.lane, 15), 16 * step)), half = b.add(b.shiftRight(at.lane, 4), 2 * columnPair);
-    RowFragment loaded = b.loadMatrices(offsetIn(b, rows.tile, rows.copy, row, half), true);
+    RowFragment loaded = loadMatrices(b, chunkAt(rows, row, half), true);
     return {ColumnFragment{loaded[0], loaded[1]}, {loaded[2], loaded[3]}};
   }
   // A lane holds the weights of keys 2t and 2t + 1, so these two are the rows t and t + 4 of the product. Rows stand 4
@@ -26,7 +26,7 @@ std::array<ColumnFragment, 2> MmaSync::valueFragments(const TileRows &rows, int6
       Value key = from(b.add(b.shiftLeft(at.inGroup, 1), 8 * step + k));
       Value offset =
           b.add(offsetIn(b, rows.tile, rows.copy, key, b.i32(4 * columnPair + 2 * side)), b.shiftLeft(at.group, 2));
-      fragments[size_t(side)][size_t(k)] = b.load(b.sharedAt(offset), b.getI32Type());
+      fragments[size_t(side)][size_t(k)] = load(b, shared.at(offset), b.getI32Type());
     }
   return fragments;
 }
@@ -37,12 +37,12 @@ std::vector<RowFragment> MmaSync::fragmentsOf(ArrayRef<Accumulator> weights) {
   std::vector<RowFragment> fragments;
   if (element.isF32())
     for (const Accumulator &tile : weights)
-      fragments.push_back({b.bitsOf(tile[0]), b.bitsOf(tile[2]), b.bitsOf(tile[1]), b.bitsOf(tile[3])});
+      fragments.push_back({bitsOf(b, tile[0]), bitsOf(b, tile[2]), bitsOf(b, tile[1]), bitsOf(b, tile[3])});
   else
     for (size_t n = 0; n < weights.size(); n += 2) {
       const Accumulator &left = weights[n], &right = weights[n + 1];
-      fragments.push_back({b.pack(left[0], left[1], element), b.pack(left[2], left[3], element),
-                           b.pack(right[0], right[1], element), b.pack(right[2], right[3], element)});
+      fragments.push_back({pack(b, left[0], left[1], element), pack(b, left[2], left[3], element),
+                           pack(b, right[0], right[1], element), pack(b, right[2], right[3], element)});
     }
   return fragments;
 }
@@ -68,7 +68,7 @@ Tiles skewer::gpu::scaled(GpuBuilder &b, Tiles weights, double scale, float noWe
       for (Value &weight : tile) {
         Value product = b.mulf(weight, b.f32(scale));
         if (turnsZeros) {
-          Value isHidden = b.compare(arith::CmpIPredicate::eq, b.bitsOf(weight), b.i32(INT32_MIN));
+          Value isHidden = b.equal(bitsOf(b, weight), b.i32(INT32_MIN));
           product = b.select(isHidden, weight, b.addf(product, b.f32(0)));
         }
         weight = product;
@@ -109,11 +109,11 @@ public:
   Value ofSign(Value part, bool minus) {
     int64_t counted = wide ? 0x7fffe000 : 0x7fff, sign = wide ? int64_t(INT32_MIN) : 0x8000;
     return map(part, [&](Value bits, Value size) {
-      Value positive = b.compare(arith::CmpIPredicate::eq, b.bitAnd(bits, sign), b.i32(0));
+      Value positive = b.equal(b.bitAnd(bits, sign), b.i32(0));
       if (!minus)
         return oneWhere(positive);
-      Value zero = b.compare(arith::CmpIPredicate::eq, b.bitAnd(size, counted), b.i32(0));
-      return oneWhere(b.compare(arith::CmpIPredicate::eq, positive, zero));
+      Value zero = b.equal(b.bitAnd(size, counted), b.i32(0));
+      return oneWhere(b.equal(positive, zero));
     });
   }
   /// The numbers, 0 in place of what is none.
@@ -125,7 +125,7 @@ public:
     return map(part, [&](Value bits, Value size) {
       Value nan = b.less(b.i32(infinity), size);
       int64_t sign = minus ? (wide ? int64_t(INT32_MIN) : 0x8000) : 0;
-      Value same = b.compare(arith::CmpIPredicate::eq, bits, b.i32(infinity | sign));
+      Value same = b.equal(bits, b.i32(infinity | sign));
       return oneWhere(arith::OrIOp::create(b, nan, same));
     });
   }
@@ -177,11 +177,11 @@ void MmaSync::multiplyOddValues(ArrayRef<Operands> weights, const TileRows &rows
       for (size_t rowTile = 0; rowTile < operands.size(); ++rowTile) {
         size_t n = 2 * rowTile + side;
         sums[n] = addProduct(operands[rowTile], finite, sums[n]);
-        up[n] = b.multiply(present[rowTile], positive, up[n], element);
-        down[n] = b.multiply(present[rowTile], negative, down[n], element);
+        up[n] = multiply(b, present[rowTile], positive, up[n], element);
+        down[n] = multiply(b, present[rowTile], negative, down[n], element);
         if (signedWeights) {
-          up[n] = b.multiply(negated[rowTile], negative, up[n], element);
-          down[n] = b.multiply(negated[rowTile], positive, down[n], element);
+          up[n] = multiply(b, negated[rowTile], negative, up[n], element);
+          down[n] = multiply(b, negated[rowTile], positive, down[n], element);
         }
       }
     }

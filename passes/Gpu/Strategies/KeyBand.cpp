@@ -2,6 +2,7 @@
 // block reach, and skews the logits on their way through shared memory.
 #include "passes/Gpu/Strategies/BandWindow.h"
 #include "passes/Gpu/Strategies/Strategies.h"
+#include "passes/Gpu/Warp.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -35,21 +36,21 @@ public:
       storeLogits(b.shiftLeft(number, 4), step.copy, scale);
       return SmallVector<Value>();
     });
-    b.barrier();
+    barrier(b);
     // The next tile's logits are written after the barrier at the beginning of its step.
     const ScoreLayout &layout = in.place.scores;
     for (const HeldNumber &number : layout.numbers()) {
       Value key = layout.column(number.column), query = layout.rowInBlock(number.row);
       Value column = b.sub(b.add(b.bitAnd(key, 15), in.tile.rows - 1), query);
       Value &score = scores[number.tile][number.part];
-      score = b.addf(score, b.load(logitAt(key, column), b.getF32Type()));
+      score = b.addf(score, load(b, logitAt(key, column), b.getF32Type()));
     }
   }
 
 private:
   Value logitAt(Value key, Value column) {
     Value place = b.add(b.mul(key, places.logits.stride), column);
-    return b.sharedAt(b.add(b.shiftLeft(place, 2), places.logits.offset));
+    return in.shared.numberAt(place, places.logits.offset);
   }
 
   /// Stores the logits of 16 keys, which are the rows of the product.
@@ -63,7 +64,7 @@ private:
         Value key = layout.rowFrom(layout.firstRow(firstKey), number.row);
         Value column = layout.column(16 * pair + number.column);
         Value place = logitAt(key, column);
-        b.store(b.mulf(sums[number.tile][number.part], scale), place);
+        store(b, b.mulf(sums[number.tile][number.part], scale), place);
       }
     }
   }

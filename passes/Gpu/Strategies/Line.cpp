@@ -36,7 +36,7 @@ public:
         Value value = termAt(b, in.operands, *term, at);
         sum = sum ? b.addf(sum, value) : value;
       }
-      b.store(sum, numberAt(number, copy));
+      store(b, sum, numberAt(number, copy));
       return SmallVector<Value>();
     });
   }
@@ -46,7 +46,7 @@ public:
     for (const HeldNumber &held : layout.numbers()) {
       // Eight rows and four pairs of keys read 14 neighbouring words.
       Value key = layout.column(held.column + in.tile.rows - 1), query = layout.rowInBlock(held.row);
-      Value number = b.load(numberAt(b.sub(key, query), step.copy), b.getF32Type());
+      Value number = load(b, numberAt(b.sub(key, query), step.copy), b.getF32Type());
       Value &score = sums.tiles[held.tile][held.part];
       if (gate)
         score = sums.begun ? b.fma(number, gates[held.row], score) : b.mulf(number, gates[held.row]);
@@ -59,7 +59,7 @@ public:
 private:
   Value numberAt(Value number, Value copy) {
     Value place = b.add(number, b.mul(copy, in.tile.window()));
-    return b.sharedAt(b.add(b.shiftLeft(place, 2), offset));
+    return in.shared.numberAt(place, offset);
   }
 
   std::vector<const ElementTerm *> terms;

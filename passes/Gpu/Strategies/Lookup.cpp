@@ -3,6 +3,7 @@
 // looked up for each score or once for a tile; or in registers, if each tile has the same rows.
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "passes/Gpu/Strategies/Strategies.h"
+#include "passes/Gpu/Warp.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -126,14 +127,14 @@ private:
       if (table.places.use != LookupUse::EveryTile)
         column = b.add(column, firstRow);
       Value logit = b.mulf(sums[number.tile][number.part], scale);
-      b.store(logit, logitAt(table, number.row, b.add(column, number.column)));
+      store(b, logit, logitAt(table, number.row, b.add(column, number.column)));
     }
   }
 
   Value logitAt(const Table &table, size_t row, Value place) {
     Value query = in.place.scores.rowInBlock(row);
     place = b.add(b.mul(query, table.places.logits.stride), place);
-    return b.sharedAt(b.add(b.shiftLeft(place, 2), table.places.logits.offset));
+    return in.shared.numberAt(place, table.places.logits.offset);
   }
 
   Value placeOf(const Table &table, const Axes &at) {
@@ -147,7 +148,7 @@ private:
   }
 
   Value lookedUp(const Table &table, size_t row, const Axes &at) {
-    Value logit = b.load(logitAt(table, row, placeOf(table, at)), b.getF32Type());
+    Value logit = load(b, logitAt(table, row, placeOf(table, at)), b.getF32Type());
     return table.term.guard ? b.select(in.operands.predicate(*table.term.guard, at), logit, b.f32(0)) : logit;
   }
 
@@ -167,14 +168,14 @@ private:
         gathered(b.loop(b.i32(0), b.i32(chunksOf(table)), 1, flattened(everyTile), [&](Value chunk, ValueRange sums) {
           Value firstRow = b.mul(chunk, in.tile.tableRows());
           storeLogits(table, firstRow);
-          b.warpBarrier();
+          warpBarrier(b);
           SmallVector<Value> next;
           for (auto [number, held] : llvm::enumerate(layout.numbers())) {
             Value place = b.sub(placeOf(table, at[number]), firstRow);
             Value here = b.both(b.lessEqual(b.i32(0), place), b.less(place, b.i32(in.tile.tableRows())));
             if (table.term.guard)
               here = b.both(here, in.operands.predicate(*table.term.guard, at[number]));
-            Value logit = b.load(logitAt(table, held.row, b.select(here, place, b.i32(0))), b.getF32Type());
+            Value logit = load(b, logitAt(table, held.row, b.select(here, place, b.i32(0))), b.getF32Type());
             next.push_back(b.addf(sums[number], b.select(here, logit, b.f32(0))));
           }
           return next;

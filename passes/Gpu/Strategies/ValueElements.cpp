@@ -3,6 +3,7 @@
 // its own.
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "passes/Gpu/Strategies/Strategies.h"
+#include "passes/Gpu/Warp.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -21,13 +22,13 @@ public:
     for (size_t row = 0; row < layout.rows(); ++row)
       rows.push_back(b.mul(layout.rowInBlock(row), in.layout.weights.stride));
     for (const HeldNumber &number : layout.numbers())
-      b.store(weights[number.tile][number.part], weightAt(number.row, layout.column(number.column)));
-    b.warpBarrier();
+      store(b, weights[number.tile][number.part], weightAt(number.row, layout.column(number.column)));
+    warpBarrier(b);
     sums.tiles =
         gathered(b.loop(b.i32(0), b.i32(in.tile.keys), 1, flattened(sums.tiles), [&](Value number, ValueRange before) {
           Tiles next = gathered(before);
           for (size_t row = 0; row < layout.rows(); ++row) {
-            Value weight = b.load(weightAt(row, number), b.getF32Type());
+            Value weight = load(b, weightAt(row, number), b.getF32Type());
             addKey(b.add(step.firstKey, number), weight, row, next);
           }
           return flattened(next);
@@ -35,9 +36,7 @@ public:
   }
 
 private:
-  Value weightAt(size_t row, Value key) {
-    return b.sharedAt(b.add(b.shiftLeft(b.add(rows[row], key), 2), in.layout.weights.offset));
-  }
+  Value weightAt(size_t row, Value key) { return in.shared.numberAt(b.add(rows[row], key), in.layout.weights.offset); }
 
   void addKey(Value key, Value weight, size_t row, Tiles &sums) {
     Axes at = in.place.axesAt(row, key);

@@ -1,0 +1,41 @@
+// Emits addresses, loads and stores.
+#include "passes/Gpu/Memory.h"
+#include "passes/Gpu/GpuLaunch.h"
+
+using namespace mlir;
+using namespace skewer::gpu;
+
+SharedMemory::SharedMemory(GpuBuilder &b, mlir::gpu::GPUModuleOp module) : b(b) {
+  auto pointer = LLVM::LLVMPointerType::get(b.getContext(), kSharedSpace);
+  start = LLVM::AddressOfOp::create(b, pointer, sharedMemory(module));
+}
+
+Value SharedMemory::at(Value byteOffset) const {
+  return LLVM::GEPOp::create(b, start.getType(), b.getI8Type(), start, ArrayRef<LLVM::GEPArg>{byteOffset});
+}
+
+Value skewer::gpu::globalAt(GpuBuilder &b, Value pointer, Value elementOffset, Type element) {
+  return LLVM::GEPOp::create(b, pointer.getType(), element, pointer, ArrayRef<LLVM::GEPArg>{elementOffset});
+}
+Value skewer::gpu::load(GpuBuilder &b, Value pointer, Type type) { return LLVM::LoadOp::create(b, type, pointer); }
+void skewer::gpu::store(GpuBuilder &b, Value value, Value pointer) { LLVM::StoreOp::create(b, value, pointer); }
+Value skewer::gpu::loadAt(GpuBuilder &b, Value pointer, Value elementOffset, Type element) {
+  return load(b, globalAt(b, pointer, elementOffset, element), element);
+}
+void skewer::gpu::storeAt(GpuBuilder &b, Value value, Value pointer, Value elementOffset) {
+  store(b, value, globalAt(b, pointer, elementOffset, value.getType()));
+}
+
+Value skewer::gpu::widen(GpuBuilder &b, Value x) {
+  return x.getType().isF32() ? x : Value(LLVM::FPExtOp::create(b, b.getF32Type(), x));
+}
+Value skewer::gpu::narrow(GpuBuilder &b, Value x, Type element) {
+  return element.isF32() ? x : Value(LLVM::FPTruncOp::create(b, element, x));
+}
+Value skewer::gpu::pack(GpuBuilder &b, Value low, Value high, Type element) {
+  Value pair = LLVM::PoisonOp::create(b, VectorType::get({2}, b.getF32Type()));
+  pair = LLVM::InsertElementOp::create(b, pair, low, b.i32(0));
+  pair = LLVM::InsertElementOp::create(b, pair, high, b.i32(1));
+  Value narrowed = LLVM::FPTruncOp::create(b, VectorType::get({2}, element), pair);
+  return LLVM::BitcastOp::create(b, b.getI32Type(), narrowed);
+}
