@@ -235,7 +235,7 @@ FAULTS = [
     # The C contract -------------------------------------------------------------------------------------------------
     Fault("null-tensor-accepted", "codegen/ABI/EntryChecks.cpp",
           "a null pointer is read",
-          "require(b.CreateIsNotNull(word(arguments, index, pointer)), Status::NullTensor);",
+          "code.require(b.CreateIsNotNull(code.word(arguments, index, code.pointer)), Status::NullTensor);",
           "(void)index, (void)tensor;"),
     Fault("version-unchecked", "codegen/ABI/EntryChecks.cpp",
           "arguments of another ABI version are accepted",
