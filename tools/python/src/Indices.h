@@ -1,7 +1,7 @@
 // Finds the index operand, and its element, that is outside the range that the spec declares: for the messages of calls
 // from Python and from XLA.
 #pragma once
-#include "Kernel.h"
+#include "Signature.h"
 #include <optional>
 
 namespace skewer::python {

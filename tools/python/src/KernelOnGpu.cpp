@@ -1,6 +1,7 @@
 // Calls kernels with arrays in a GPU's memory: checks them like all calls, and queues them by the launcher
 // (docs/gpu.md).
 #include "Call.h"
+#include "Kernel.h"
 
 namespace skewer::python {
 
@@ -13,36 +14,28 @@ struct CudaExec {
 
 nb::object Kernel::callOnGpu(nb::tuple arrays, nb::object outputs, nb::object allocate, nb::object given, int64_t q0,
                              int64_t k0, int64_t head0, uintptr_t stream, nb::object newWorkspace) {
-  if (!cudaEntry)
-    raise(errors("LoadError")("kernel '" + name + "' was not compiled for GPUs: target='host,sm_90a'"));
-  Call call;
-  call.isOnGpu = true;
-  begin(call, arrays);
-  for (size_t n = 0; n < inputs.size(); ++n)
-    takeInput(call, n, arrays[n]);
-  inferSizes(call, given);
-  for (size_t n = 0; n < inputs.size(); ++n)
-    passInput(call, n);
-  takeOutputs(call, outputs, allocate);
-  passSizes(call, q0, k0, head0);
-  if (call.isEmpty)
-    return resultsOf(call);
+  if (!code.cudaEntry)
+    raise(errors("LoadError")("kernel '" + signature.name + "' was not compiled for GPUs: target='host,sm_90a'"));
+  Call call(signature, code, /*isOnGpu=*/true, /*isResolved=*/false);
+  call.take(arrays, outputs, allocate, given, q0, k0, head0);
+  if (call.isEmpty())
+    return call.result();
   CudaExec exec;
   exec.stream = reinterpret_cast<void *>(stream);
   // SIZE_MAX: more than can exist; the call then reports the error in the sizes.
-  exec.workspaceBytes = cudaWorkspaceBytes(call.words.data());
+  exec.workspaceBytes = code.cudaWorkspaceBytes(call.arguments());
   if (exec.workspaceBytes && exec.workspaceBytes != SIZE_MAX)
     exec.workspace = reinterpret_cast<void *>(nb::cast<uintptr_t>(newWorkspace(exec.workspaceBytes)));
   int32_t status;
   std::string why;
   {
     nb::gil_scoped_release released; // the first call in a context loads the code
-    status = cudaEntry(call.words.data(), &exec);
+    status = code.cudaEntry(call.arguments(), &exec);
     why = status ? skewer_loaded_gpu_error() : "";
   }
   if (status)
-    raise(errors("KernelError")(name, status, why));
-  return resultsOf(call);
+    raise(errors("KernelError")(signature.name, status, why));
+  return call.result();
 }
 
 } // namespace skewer::python

@@ -160,12 +160,21 @@ NB_MODULE(_core, module) {
       .def("call_on_gpu", &Kernel::callOnGpu, nb::arg("arrays"), nb::arg("outputs").none(), nb::arg("allocate").none(),
            nb::arg("given").none(), nb::arg("q0"), nb::arg("k0"), nb::arg("head0"), nb::arg("stream"),
            nb::arg("new_workspace"), "The same with arrays in a GPU's memory, queued on a stream.")
-      .def_prop_ro("is_for_gpu", &Kernel::isForGpu, "Whether it was compiled for a GPU.")
-      .def_prop_ro("is_for_processor", &Kernel::isForProcessor, "Whether it was compiled for a processor.")
+      .def_prop_ro(
+          "is_for_gpu", [](const Kernel &kernel) { return kernel.code.cudaEntry != nullptr; },
+          "Whether it was compiled for a GPU.")
+      .def_prop_ro(
+          "is_for_processor", [](const Kernel &kernel) { return kernel.code.entry != nullptr; },
+          "Whether it was compiled for a processor.")
       .def("prepare", &Kernel::prepare, nb::arg("arrays"), nb::arg("threads"), nb::arg("given").none() = nb::none(),
            "Makes what const operands alone determine; arrays has None for the others.")
-      .def_prop_ro("entry_address", &Kernel::entryAddress, "Address of the C entry of docs/abi.md.")
-      .def_prop_ro("workspace_address", &Kernel::workspaceAddress, "Address of NAME_workspace_bytes.");
+      .def_prop_ro(
+          "entry_address", [](const Kernel &kernel) { return reinterpret_cast<uintptr_t>(kernel.code.entry); },
+          "Address of the C entry of docs/abi.md.")
+      .def_prop_ro(
+          "workspace_address",
+          [](const Kernel &kernel) { return reinterpret_cast<uintptr_t>(kernel.code.workspaceBytes); },
+          "Address of NAME_workspace_bytes.");
   module.def("register_for_xla", &registerForXla, nb::arg("key"), nb::arg("kernel"),
              "Makes a kernel known to the handler; it has to be kept as long as programs call it.");
 }

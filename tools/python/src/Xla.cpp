@@ -71,8 +71,8 @@ std::vector<uint64_t> wordsOf(const xla::CallFrame &frame, const Layer &layer, c
 xla::Error *refused(const xla::CallFrame &frame, const Kernel &kernel, const std::vector<int64_t> &sizes,
                     int32_t status) {
   std::string text = "the kernel refuses the call with status " + std::to_string(status) + " (docs/abi.md)";
-  if (auto bad = badIndexOperand(kernel.operands(), status)) {
-    const Argument &argument = kernel.operands()[*bad];
+  if (auto bad = badIndexOperand(kernel.signature.inputs, status)) {
+    const Argument &argument = kernel.signature.inputs[*bad];
     const xla::Buffer &buffer = *frame.arguments.buffers[*bad];
     nb::gil_scoped_acquire locked; // XLA's thread does not hold it
     text += ": " + argument.name + ": expected " + expectedIndices(argument, sizes) + ", found " +
@@ -117,10 +117,12 @@ xla::Error *run(const xla::CallFrame &frame, Layer &layer, const xla::Numbers &n
 void registerForXla(int64_t key, const Kernel &kernel) {
   std::lock_guard<std::mutex> held(lock());
   Layer &layer = layers()[key];
-  layer.entry = reinterpret_cast<decltype(layer.entry)>(kernel.entryAddress());
-  layer.workspaceBytes = reinterpret_cast<decltype(layer.workspaceBytes)>(kernel.workspaceAddress());
+  layer.entry = kernel.code.entry;
+  layer.workspaceBytes = kernel.code.workspaceBytes;
   layer.kernel = &kernel;
-  layer.inputs = kernel.operands().size(), layer.results = kernel.resultCount(), layer.sizes = kernel.sizeCount();
+  layer.inputs = kernel.signature.inputs.size();
+  layer.results = kernel.signature.results.size();
+  layer.sizes = kernel.signature.sizes.size();
 }
 
 xla::Error *callFromXla(xla::CallFrame *frame) {
