@@ -12,7 +12,7 @@ EntryChecks::EntryChecks(EntryCode &code, EntrySizes &sizes, const KernelPlan &p
     : code(code), b(code.b), sizes(sizes), plan(plan), layout(layout), rightSizes(buildSizes(argsVersion)),
       needed(buildNeeded()), within(rangedInputs(plan).empty() ? nullptr : buildWithin()) {}
 
-/// status NAME.sizes(args): checks the struct itself, the run-time sizes and all their products.
+/// Builds status NAME.sizes(args), which checks the struct itself, the run-time sizes and all their products.
 Function *EntryChecks::buildSizes(uint32_t argsVersion) {
   Function *function = code.begin(".sizes", code.i32, {code.pointer}, true);
   Value *arguments = function->getArg(0);
@@ -54,7 +54,8 @@ Function *EntryChecks::buildSizes(uint32_t argsVersion) {
   return function;
 }
 
-/// i64 NAME.needed(args, workers): returns the bytes of workspace, -1 if they exceed 63 bits. Only after NAME.sizes.
+/// Builds i64 NAME.needed(args, workers), which returns the bytes of workspace; -1 if they exceed 63 bits. Valid only after
+/// NAME.sizes.
 Function *EntryChecks::buildNeeded() {
   Function *function = code.begin(".needed", code.i64, {code.pointer, code.i32}, true);
   Value *overflow = b.getFalse();
