@@ -162,7 +162,7 @@ void EntryBuilder::callInTurn(Phases which, Value *arguments, Value *how, Value 
   }
 }
 
-/// status NAME(args, exec). For only some of the phases: status NAME`suffix`(args, exec, prepared).
+/// Builds status NAME(args, exec), or, for only some of the phases, status NAME`suffix`(args, exec, prepared).
 void EntryBuilder::buildCall(const Twine &suffix, Phases which, Function *check) {
   bool hasPrepared = which != Phases::All;
   SmallVector<Type *> parameters(hasPrepared ? 3 : 2, code.pointer);
@@ -179,8 +179,8 @@ void EntryBuilder::buildCall(const Twine &suffix, Phases which, Function *check)
   b.CreateRet(code.status(Status::Ok));
 }
 
-/// size_t NAME_prepared_bytes(void), status NAME_prepare(args, exec, prepared) and NAME_prepared(args, exec, prepared).
-/// They compute once, into memory of the caller, the results that depend on `const` operands alone.
+/// Builds size_t NAME_prepared_bytes(void), status NAME_prepare(args, exec, prepared) and status NAME_prepared(args,
+/// exec, prepared). They compute once, into memory of the caller, the results that depend on `const` operands alone.
 void EntryBuilder::buildPrepared() {
   Function *checkConst = checks.build(".check_const", true);
   code.begin("_prepared_bytes", code.i64, {});

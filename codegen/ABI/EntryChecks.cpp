@@ -54,8 +54,8 @@ Function *EntryChecks::buildSizes(uint32_t argsVersion) {
   return function;
 }
 
-/// Builds i64 NAME.needed(args, workers), which returns the bytes of workspace; -1 if they exceed 63 bits. Valid only after
-/// NAME.sizes.
+/// Builds i64 NAME.needed(args, workers), which returns the bytes of workspace; -1 if they exceed 63 bits. Valid only
+/// after NAME.sizes.
 Function *EntryChecks::buildNeeded() {
   Function *function = code.begin(".needed", code.i64, {code.pointer, code.i32}, true);
   Value *overflow = b.getFalse();
@@ -74,8 +74,8 @@ Value *EntryChecks::overlaps(Value *p, Value *n, Value *q, Value *m) {
   return b.CreateAnd(b.CreateICmpULT(p, b.CreateAdd(q, m)), b.CreateICmpULT(q, b.CreateAdd(p, n)));
 }
 
-/// i1 NAME.within(data, elements, low, span): returns whether low <= data[k] <= low + span for all elements, which are
-/// i32.
+/// Builds i1 NAME.within(data, elements, low, span), which returns whether low <= data[k] <= low + span for all
+/// elements, which are i32.
 Function *EntryChecks::buildWithin() {
   constexpr unsigned kLanes = 8;
   auto *lanes = FixedVectorType::get(code.i32, kLanes);
