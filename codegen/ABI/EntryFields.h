@@ -1,4 +1,4 @@
-// The numbers of the fields in the structures that the entries use, for EntryBuilder.h.
+// The numbers of the fields in the structures that the entries use, for EntryCode.h.
 #pragma once
 
 namespace skewer {
