@@ -9,7 +9,7 @@ namespace skewer::gpu {
 class AsyncCopies : public Pipeline {
 public:
   /// `threads`: threads of a block that fill tiles. `element`: element type of the tiles.
-  AsyncCopies(GpuBuilder &b, const SharedMemory &shared, const ThreadPlace &at, Type element, int64_t threads,
+  AsyncCopies(GpuBuilder &b, const BlockMemory &shared, const ThreadPlace &at, Type element, int64_t threads,
               int64_t stages)
       : Pipeline(b, stages), shared(shared), at(at), element(element), threads(threads) {}
 
@@ -25,7 +25,7 @@ private:
   void fillByChunks(const SharedTile &, const RowSource &, RowPlace, Value copy);
   void fillByElements(const SharedTile &, const RowSource &, RowPlace, Value copy);
 
-  const SharedMemory &shared;
+  const BlockMemory &shared;
   const ThreadPlace &at;
   Type element;
   int64_t threads;

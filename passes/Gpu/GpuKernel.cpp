@@ -219,7 +219,7 @@ std::optional<Refusal> skewer::gpu::emitAttentionKernel(GpuBuilder &b, const Gpu
   // less.
   function.setDenormalFpMathF32("preserve-sign");
   b.setInsertionPointToStart(&function.getBody().front());
-  SharedMemory shared(b, module);
+  BlockMemory shared(b, module);
 
   GpuLayout layout = layoutOf(shape, shape.tile);
   Operands operands(b, shape, module, function);

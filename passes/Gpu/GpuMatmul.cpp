@@ -159,7 +159,7 @@ private:
   const Product &product;
   Builders builders;
   GpuBuilder &g;
-  SharedMemory shared;
+  BlockMemory shared;
   ThreadPlace at;
   ScoreLayout layout;
   EngineParts parts;

@@ -5,12 +5,12 @@
 using namespace mlir;
 using namespace skewer::gpu;
 
-SharedMemory::SharedMemory(GpuBuilder &b, mlir::gpu::GPUModuleOp module) : b(b) {
+BlockMemory::BlockMemory(GpuBuilder &b, mlir::gpu::GPUModuleOp module) : b(b) {
   auto pointer = LLVM::LLVMPointerType::get(b.getContext(), kSharedSpace);
   start = LLVM::AddressOfOp::create(b, pointer, sharedMemory(module));
 }
 
-Value SharedMemory::at(Value byteOffset) const {
+Value BlockMemory::at(Value byteOffset) const {
   return LLVM::GEPOp::create(b, start.getType(), b.getI8Type(), start, ArrayRef<LLVM::GEPArg>{byteOffset});
 }
 

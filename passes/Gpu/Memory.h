@@ -9,11 +9,11 @@ namespace skewer::gpu {
 constexpr unsigned kGlobalSpace = 1, kSharedSpace = 3;
 
 /// The shared memory of a block.
-class SharedMemory {
+class BlockMemory {
 public:
   /// Emits the address of the module's shared memory.
-  SharedMemory(GpuBuilder &b, mlir::gpu::GPUModuleOp);
-  SharedMemory(GpuBuilder &b, Value start) : b(b), start(start) {}
+  BlockMemory(GpuBuilder &b, mlir::gpu::GPUModuleOp);
+  BlockMemory(GpuBuilder &b, Value start) : b(b), start(start) {}
   Value at(Value byteOffset) const;
   /// Returns the place of the `number`-th f32 (i32) behind an offset in bytes.
   Value numberAt(Value number, int64_t byteOffset) const { return at(b.add(b.shiftLeft(number, 2), byteOffset)); }

@@ -12,7 +12,7 @@ namespace skewer::gpu {
 /// The parts of the kernel that a strategy uses.
 struct KernelContext {
   GpuBuilder &b;
-  const SharedMemory &shared;
+  const BlockMemory &shared;
   const GpuAttention &shape;
   const GpuTile &tile;
   const GpuLayout &layout;

@@ -9,7 +9,7 @@ namespace skewer::gpu {
 /// What an engine needs to know of its kernel.
 struct EngineSetup {
   GpuBuilder &b;
-  const SharedMemory &shared;
+  const BlockMemory &shared;
   const ThreadPlace &at;
   Type element;                // type of the multiplied numbers
   int64_t threads, stages = 2; // threads of a block; copies of a step's tiles

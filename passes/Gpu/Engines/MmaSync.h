@@ -26,7 +26,7 @@ class MmaSync : public Engine {
 public:
   /// `element`: type of the multiplied numbers. `products`: of one sum, over all tiles.
   /// `signedWeights`: see EngineSetup.
-  MmaSync(GpuBuilder &b, const SharedMemory &shared, const ThreadPlace &at, Type element, int64_t products,
+  MmaSync(GpuBuilder &b, const BlockMemory &shared, const ThreadPlace &at, Type element, int64_t products,
           bool signedWeights)
       : b(b), shared(shared), at(at), element(element), outside(element.isF32() || products > kLongestChain),
         signedWeights(signedWeights) {}
@@ -73,7 +73,7 @@ private:
   Accumulator addedTo(const Accumulator &output, const Accumulator &sum, llvm::ArrayRef<Value> shrink);
 
   GpuBuilder &b;
-  const SharedMemory &shared;
+  const BlockMemory &shared;
   const ThreadPlace &at;
   Type element;
   bool outside, signedWeights;
