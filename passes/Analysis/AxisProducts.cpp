@@ -15,6 +15,14 @@ bool skewer::usesAny(llvm::ArrayRef<Expr> expressions, const std::vector<std::st
   });
 }
 
+std::vector<std::string> skewer::axesIn(llvm::ArrayRef<Expr> expressions, const std::vector<std::string> &axes) {
+  std::vector<std::string> found;
+  for (const std::string &axis : axes)
+    if (usesAny(expressions, {axis}))
+      found.push_back(axis);
+  return found;
+}
+
 std::optional<std::vector<Expr>> skewer::splitProduct(const Expr &index, const std::vector<std::string> &axes,
                                                       const AxisSizes &sizes) {
   std::vector<Expr> parts(axes.size());

@@ -12,6 +12,8 @@ namespace skewer {
 
 /// Returns whether one of the expressions uses one of the axes.
 bool usesAny(llvm::ArrayRef<subscript::Expr> expressions, const std::vector<std::string> &axes);
+/// Returns the axes that one of the expressions uses, in the order of `axes`.
+std::vector<std::string> axesIn(llvm::ArrayRef<subscript::Expr> expressions, const std::vector<std::string> &axes);
 
 /// Returns the indices of the axes of a row-major product that is read at `index`; nothing if a needed size is unknown.
 std::optional<std::vector<subscript::Expr>>

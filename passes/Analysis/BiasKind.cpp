@@ -69,11 +69,7 @@ BiasKind skewer::biasKindOf(const std::vector<Expr> &expressions, const ScoreSpa
 }
 
 std::vector<std::string> skewer::leadingAxesIn(const std::vector<Expr> &expressions, const ScoreSpace &space) {
-  std::vector<std::string> found;
-  for (const std::string &axis : space.leading)
-    if (usesAny(expressions, {axis}))
-      found.push_back(axis);
-  return found;
+  return axesIn(expressions, space.leading);
 }
 
 int64_t skewer::countOf(const std::vector<std::string> &axes, const ScoreSpace &space) {

@@ -1,6 +1,7 @@
 // Finds how the row of a table depends on positions: by algebra first, and by evaluation if the row is a function of
 // the offset.
 #include "passes/Analysis/RowTerm.h"
+#include "passes/Analysis/AxisProducts.h"
 #include "passes/Analysis/BiasKind.h"
 #include "passes/Analysis/LaneFit.h"
 #include <algorithm>
@@ -102,18 +103,9 @@ bool skewer::findRowKind(RowTerm &term, const ScoreSpace &space) {
     term.endRow = std::clamp<int64_t>(bounds->range.high + 1, term.firstRow + 1, term.rows);
   }
   const std::vector<std::string> &axes = term.keySide ? space.query : space.key;
-  std::set<std::string> used = symbolsOf(term.row);
-  if (term.guard)
-    used.merge(symbolsOf(*term.guard));
-  size_t count = 0;
-  for (size_t place = 0; place < axes.size(); ++place)
-    if (used.count(axes[place])) {
-      ++count;
-      term.axis = place;
-    }
-  if (count == 0)
-    term.axis = axes.size() - 1;
-  term.kind = axes.size() > 1 && count <= 1 ? RowKind::Axis : RowKind::Any;
+  std::vector<std::string> used = axesIn({term.row, term.guard.value_or(1)}, axes);
+  term.axis = used.empty() ? axes.size() - 1 : llvm::find(axes, used.back()) - axes.begin();
+  term.kind = axes.size() > 1 && used.size() <= 1 ? RowKind::Axis : RowKind::Any;
   return hasFewRows(term, space);
 }
 
