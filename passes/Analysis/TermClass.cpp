@@ -47,7 +47,7 @@ public:
     } else if (term.application) {
       found.kind = TermKind::Function;
     } else if (!isContent() && !isPerToken() && !isRow(/*ofOffset=*/true) && !isOneSided() && !isNumberOfOffset() &&
-               !isRow(/*ofOffset=*/false) && !isNumberOfPositions()) {
+               !isNumberOfAxes() && !isRow(/*ofOffset=*/false) && !isNumberOfPositions()) {
       found.kind = TermKind::Materialised;
     }
     return found;
@@ -348,6 +348,15 @@ private:
     return is(TermKind::ScalarOffset, -1, ofTable ? 0 : -1) && (!ofTable || setPickedRow());
   }
 
+  /// Finds terms that depend on the key through some axes of a map alone, so that many keys of a query share a number.
+  bool isNumberOfAxes() {
+    std::vector<std::string> axes = axesIn(expressions(/*withGuard=*/true), space.key);
+    if (axes.empty() || !einsum.contracted.empty() || countOf(axes, space) >= space.keys())
+      return false;
+    found.rows = countOf(axes, space);
+    return is(TermKind::AxisScalar, -1, term.size() == 1 ? 0 : -1);
+  }
+
   bool isNumberOfPositions() {
     if (term.size() != 1 || !einsum.contracted.empty() || !readings[0].uses.query || !readings[0].uses.key ||
         !isTable(0))
@@ -392,6 +401,7 @@ constexpr llvm::StringLiteral kLabels[] = {
     "position",
     "scalar of the offset",
     "gated scalar of the offset",
+    "scalar of map axes",
     "row picked by positions",
     "scalar picked by positions",
     "function",
@@ -497,6 +507,8 @@ std::string skewer::describe(const Term &term, const TermAnalysis &a) {
     return describeNumber(term, a);
   case TermKind::GatedOffset:
     return "one number an offset, times one a query";
+  case TermKind::AxisScalar:
+    return std::to_string(a.rows) + " numbers a query, each for the keys with one index along some axes of the map";
   case TermKind::PositionRow:
     return row + " of " + rows + " rows of a table" + head + side;
   case TermKind::PositionScalar:

@@ -29,6 +29,7 @@ enum class TermKind {
   Position,       // no operands: scale × a function of positions
   ScalarOffset,   // T[h, f(j - i)], Σ_s T[s, j - i]: one number for each offset, of one pair of axes or of several
   GatedOffset,    // g[h, i]·T[h, f(j - i)]: the same, times numbers of the query
+  AxisScalar,     // T[h, i, jx]: one number for each query and each index along some axes of a map of keys
   PositionRow,    // q_i·R[f(i, j)], k_j·R[f(i, j)]: a row of a table, picked by any function of positions
   PositionScalar,  // T[h, f(i, j)]: one number from a table that is smaller than the scores
   Function,        // a plugin's function of elements and positions

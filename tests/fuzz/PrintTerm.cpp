@@ -176,10 +176,14 @@ private:
     case TermKind::TokenScalar:
       rowDimension(tokenRow(spec, term, number, names, text));
       break;
-    case TermKind::Matrix:
+    case TermKind::Matrix: {
       dimension(names.queryAt(), names.query(), queryLength(spec));
-      dimension(names.keyAt(), names.key(), keyLength(spec));
+      std::string axis = names.keyAxis(term.axis);
+      bool ofAxis = spec.map && term.left % 2;
+      ofAxis ? dimension(axis, axis, std::to_string(spec.keyMap[term.axis]))
+             : dimension(names.keyAt(), names.key(), keyLength(spec));
       break;
+    }
     case TermKind::KeyScalar:
       dimension(names.keyAt(), names.key(), keyLength(spec));
       break;

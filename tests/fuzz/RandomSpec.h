@@ -24,7 +24,7 @@ enum class TermKind {
   Slope,         // slope[h] * f(K - Q)
   Position,      // a number times f(Q, K)
   Gated,         // gate[b, h, Q] * T[f(K - Q)]
-  Matrix,        // T[Q, K]
+  Matrix,        // T[Q, K]; on a map also T[Q, Ky], with an odd `left`
   ValueOffset,   // Σ p·R[K - Q + c], added to the result
   ValueAxis,     // the same on one axis of a map
   TokenRows,     // q_i·E[f(a[b, Q], c[b, K])], or k_j·E[..], by index operands a and c

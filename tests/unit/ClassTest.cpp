@@ -117,6 +117,25 @@ TEST_F(Classes, Scalars) {
   EXPECT_EQ(analysisOf("\"\"() times \"i*j\" scale 1.0", "", false).kind, TermKind::Position);
 }
 
+TEST_F(Classes, NumbersOfMapAxes) {
+  auto a = analysisOf("\"b h (iy ix) jx\"(%a) scale 1.0", "tensor<?x2x6x3xf32>");
+  EXPECT_EQ(a.kind, TermKind::AxisScalar);
+  EXPECT_EQ(a.className, "scalar of map axes");
+  EXPECT_EQ(a.rows, 3);
+  EXPECT_TRUE(a.otherLeading);
+  // Any function of the query and of the axis, of several operands.
+  EXPECT_EQ(analysisOf("\"h (iy*jy + ix), b h (iy ix)\"(%a, %b) scale 1.0", "tensor<2x9xf32>, tensor<?x2x6xf32>").kind,
+            TermKind::AxisScalar);
+  EXPECT_EQ(analysisOf("\"b h (iy ix) jx\"(%a) where \"0 < iy\" scale 1.0", "tensor<?x2x6x3xf32>").kind,
+            TermKind::AxisScalar);
+  EXPECT_NE(analysisOf("\"b h (iy ix) jx\"(%a) where \"iy < jy\" scale 1.0", "tensor<?x2x6x3xf32>").kind,
+            TermKind::AxisScalar)
+      << "the guard depends on the other axis";
+  EXPECT_EQ(analysisOf("\"h (jx - ix + 2)\"(%a) scale 1.0", "tensor<2x5xf32>").kind, TermKind::ScalarOffset);
+  EXPECT_EQ(analysisOf("\"h jx\"(%a) scale 1.0", "tensor<2x3xf32>").kind, TermKind::KeyOnly);
+  EXPECT_NE(analysisOf("\"b h (iy ix) (jy jx)\"(%a) scale 1.0", "tensor<?x2x6x6xf32>").kind, TermKind::AxisScalar);
+}
+
 class NothingButBatches : public TermClass {
 public:
   llvm::StringRef name() const override { return "batches"; }

@@ -91,6 +91,33 @@ TEST(GpuLookup, BesideOtherTerms) {
   }
   expectOnGpu(map(5, 16, "f16", 1, " + 3*side"), 2 * kHalf, tiles(32, 16));
 }
+TEST(GpuLookup, NumbersOfAxes) {
+  // Numbers of a query and a row or a column of keys, next to logits, and numbers of the query alone.
+  const std::string columns = " + einsum(\"h i jx -> h i (jy jx)\", a, jy = H)",
+                    rows = " + einsum(\"h i jy -> h i (jy jx)\", c, jx = W)",
+                    guarded = " + (0.5 * einsum(\"h i -> h i j\", e, j = H*W) if i > 3 else 0)",
+                    more = ", a : f32[heads, H*W, W], c : f32[heads, H*W, H], e : f32[heads, H*W]";
+  GpuLayer compiled(map(5, 32, "f16", 1, columns + rows + guarded, "", more));
+  auto shape = compiled.shape();
+  ASSERT_TRUE(shape);
+  ASSERT_EQ(shape->lookups.size(), 5u);
+  EXPECT_TRUE(shape->elements.empty());
+  auto use = [&](size_t n, int64_t keys) { return lookupUse(shape->lookups[n], shape->attention, keys); };
+  EXPECT_EQ(use(2, 16), LookupUse::EachScore);
+  EXPECT_EQ(use(2, 32), LookupUse::EveryTile);
+  EXPECT_EQ(use(3, 16), LookupUse::OncePerTile);
+  EXPECT_EQ(use(4, 16), LookupUse::OncePerTile);
+  for (const char *mask : {"", " where j <= i", " where (i + 2*j) % 3 > 0"})
+    for (const char *type : {"f16", "f32"})
+      for (auto [queries, keys] : {std::pair(64, 32), std::pair(32, 16), std::pair(48, 64)})
+        expectOnGpu(map(5, 32, type, 1, columns + rows + guarded, mask, more), type[1] == '1' ? kHalf : kWide,
+                    tiles(queries, keys));
+  // A map of 7 columns, of which no tile has whole rows; a table that is read through functions of axes.
+  expectOnGpu(map(6, 7, "f16", 1, columns + rows + guarded, "", more), kHalf, tiles(32, 16));
+  expectOnGpu(map(6, 7, "f16", -1, " + einsum(\"(iy*jx + ix) -> (iy ix) (jy jx)\", t, iy = H, ix = W, jy = H, jx = W)",
+                  "", ", t : f32[H*W]"),
+              kHalf, tiles(32, 16));
+}
 TEST(GpuLookup, WhatIsHiddenMayBeAnything) {
   // The last row of the map is hidden from all queries, and only this row meets the first rows of the table.
   GpuOptions options = tiles(32, 16);
@@ -154,6 +181,8 @@ TEST(GpuStrategies, EachThatFitsIsObeyed) {
       {relative(60, 70, 16, "f16[241, dim]", "(clamp(j - i, -120, 120) + 120)"), {"band", "per_score"}},
       {relative(60, 70, 16, "f16[129, dim]", "(j - i + 59)"), {"band", "per_score"}},
       {map(5, 16), {"lookup", "per_score"}},
+      {map(5, 16, "f16", 1, " + einsum(\"h i jx -> h i (jy jx)\", a, jy = H)", "", ", a : f32[heads, H*W, W]"),
+       {"lookup", "per_score"}},
       {ofKeys(60, 70, 16, "f16[129, dim]", "(clamp(j - i, -59, 69) + 59)"), {"key_band", "per_score"}},
       {layer(sizes(60, 70, 16, 16), slope, kPlain + " + slope[h] * (-abs(i - j))"), {"line", "per_score"}},
       {layer(sizes(60, 70, 16, 16), gate, kPlain + " + gate[b, h, i] * (-abs(i - j))"), {"gated_line", "per_score"}}};

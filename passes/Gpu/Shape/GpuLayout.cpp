@@ -61,11 +61,12 @@ private:
   }
 
   void planLookup(const LookupTerm &term) {
-    planQueries(term.query, term.depth);
+    if (!term.numbers)
+      planQueries(term.query, term.depth);
     GpuLayout::Lookup part;
     part.use = lookupUse(term, shape.attention, tile.keys);
     part.reached = reachedRows(term, shape.attention, tile.rows);
-    bool resident = part.use != LookupUse::EveryTile;
+    bool resident = term.numbers ? part.use == LookupUse::EachScore : part.use != LookupUse::EveryTile;
     part.logits.stride = lookupStride(resident ? part.reached : tile.tableRows());
     if (resident)
       part.logits.offset = at.placeNumbers(tile.rows, part.logits.stride);
@@ -145,6 +146,8 @@ private:
   int64_t planTables() {
     int64_t most = 0;
     for (auto [term, part] : llvm::zip_equal(shape.lookups, layout.lookups)) {
+      if (term.numbers)
+        continue;
       at.end = operandsBegin;
       part.staging = at.place(tile.tableRows(), term.depth, 1);
       if (part.use == LookupUse::EveryTile)

@@ -18,6 +18,8 @@ namespace {
 // The logits of up to kRowsBeforeBand rows are computed once per block, not in a band for each tile. The logits of more
 // than kMostLookupRows rows do not fit into shared memory.
 constexpr int64_t kRowsBeforeBand = 64, kMostLookupRows = 512;
+// The most numbers of a query that take the place of logits. A block of 64 queries then has room for several terms.
+constexpr int64_t kMostNumbers = 128;
 // The same limit if most offsets share a row. Bands would load that one row again and again, for all blocks from one
 // place of the second-level cache: with 73, 129 and 257 rows for 1000 keys they took 6.0, 4.0 and 3.4 times as long
 // (H200). More logits would leave no room for a block of 128 queries.
@@ -69,6 +71,24 @@ LookupTerm lookupOf(const RowTerm &term) {
   result.row = term.row - Expr(term.firstRow);
   result.guard = term.guard;
   result.scale = term.scale;
+  return result;
+}
+
+/// Returns the lookup of a term that is one number for each query and each tuple of indices of some key axes, or of
+/// none, if there are fewer tuples than keys. A score then costs a read of shared memory at most.
+std::optional<LookupTerm> numbersLookup(const ElementTerm &term, const AttentionShape &shape) {
+  std::vector<std::string> axes = axesIn(expressionsOf(term), shape.space.key);
+  int64_t count = countOf(axes, shape.space);
+  if (!term.contracted.empty() || count >= shape.keys || count > kMostNumbers)
+    return std::nullopt;
+  LookupTerm result;
+  result.depth = 0;
+  result.rows = count;
+  result.row = 0;
+  for (const std::string &axis : axes)
+    result.row = result.row * Expr(shape.space.sizes.at(axis)) + Expr::symbol(axis);
+  result.row = simplify(result.row, subscript::domainOf(shape.space.sizes));
+  result.numbers = term;
   return result;
 }
 
@@ -145,7 +165,7 @@ std::optional<double> skewer::gpu::commonScaleOf(const GpuShape &shape) {
   double scale = shape.attention.content.front().scale;
   auto same = [&](const auto &term) { return term.scale == scale; };
   // Looked-up logits are multiplied, before they are added, by their scale divided by the common scale.
-  auto isNear = [&](const LookupTerm &term) { return std::abs(term.scale) <= 0x1p20 * scale; };
+  auto isNear = [&](const LookupTerm &term) { return !term.numbers && std::abs(term.scale) <= 0x1p20 * scale; };
   bool ofOneScale = scale > 0 && llvm::all_of(shape.attention.content, same) &&
                     llvm::all_of(shape.bands, [&](const BandTerm &term) { return !term.ofKey && same(term); }) &&
                     llvm::all_of(shape.lookups, isNear);
@@ -195,8 +215,12 @@ struct TermLists {
       fitting.push_back(strategy::kLine);
     else if (!term.sum && (gated = gatedLineOf(element, shape.space)))
       fitting.push_back(strategy::kGatedLine);
+    else if (!term.sum && (lookup = numbersLookup(element, shape)))
+      fitting.push_back(strategy::kLookup);
     fitting.push_back(strategy::kPerScore);
     StringRef chosen = choose(fitting);
+    if (chosen == strategy::kLookup)
+      return result.lookups.push_back(std::move(*lookup));
     if (chosen == strategy::kGatedLine)
       return result.gatedLines.push_back(std::move(*gated));
     (chosen == strategy::kLine ? result.lines : result.elements).push_back(std::move(element));

@@ -24,6 +24,8 @@ struct LookupReach {
   int64_t valuesOf(int64_t block, int64_t queries) const;
 };
 /// q_i · R[row] with few rows: their logits are computed once for the queries of a block and looked up for each key.
+/// Or, with `numbers`, a term without products: a row is a tuple of indices of the key axes that the term depends on,
+/// and its number takes the place of a logit.
 struct LookupTerm {
   Walk query, table; // `table` walks the rows as keys, from the first row that is ever read
   int64_t depth = 1, rows = 0;
@@ -32,6 +34,7 @@ struct LookupTerm {
   std::optional<subscript::Expr> guard;
   double scale = 1;
   std::optional<LookupReach> reach;
+  std::optional<ElementTerm> numbers; // in place of `query`, `table`, `depth`, `guard` and `scale`
 };
 
 /// Where the logits of a lookup are held while the block goes through the tiles of keys.

@@ -1,7 +1,11 @@
 // Terms in which a query meets one of a few rows. The logits of all rows that the block reaches are computed before its
 // first step. How a row changes from key to key decides where the logits stand then: in shared memory, where they are
 // looked up for each score or once for a tile; or in registers, if each tile has the same rows.
+//
+// A term without products has numbers in the place of logits. If all keys of a tile have one number, it is read for
+// each tile and held nowhere.
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "passes/Analysis/AxisProducts.h"
 #include "passes/Gpu/Strategies/Strategies.h"
 #include "passes/Gpu/Warp.h"
 
@@ -18,7 +22,7 @@ namespace {
 struct Table {
   const LookupTerm &term;
   const GpuLayout::Lookup &places;
-  size_t queries;
+  size_t queries; // not for numbers, nor `source`
   RowSource source;
   Value first; // first row that the block reaches, i32; null: 0
   bool inside; // no pair, masked pairs included, reads outside of the table
@@ -29,16 +33,25 @@ public:
   explicit Lookups(const KernelContext &in) : Strategy(in) {
     subscript::Domain domain = subscript::domainOf(in.shape.attention.space.sizes);
     for (auto [term, places] : llvm::zip_equal(in.shape.lookups, in.layout.lookups)) {
-      RowSource source = in.place.keysOf(term.table, term.depth);
       bool inside = subscript::proveWithin(term.row, {0, term.rows - 1}, domain).outcome == subscript::Proof::Proven;
+      if (term.numbers) {
+        tables.push_back({term, places, 0, {}, {}, inside});
+        continue;
+      }
+      RowSource source = in.place.keysOf(term.table, term.depth);
       tables.push_back({term, places, in.layout.numberOf(term.query, term.depth), source, firstRowOf(term), inside});
     }
   }
 
-  bool hasPrologue() const override { return true; }
+  bool hasPrologue() const override {
+    return llvm::any_of(
+        tables, [](const Table &table) { return !table.term.numbers || table.places.use != LookupUse::OncePerTile; });
+  }
   void runPrologue() override {
     for (const Table &table : tables)
-      if (table.places.use == LookupUse::EveryTile)
+      if (table.term.numbers)
+        keepNumbers(table);
+      else if (table.places.use == LookupUse::EveryTile)
         sumInRegisters(table);
       else
         keepInShared(table);
@@ -77,7 +90,8 @@ public:
     for (const Table &table : tables)
       if (table.places.use == LookupUse::OncePerTile)
         for (auto [row, sum] : llvm::enumerate(rows)) {
-          Value logit = lookedUp(table, row, in.place.axesAt(row, firstKey));
+          Axes at = in.place.axesAt(row, firstKey);
+          Value logit = table.term.numbers ? termAt(b, in.operands, *table.term.numbers, at) : lookedUp(table, row, at);
           sum = sum ? b.addf(sum, logit) : logit;
         }
   }
@@ -150,6 +164,37 @@ private:
   Value lookedUp(const Table &table, size_t row, const Axes &at) {
     Value logit = load(b, logitAt(table, row, placeOf(table, at)), b.getF32Type());
     return table.term.guard ? b.select(in.operands.predicate(*table.term.guard, at), logit, b.f32(0)) : logit;
+  }
+
+  /// Evaluates the numbers of the thread's queries. In shared memory, the four lanes that hold a row divide its
+  /// numbers.
+  void keepNumbers(const Table &table) {
+    const ElementTerm &term = *table.term.numbers;
+    if (table.places.use == LookupUse::OncePerTile)
+      return;
+    if (table.places.use == LookupUse::EveryTile) {
+      if (everyTile.empty())
+        everyTile = in.place.scores.zeros();
+      std::vector<Axes> at = in.place.axesOfTile(b.i32(0)); // any tile will do
+      for (auto [number, held] : llvm::enumerate(in.place.scores.numbers())) {
+        Value &sum = everyTile[held.tile][held.part];
+        sum = b.addf(sum, termAt(b, in.operands, term, at[number]));
+      }
+      return;
+    }
+    const AttentionShape &attention = in.shape.attention;
+    std::vector<std::string> axes = axesIn(expressionsOf(term), attention.space.key);
+    for (size_t row = 0; row < in.place.scores.rows(); ++row)
+      b.loop(in.at.inGroup, b.i32(table.term.rows), 4, {}, [&](Value place, ValueRange) {
+        Axes at = in.place.axesOfQuery(row);
+        Value rest = b.toIndex(place);
+        for (const std::string &axis : llvm::reverse(axes)) {
+          at[axis] = b.remainder(rest, attention.space.sizes.at(axis));
+          rest = b.divide(rest, attention.space.sizes.at(axis));
+        }
+        store(b, termAt(b, in.operands, term, at), logitAt(table, row, place));
+        return SmallVector<Value>();
+      });
   }
 
   void keepInShared(const Table &table) {

@@ -64,6 +64,22 @@ func.func @numbers(%q: tensor<2x64x32xf32>, %v: tensor<2x64x32xf32>, %t: tensor<
 }
 
 // -----
+// Numbers of a query and of some axes of a map, over more pairs than a table may hold.
+// CHECK-LABEL: func.func @numbers_of_axes
+// CHECK: strategies = ["matmul", "axis_numbers", "axis_numbers", "axis_numbers", "gathered_scalars"]>
+func.func @numbers_of_axes(%q: tensor<2x512x32xf32>, %v: tensor<2x512x32xf32>, %y: tensor<2x512x32xf32>, %x: tensor<512x16xf32>,
+                           %t: tensor<64xf32>) -> tensor<2x512x32xf32> attributes {attn.kernel} {
+  %o = attn.attention "h i (jy jx)" sizes {i = 512 : i64, jy = 32 : i64, jx = 16 : i64} value "h (jy jx) e -> h i e"(%v) score {
+    attn.term "h i d, h (jy jx) d"(%q, %v) scale 1.0 : tensor<2x512x32xf32>, tensor<2x512x32xf32>
+    attn.term "h i jy"(%y) scale 1.0 : tensor<2x512x32xf32>
+    attn.term "i jx"(%x) where "0 < i" scale 1.0 : tensor<512x16xf32>
+    attn.term "(i*jx mod 64)"(%t) times "jx" scale 1.0 : tensor<64xf32>
+    attn.term "(i*jx + jy mod 64)"(%t) scale 1.0 : tensor<64xf32>
+  } : tensor<2x512x32xf32> -> tensor<2x512x32xf32>
+  return %o : tensor<2x512x32xf32>
+}
+
+// -----
 // The same over more pairs than a table may hold.
 // CHECK-LABEL: func.func @many_numbers
 // CHECK: strategies = ["matmul", "row_load", "gathered_scalars", "gathered_scalars", "gathered_scalars"]>
