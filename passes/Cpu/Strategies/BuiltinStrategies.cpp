@@ -9,6 +9,7 @@ using namespace skewer;
 
 std::unique_ptr<TermStrategy> makeMatmul();
 std::unique_ptr<TermStrategy> makeKeyDots();
+std::unique_ptr<TermStrategy> makeQueryNumbers();
 std::unique_ptr<TermStrategy> makeAxisNumbers();
 
 void skewer::addBuiltinStrategies(TermStrategies &strategies) {
@@ -18,8 +19,8 @@ void skewer::addBuiltinStrategies(TermStrategies &strategies) {
                     // rows that positions pick: query side, key side
                     makeOffsetLines, makeAxisLines, makeGatheredRows, makeKeyDiagonals, makeKeyLines, makeGatheredKeys,
                     // numbers for positions, and masks
-                    makeDifferenceLine, makeKeyLine, makeScoreTable, makeRowLoad, makeLiveTiles, makeAxisNumbers,
-                    makeGatheredScalars,
+                    makeDifferenceLine, makeKeyLine, makeQueryNumbers, makeScoreTable, makeRowLoad, makeLiveTiles,
+                    makeAxisNumbers, makeGatheredScalars,
                     // terms of the values
                     makeKeyValues, makeDiagonals, makeAxisSums, makeValuePairs})
     strategies.add(make(), TermStrategies::kBuiltin);
