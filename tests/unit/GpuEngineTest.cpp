@@ -33,7 +33,7 @@ protected:
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   GpuBuilder b;
-  std::optional<SharedMemory> shared;
+  std::optional<BlockMemory> shared;
   ThreadPlace at;
 };
 
