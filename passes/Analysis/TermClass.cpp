@@ -4,6 +4,7 @@
 #include "dialect/Subscript/Analysis.h"
 #include "passes/Analysis/AxisProducts.h"
 #include "passes/Analysis/BiasKind.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace skewer;
 using namespace skewer::attn;
@@ -24,6 +25,14 @@ struct Reading {
   /// The dimensions whose subscripts use positions otherwise than as an axis or a product of axes.
   llvm::SmallVector<size_t> odd;
 };
+
+/// Returns the key axes that the operands, the factor and the guard of a term depend on.
+std::vector<std::string> keyAxesOf(const Term &term) {
+  std::vector<Expr> expressions = {term.factor.value_or(1), term.einsum.guard.value_or(1)};
+  for (const std::vector<Expr> &subscripts : term.einsum.subscripts)
+    llvm::append_range(expressions, subscripts);
+  return axesIn(expressions, term.space->key);
+}
 
 class Classifier {
 public:
@@ -350,7 +359,7 @@ private:
 
   /// Finds terms that depend on the key through some axes of a map alone, so that many keys of a query share a number.
   bool isNumberOfAxes() {
-    std::vector<std::string> axes = axesIn(expressions(/*withGuard=*/true), space.key);
+    std::vector<std::string> axes = keyAxesOf(term);
     if (axes.empty() || !einsum.contracted.empty() || countOf(axes, space) >= space.keys())
       return false;
     found.rows = countOf(axes, space);
@@ -508,7 +517,7 @@ std::string skewer::describe(const Term &term, const TermAnalysis &a) {
   case TermKind::GatedOffset:
     return "one number an offset, times one a query";
   case TermKind::AxisScalar:
-    return std::to_string(a.rows) + " numbers a query, each for the keys with one index along some axes of the map";
+    return std::to_string(a.rows) + " numbers a query, one for each index along " + llvm::join(keyAxesOf(term), ", ");
   case TermKind::PositionRow:
     return row + " of " + rows + " rows of a table" + head + side;
   case TermKind::PositionScalar:

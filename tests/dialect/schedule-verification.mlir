@@ -27,13 +27,13 @@
 // -----
 
 // cpu_schedule_c3: strategies have names
-// expected-error @below {{there is no strategy ''; known: matmul, key_dots, band, strided_add, axis_logits, offset_lines, axis_lines, gathered_rows, key_diagonals, key_lines, gathered_keys, difference_line, key_line, score_table, row_load, live_tiles, gathered_scalars, added_to_values, diagonals, axis_sums, read_for_each_pair, live_products, gathered_products, element (cpu_schedule_c3)}}
+// expected-error @below {{there is no strategy ''; known: matmul, key_dots, band, strided_add, axis_logits, offset_lines, axis_lines, gathered_rows, key_diagonals, key_lines, gathered_keys, difference_line, key_line, query_numbers, score_table, row_load, live_tiles, axis_numbers, gathered_scalars, added_to_values, diagonals, axis_sums, read_for_each_pair, live_products, gathered_products, element (cpu_schedule_c3)}}
 #s = #attn.cpu_schedule<target = "t", lanes = 8, tile_rows = 4, tile_vectors = 2, row_block = 8, key_block = 32, rows_per_item = 16, strategies = [""]>
 
 // -----
 
 // cpu_schedule_c3: that are known
-// expected-error @below {{there is no strategy 'nonsense'; known: matmul, key_dots, band, strided_add, axis_logits, offset_lines, axis_lines, gathered_rows, key_diagonals, key_lines, gathered_keys, difference_line, key_line, score_table, row_load, live_tiles, gathered_scalars, added_to_values, diagonals, axis_sums, read_for_each_pair, live_products, gathered_products, element (cpu_schedule_c3)}}
+// expected-error @below {{there is no strategy 'nonsense'; known: matmul, key_dots, band, strided_add, axis_logits, offset_lines, axis_lines, gathered_rows, key_diagonals, key_lines, gathered_keys, difference_line, key_line, query_numbers, score_table, row_load, live_tiles, axis_numbers, gathered_scalars, added_to_values, diagonals, axis_sums, read_for_each_pair, live_products, gathered_products, element (cpu_schedule_c3)}}
 #s = #attn.cpu_schedule<target = "t", lanes = 8, tile_rows = 4, tile_vectors = 2, row_block = 8, key_block = 32, rows_per_item = 16, strategies = ["matmul", "nonsense"]>
 
 // -----

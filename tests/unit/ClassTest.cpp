@@ -126,9 +126,9 @@ TEST_F(Classes, NumbersOfMapAxes) {
   // Any function of the query and of the axis, of several operands.
   EXPECT_EQ(analysisOf("\"h (iy*jy + ix), b h (iy ix)\"(%a, %b) scale 1.0", "tensor<2x9xf32>, tensor<?x2x6xf32>").kind,
             TermKind::AxisScalar);
-  EXPECT_EQ(analysisOf("\"b h (iy ix) jx\"(%a) where \"0 < iy\" scale 1.0", "tensor<?x2x6x3xf32>").kind,
+  EXPECT_EQ(analysisOf("\"b h (iy ix) jx\"(%a) scale 1.0 where \"0 < iy\"", "tensor<?x2x6x3xf32>").kind,
             TermKind::AxisScalar);
-  EXPECT_NE(analysisOf("\"b h (iy ix) jx\"(%a) where \"iy < jy\" scale 1.0", "tensor<?x2x6x3xf32>").kind,
+  EXPECT_NE(analysisOf("\"b h (iy ix) jx\"(%a) scale 1.0 where \"iy < jy\"", "tensor<?x2x6x3xf32>").kind,
             TermKind::AxisScalar)
       << "the guard depends on the other axis";
   EXPECT_EQ(analysisOf("\"h (jx - ix + 2)\"(%a) scale 1.0", "tensor<2x5xf32>").kind, TermKind::ScalarOffset);

@@ -77,6 +77,40 @@ TEST(TermStrategy, AnOffsetOfAnAxisIsNoBandThoughTheKeysAreOneRow) {
   EXPECT_EQ(strategies.fitting(lastForm(*shape), *shape).front()->name(), "axis_logits");
 }
 
+/// Terms whose numbers several keys share: of the columns of a map, and of the query alone.
+TEST(TermStrategy, NumbersThatKeysShare) {
+  TermStrategies strategies(nullptr);
+  AttentionText text;
+  text.space = "h i (jy jx)";
+  text.sizes = " sizes {i = 40, jx = 12, jy = 4}";
+  text.value = "h (jy jx) e -> h i e";
+  text.valueShape = "2x48x8", text.resultShape = "2x40x8";
+  text.score = {
+      {"h i d, h (jy jx) d", {"2x40x8", "2x48x8"}}, {"h i jx", {"2x40x12"}}, {"h i", {"2x40"}}, {"jy jx", {"4x12"}}};
+  ParsedAttention attention(text);
+  auto shape = attention.shape();
+  ASSERT_TRUE(shape);
+  const std::vector<std::string> expected[] = {{"score_table", "axis_numbers", "gathered_scalars", "element"},
+                                               {"key_line", "query_numbers", "gathered_scalars", "element"},
+                                               {"key_line", "gathered_scalars", "element"}};
+  for (auto [number, known] : llvm::enumerate(expected)) {
+    TermForm form = formsOf(*shape)[number + 1];
+    std::vector<std::string> names;
+    for (const TermStrategy *strategy : strategies.fitting(form, *shape))
+      names.push_back(strategy->name().str());
+    EXPECT_EQ(names, known);
+  }
+  for (auto [number, name] : {std::pair(1, "axis_numbers"), std::pair(2, "query_numbers")}) {
+    AttentionShape taken = *shape;
+    const TermStrategy *strategy = strategies.named(name);
+    strategy->take(formsOf(taken)[number], taken);
+    EXPECT_EQ(taken.others[number - 1].own, strategy);
+    EXPECT_TRUE(taken.others[number - 1].gates.empty()) << "a gate is part of the number";
+    strategies.named("gathered_scalars")->take(formsOf(taken)[number], taken);
+    EXPECT_EQ(taken.others[number - 1].own, nullptr);
+  }
+}
+
 /// A strategy computes each term that it took, even from another strategy. Taking a term again changes nothing.
 TEST(TermStrategy, TakesWhatItFits) {
   TermStrategies strategies(nullptr);

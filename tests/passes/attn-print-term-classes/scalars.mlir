@@ -57,7 +57,7 @@ func.func @windows(%v: tensor<6x8xf32>, %flat: tensor<15xf32>, %table: tensor<3x
     attn.term "(3*abs(iy - jy) + abs(ix - jx))"(%near) scale 1.0 : tensor<6xf32>
     // expected-remark @below {{scalar of the offset: one number an offset, row jx - ix + 2 of 6}}
     attn.term "(jx - ix + 2)"(%near) scale 1.0 : tensor<6xf32>
-    // expected-remark @below {{scalar picked by positions: one number for each query and key, row 2*jy - iy + 1 of 6}}
+    // expected-remark @below {{scalar of map axes: 2 numbers a query, one for each index along jy}}
     attn.term "(2*jy - iy + 1)"(%near) scale 1.0 : tensor<6xf32>
     // expected-remark @below {{position: a function of positions, without a tensor}}
     attn.term ""() times "abs(iy - jy) + abs(ix - jx)" scale -1.0

@@ -72,7 +72,7 @@ func.func @numbers_of_axes(%q: tensor<2x512x32xf32>, %v: tensor<2x512x32xf32>, %
   %o = attn.attention "h i (jy jx)" sizes {i = 512 : i64, jy = 32 : i64, jx = 16 : i64} value "h (jy jx) e -> h i e"(%v) score {
     attn.term "h i d, h (jy jx) d"(%q, %v) scale 1.0 : tensor<2x512x32xf32>, tensor<2x512x32xf32>
     attn.term "h i jy"(%y) scale 1.0 : tensor<2x512x32xf32>
-    attn.term "i jx"(%x) where "0 < i" scale 1.0 : tensor<512x16xf32>
+    attn.term "i jx"(%x) scale 1.0 where "0 < i" : tensor<512x16xf32>
     attn.term "(i*jx mod 64)"(%t) times "jx" scale 1.0 : tensor<64xf32>
     attn.term "(i*jx + jy mod 64)"(%t) scale 1.0 : tensor<64xf32>
   } : tensor<2x512x32xf32> -> tensor<2x512x32xf32>
