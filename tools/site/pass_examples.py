@@ -3,8 +3,8 @@
 
     (* example body=@NAME *)
 
-stands for the operations of the function NAME of tests/passes/FLAG.mlir, and function=@NAME for the whole function. So
-an example is written once, and tested.
+stands for the operations of the function NAME of the pass's file in tests/passes, and function=@NAME for the whole
+function. So an example is written once, and tested.
 
 usage: pass_examples.py PAGE    PAGE is what mlir-tblgen -gen-pass-doc wrote; it is changed in place"""
 import os
