@@ -70,11 +70,12 @@ bool CpuStages::emitFused(const Stage &stage, attn::AttentionOp op) {
 void CpuStages::emitScheduled(const Stage &stage, attn::AttentionOp op, const std::map<std::string, Extent> &extents,
                               ScheduledAttention &attention) {
   CpuKernel &kernel = attention.kernel;
+  KernelContext &context = kernel.context;
   const Place &tables = fused[op]->tables, &parts = fused[op]->parts;
   for (const std::string &axis : attention.shape.space.leading)
-    kernel.stage.leading.push_back(extents.at(axis));
+    context.stage.leading.push_back(extents.at(axis));
   int64_t sharedBytes = kernel.layout.sharedBytes();
-  kernel.stage.open = [&](KernelMemory &memory, const PhaseFunction &opened) {
+  context.stage.open = [&](KernelMemory &memory, const PhaseFunction &opened) {
     code.phase = opened;
     tensors.openMemory(stage, opened);
     memory.arguments.clear();
@@ -91,24 +92,24 @@ void CpuStages::emitScheduled(const Stage &stage, attn::AttentionOp op, const st
     if (sharedBytes && tables.offset)
       memory.shared = memref::ViewOp::create(b, cast<MemRefType>(memory.shared.getType()), memory.shared,
                                              code.address(tables), ValueRange{code.index(sharedBytes)});
-    if (kernel.parts > 1) {
-      int64_t floats = kernel.partBytesOfHead() / 4;
+    if (kernel.parts.exist()) {
+      int64_t floats = kernel.parts.bytesOfHead() / 4;
       Value all = code.index(floats);
-      for (const Extent &extent : kernel.stage.leading)
+      for (const Extent &extent : context.stage.leading)
         all = b.createOrFold<arith::MulIOp>(all, extentIn(opened, b, plan, extent));
       memory.parts = memref::ViewOp::create(b, MemRefType::get({ShapedType::kDynamic}, b.getF32Type()), opened.shared,
                                             code.address(parts), ValueRange{all});
     }
     return code.indexOperands();
   };
-  kernel.stage.computeRow = [&](unsigned argument, Value first, Value target, Value at, double scale) {
-    elements.computeRow(operandsOf(op)[argument], first, target, at, scale, kernel.lanes);
+  context.stage.computeRow = [&](unsigned argument, Value first, Value target, Value at, double scale) {
+    elements.computeRow(operandsOf(op)[argument], first, target, at, scale, context.geometry.lanes);
   };
   std::optional<ResultRow> row;
   if (stage.finishes) {
     row.emplace(*this, stage, op, extents);
-    kernel.stage.finishRow = [&](Value query, Value rows, Value from) {
-      row->finish(kernel.positions.axesAt(query, {}), rows, from);
+    context.stage.finishRow = [&](Value query, Value rows, Value from) {
+      row->finish(context.positions.axesAt(query, {}), rows, from);
     };
   }
   size_t firstPhase = plan.phases.size();

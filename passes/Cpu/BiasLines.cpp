@@ -1,7 +1,7 @@
-// Adds up the terms that score tiles cannot load by themselves, in a line of biases over the keys of a block for each
-// row: first the terms over maps (a number for each index of the outer axes, vectors along the innermost axis), then
-// the rest. CpuKernel calls it for each block of keys, before the score tiles.
+// Makes the lines of biases of a block, and adds them to its tiles (BiasLines.h).
+#include "passes/Cpu/BiasLines.h"
 #include "passes/Cpu/Strategy.h"
+#include <limits>
 
 using namespace mlir;
 using namespace skewer;
@@ -15,8 +15,7 @@ struct MapRows {
 
 /// Stores the terms over a map: for each index of the outer key axes, a sum of scalars plus vectors over the innermost
 /// axis.
-static void mapTerms(CpuKernel &kernel, const BiasRow &row, const MapRows &rows, ArrayRef<AlongOuter> parts) {
-  VectorBuilder &b = kernel.b;
+static void mapTerms(VectorBuilder &b, const BiasRow &row, const MapRows &rows, ArrayRef<AlongOuter> parts) {
   b.loop(rows.first, rows.end, 1, [&](Value outer) {
     Value firstKey = b.mul(outer, rows.width), base = b.constant(0);
     SmallVector<AlongInner> inner;
@@ -34,45 +33,91 @@ static void mapTerms(CpuKernel &kernel, const BiasRow &row, const MapRows &rows,
   });
 }
 
-Value CpuKernel::lineOf(uint64_t sum) {
-  const Buffer &line = buffers.lines[sum];
-  return shape.sums == 1 ? memory.line : b.view(memory.local, b.index(line.offset), line.floats);
+void BiasLines::plan(Layout &layout) {
+  std::vector<bool> used(size_t(shape.sums), false);
+  for (const auto &strategy : strategies) {
+    if (strategy->lineUse() != CpuStrategy::LineUse::None)
+      used[strategy->sum()] = true;
+    hides |= strategy->lineUse() == CpuStrategy::LineUse::Hides;
+  }
+  buffers.resize(used.size());
+  for (auto [line, isUsed] : llvm::zip(buffers, used))
+    layout.reserve(line, isUsed ? llvm::alignTo(g.rowBlock, g.lanes) * g.lineStride : 0, Layout::Zone::Line);
 }
 
-void CpuKernel::biasLines(const KeyBlock &block) {
-  for (uint64_t sum = 0; sum < hasLine.size(); ++sum)
-    if (hasLine[sum])
-      biasLinesOf(block, sum);
+void BiasLines::open() {
+  if (shape.sums == 1 && buffers[0].floats)
+    only = context.view(buffers[0]);
 }
 
-void CpuKernel::biasLinesOf(const KeyBlock &block, uint64_t sum) {
-  Value lines = lineOf(sum);
+Value BiasLines::of(uint64_t sum) { return shape.sums == 1 ? only : context.view(buffers[sum]); }
+
+void BiasLines::make(const KeyBlock &block) {
+  for (uint64_t sum = 0; sum < buffers.size(); ++sum)
+    if (buffers[sum].floats)
+      makeOf(block, sum);
+}
+
+void BiasLines::makeOf(const KeyBlock &block, uint64_t sum) {
+  Value lines = of(sum);
   bool isMap = shape.keyAxes.size() > 1 || shape.bounds.map;
   MapRows rows;
   if (isMap) {
-    rows.width = shape.bounds.map ? positions.mapWidth : b.index(shape.keyAxes.back().extent);
+    rows.width = shape.bounds.map ? context.positions.mapWidth : b.index(shape.keyAxes.back().extent);
     Value last = b.add(b.add(block.highKey, rows.width), -1);
     rows.first = arith::DivUIOp::create(b.builder, block.lowKey, rows.width);
     rows.end = arith::DivUIOp::create(b.builder, last, rows.width);
   }
   b.loop(b.index(0), block.rows, 1, [&](Value row) {
     Value position = b.add(block.firstRow, row);
-    Value line = b.add(b.mul(row, lineStride), lineMargin);
+    Value line = b.add(b.mul(row, g.lineStride), g.lineMargin);
     BiasRow biases{lines, block.firstRow, row, position, line, block.lowKey, block.highKey};
     SmallVector<AlongOuter> parts;
-    forEach([&](CpuStrategy &strategy) {
-      if (strategy.sum() == sum)
-        if (auto part = strategy.mapPart(biases))
+    for (const auto &strategy : strategies)
+      if (strategy->sum() == sum)
+        if (auto part = strategy->mapPart(biases))
           parts.push_back(std::move(*part));
-    });
     if (isMap && (shape.keyAxes.size() > 1 || !parts.empty()))
-      mapTerms(*this, biases, rows, parts);
+      mapTerms(b, biases, rows, parts);
     else
       b.loop(block.lowKey, block.highKey, b.lanes,
              [&](Value key) { b.store(b.constant(0), lines, b.add(line, b.sub(key, block.lowKey))); });
-    forEach([&](CpuStrategy &strategy) {
-      if (strategy.sum() == sum)
-        strategy.addToLine(biases);
-    });
+    for (const auto &strategy : strategies)
+      if (strategy->sum() == sum)
+        strategy->addToLine(biases);
   });
+}
+
+Value BiasLines::originOf(const ScoreTile &tile) {
+  return b.add(b.add(b.mul(tile.row, g.lineStride), g.lineMargin), b.sub(tile.key, tile.lowKey));
+}
+
+void BiasLines::addTo(ScoreTile &tile, uint64_t sum) {
+  if (!buffers[sum].floats)
+    return;
+  bool hidesNow = sum == 0 && hides && shape.isPlainSoftmax();
+  addToTile(b, g.tileRows, of(sum), originOf(tile), g.lineStride, hidesNow, tile);
+}
+
+void BiasLines::hideKeys(ScoreTile &tile, Value mark) {
+  Value nothing = b.constant(-std::numeric_limits<float>::infinity()), origin = originOf(tile), lines = of(0);
+  for (int64_t r = 0; r < g.tileRows; ++r)
+    for (int64_t v = 0; v < tile.vectors; ++v) {
+      Value line = b.load(lines, b.add(origin, r * g.lineStride + v * b.lanes));
+      Value &score = tile.sums[r * tile.vectors + v];
+      score = b.select(b.compare(arith::CmpFPredicate::OEQ, line, nothing), mark, score);
+    }
+}
+
+void skewer::addToTile(VectorBuilder &b, int64_t tileRows, Value buffer, Value origin, int64_t rowStride, bool mayHide,
+                       ScoreTile &tile) {
+  Value nothing = b.constant(-std::numeric_limits<float>::infinity());
+  for (int64_t r = 0; r < tileRows; ++r)
+    for (int64_t v = 0; v < tile.vectors; ++v) {
+      Value term = b.load(buffer, b.add(origin, r * rowStride + v * b.lanes));
+      Value &sum = tile.sums[r * tile.vectors + v];
+      sum = b.addf(sum, term);
+      if (mayHide)
+        sum = b.select(b.compare(arith::CmpFPredicate::OEQ, term, nothing), nothing, sum);
+    }
 }

@@ -1,163 +1,104 @@
-// Emits the phases of a fused attention: their functions, the work items, and what is made once for a head. Blocks.cpp
-// emits the blocks of rows and keys within an item.
+// Plans a fused attention, and emits its phases: their functions, the work items, and what is made once for a head.
+// Blocks.cpp emits the blocks of rows and keys within an item.
+#include "passes/Cpu/CpuKernel.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
+#include "passes/Analysis/FunctionRange.h"
 #include "passes/Cpu/Strategy.h"
-#include <limits>
+#include <cmath>
 
 using namespace mlir;
 using namespace skewer;
 
+CpuKernel::CpuKernel(VectorBuilder &b, const AttentionShape &shape, AttentionStage stage)
+    : context(b, shape, std::move(stage)), packer(context), content(context, packer), lines(context, strategies),
+      hidden(context), softmax(context), values(context, packer), parts(context, softmax), b(b), shape(shape),
+      g(context.geometry), upcoming(context), sums(context, values, hidden, softmax, upcoming),
+      weights(context, softmax), stream(context), result(context, softmax, weights, stream),
+      strategies(makeStrategies(*this)), tiles(context, content, lines, hidden, softmax, strategies),
+      items(context, content, values, strategies) {
+  plan();
+}
+
 CpuKernel::~CpuKernel() = default;
 
-void CpuKernel::forEach(const Body &body) {
+/// Completes the sizes with what strategies ask for, and places the buffers.
+void CpuKernel::plan() {
+  Geometry &sizes = context.geometry;
+  double variance = 0;
+  int64_t longest = 0; // depth of the keys without memory
+  bool panelsAreRead = false, valuesChange = false, inPlace = false;
+  for (const ContentTerm &term : shape.content) {
+    variance += term.scale * term.scale * double(term.depth);
+    inPlace |= term.inPlace;
+    if (context.stage.isComputed(term.key.argument) && !term.inPlace)
+      longest = std::max(longest, term.depth);
+  }
+  for (const auto &strategy : strategies) {
+    variance += strategy->variance();
+    panelsAreRead |= strategy->readsKeyPanels();
+    valuesChange |= strategy->changesValues();
+    if (auto [walk, depth] = strategy->packedKeys(); walk && context.stage.isComputed(walk->argument))
+      longest = std::max(longest, depth);
+    sizes.rowStep = std::max(sizes.rowStep, strategy->rowsApart());
+    if (sizes.parts == 1)
+      sizes.headsTogether = std::max(sizes.headsTogether, strategy->headsOfPhase());
+  }
+  if (sizes.rowStep > 1)
+    sizes.chunks = sizes.rowStep;
+  context.scoreDeviation = std::sqrt(variance);
+  // With `streaming`, each key is read once, and its block meets the values while it is in the caches.
+  bool testsKeys = hidesKeys(shape) && std::min(sizes.keyBlock, shape.keys) > kChain;
+  sizes.streaming =
+      inPlace && sizes.chunks == 1 && shape.queries <= sizes.rowBlock && shape.valueTerms.empty() && !testsKeys;
+
   for (const auto &strategy : strategies)
-    body(*strategy);
+    strategy->plan(layout);
+  packer.plan(layout, longest);
+  content.plan(layout, panelsAreRead);
+  values.plan(layout, valuesChange);
+  tiles.plan(layout);
+  sums.plan(layout);
+  softmax.plan(layout);
+  lines.plan(layout);
+  layout.place();
 }
 
-int64_t CpuKernel::bytesOf(unsigned argument) const {
-  return cast<MemRefType>(memory.arguments[argument].getType()).getElementTypeBitWidth() / 8;
+void CpuKernel::open(const PhaseFunction &phase) {
+  context.positions.readFrom(context.stage.open(context.memory, phase));
+  stream.begin();
 }
 
-void CpuKernel::openPhase(const PhaseFunction &phase) {
-  positions.readFrom(stage.open(memory, phase));
-  streamsResult = Value(); // it was a value in the function of another phase
-  queryLength = shape.bounds.queryLength ? positions.baseOf(*shape.bounds.queryLength) : Value();
-  keyLength = shape.bounds.keyLength ? positions.baseOf(*shape.bounds.keyLength) : Value();
+void CpuKernel::openBuffers(const PhaseFunction &phase, const KernelPlan &plan) {
+  content.open();
+  values.open();
+  tiles.open();
+  sums.open();
+  softmax.open();
+  lines.open();
+  for (const auto &strategy : strategies)
+    strategy->open();
+  context.positions.leadingSizes.clear();
+  for (const Extent &extent : context.stage.leading)
+    context.positions.leadingSizes.push_back(extentIn(phase, b.builder, plan, extent));
+  parts.enterCall();
 }
 
 /// Returns the end of a worker's items. The worker has no items if another kernel has the work of this length.
 Value CpuKernel::endOfPhase(const PhaseFunction &phase) {
+  const AttentionStage &stage = context.stage;
   Value end = phase.end;
   if (stage.above)
-    end = b.select(b.less(b.index(stage.above), queries()), end, phase.begin);
+    end = b.select(b.less(b.index(stage.above), context.positions.queries()), end, phase.begin);
   if (stage.atMost)
-    end = b.select(b.less(queries(), b.index(stage.atMost + 1)), end, phase.begin);
+    end = b.select(b.less(context.positions.queries(), b.index(stage.atMost + 1)), end, phase.begin);
   return end;
-}
-
-Value CpuKernel::queries() { return queryLength ? queryLength : b.index(shape.queries); }
-Value CpuKernel::keys() { return keyLength ? keyLength : b.index(shape.keys); }
-
-void CpuKernel::emit(ModuleOp module, KernelPlan &plan) {
-  if (llvm::any_of(strategies, [](const auto &strategy) { return strategy->packItems() > 0; }))
-    emitPack(module, plan);
-  emitAttend(module, plan);
-  if (parts > 1)
-    emitJoin(module, plan);
-}
-
-std::optional<SmallVector<unsigned>> CpuKernel::packedArguments() const {
-  SmallVector<unsigned> all;
-  for (const auto &strategy : strategies) {
-    if (!strategy->packItems())
-      continue;
-    auto own = strategy->packedArguments();
-    if (!own)
-      return std::nullopt;
-    all.append(*own);
-  }
-  return all;
-}
-
-void CpuKernel::emitPack(ModuleOp module, KernelPlan &plan) {
-  PhaseFunction phase = createPhase(b.builder, module, plan, "pack");
-  openPhase(phase);
-  int64_t first = 0;
-  Value end = endOfPhase(phase);
-  forEach([&](CpuStrategy &strategy) {
-    int64_t items = strategy.packItems();
-    if (!items)
-      return;
-    Value low = b.maximum(phase.begin, b.index(first)), high = b.minimum(end, b.index(first + items));
-    strategy.pack(low, high, first);
-    first += items;
-  });
-  plan.phases.push_back({phase.function.getSymName().str(), "pack", {first, 0, {}}});
-}
-
-/// Returns the expressions that determine where the keys and values of a head lie; empty if no two consecutive heads
-/// can share them.
-std::vector<subscript::Expr> CpuKernel::basesOfKeys() {
-  if (shape.value.picked || llvm::any_of(shape.content, [](const ContentTerm &term) { return bool(term.key.picked); }))
-    return {};
-  std::vector<subscript::Expr> bases = {shape.value.base};
-  for (const ContentTerm &term : shape.content)
-    bases.push_back(term.key.base);
-  for (const auto &bound : {shape.bounds.low, shape.bounds.high}) // they limit what is packed
-    if (bound)
-      bases.push_back(*bound);
-  bool added = false;
-  forEach([&](CpuStrategy &strategy) {
-    if (const Walk *keys = strategy.packedKeys().walk)
-      bases.push_back(keys->base);
-    added |= strategy.changesValues();
-  });
-  if (shape.space.leading.empty() || added)
-    return {};
-  subscript::Domain domain = subscript::domainOf(shape.space.sizes);
-  for (const subscript::Expr &base : bases)
-    if (auto affine = subscript::asAffine(base, domain);
-        affine && affine->coefficients.count(shape.space.leading.back()))
-      return {};
-  return bases;
-}
-
-/// Returns whether the keys or values differ from those of the head before.
-Value CpuKernel::keysChange(ArrayRef<subscript::Expr> bases) {
-  SmallVector<Value> own;
-  for (const subscript::Expr &base : bases)
-    own.push_back(positions.baseOf(base));
-  Positions::Values axes = positions.axes;
-  positions.enterHead(b.maximum(b.add(leadingIndex, -1), b.index(0)));
-  Value change;
-  for (auto [base, here] : llvm::zip(bases, own)) {
-    Value other = arith::CmpIOp::create(b.builder, arith::CmpIPredicate::ne, positions.baseOf(base), here);
-    change = change ? arith::OrIOp::create(b.builder, change, other).getResult() : other;
-  }
-  positions.axes = std::move(axes);
-  return change;
-}
-
-/// Emits everything that is made once for the rows that this item has of a head.
-void CpuKernel::beginHead(Value packs, Value prepares) {
-  live.enterHead();
-  b.when(packs, [&] {
-    packKeys();
-    forEach([](CpuStrategy &strategy) { strategy.packKeys(); });
-    packValues();
-  });
-  b.when(prepares, [&] {
-    forEach([](CpuStrategy &strategy) { strategy.packValues(); });
-    forEach([](CpuStrategy &strategy) { strategy.prepareHead(); });
-  });
-  forEach([&](CpuStrategy &strategy) {
-    if (KeyRange keys = strategy.visibleKeys())
-      live.restrictHead(keys);
-  });
-  findUpcoming();
-  if (buffers.values.floats) {
-    valueBase = b.index(0);
-    valueStride = widthVectors * b.lanes;
-  } else {
-    valueBase = positions.baseOf(shape.value.base);
-    valueStride = shape.value.key;
-  }
-  forEach([](CpuStrategy &strategy) { strategy.enterHead(); });
-  testValues();
-}
-
-void CpuKernel::enterLeading(const PhaseFunction &phase, const KernelPlan &plan) {
-  positions.leadingSizes.clear();
-  for (const Extent &extent : stage.leading)
-    positions.leadingSizes.push_back(extentIn(phase, b.builder, plan, extent));
-  divided = parts > 1 ? dividesKeys() : Value();
 }
 
 /// Returns the number of items if each index of the leading axes has `each` items.
 SizeExpression CpuKernel::itemsOfHeads(int64_t each) const {
   SizeExpression items;
-  for (const Extent &extent : stage.leading) {
+  for (const Extent &extent : context.stage.leading) {
     if (extent.name.empty())
       each *= extent.fixed;
     else
@@ -167,54 +108,135 @@ SizeExpression CpuKernel::itemsOfHeads(int64_t each) const {
   return items;
 }
 
+void CpuKernel::emit(ModuleOp module, KernelPlan &plan) {
+  if (llvm::any_of(strategies, [](const auto &strategy) { return strategy->packedTable(); }))
+    emitPack(module, plan);
+  emitAttend(module, plan);
+  if (parts.exist())
+    emitJoin(module, plan);
+}
+
+std::optional<SmallVector<unsigned>> CpuKernel::packedArguments() const {
+  SmallVector<unsigned> all;
+  for (const auto &strategy : strategies) {
+    PackedTable *table = strategy->packedTable();
+    if (table && !table->arguments)
+      return std::nullopt;
+    if (table)
+      all.append(*table->arguments);
+  }
+  return all;
+}
+
+void CpuKernel::emitPack(ModuleOp module, KernelPlan &plan) {
+  PhaseFunction phase = createPhase(b.builder, module, plan, "pack");
+  open(phase);
+  int64_t first = 0;
+  Value end = endOfPhase(phase);
+  for (const auto &strategy : strategies) {
+    PackedTable *table = strategy->packedTable();
+    if (!table)
+      continue;
+    int64_t next = first + table->items();
+    Value low = b.maximum(phase.begin, b.index(first)), high = b.minimum(end, b.index(next));
+    table->pack(low, high, first,
+                [&](Value target, Value copy, Value item) { strategy->packItem(target, copy, item); });
+    first = next;
+  }
+  plan.phases.push_back({phase.function.getSymName().str(), "pack", {first, 0, {}}});
+}
+
+void CpuKernel::emitAttend(ModuleOp module, KernelPlan &plan) {
+  PhaseFunction phase = createPhase(b.builder, module, plan, "attend");
+  open(phase);
+  openBuffers(phase, plan);
+  stream.decide();
+  content.engine.begin(b);
+  b.loop(phase.begin, endOfPhase(phase), 1, [&](Value item) { attend(items.enter(item, phase.begin)); });
+  content.engine.end(b);
+  stream.end();
+  plan.phases.push_back({phase.function.getSymName().str(), "attend", itemsOfHeads(g.chunks * g.parts)});
+}
+
+void CpuKernel::emitJoin(ModuleOp module, KernelPlan &plan) {
+  PhaseFunction phase = createPhase(b.builder, module, plan, "join");
+  open(phase);
+  openBuffers(phase, plan);
+  Value rows = context.positions.queries();
+  parts.ifDivided([&] {
+    b.loop(phase.begin, endOfPhase(phase), 1, [&](Value head) {
+      context.positions.enterHead(head);
+      beginRows({b.index(0), rows, b.divide(b.add(rows, g.tileRows - 1), g.tileRows)});
+      b.loop(b.index(0), rows, 1, [&](Value row) { parts.join(row); });
+      result.write(b.index(0), rows);
+    });
+  });
+  plan.phases.push_back({phase.function.getSymName().str(), "join", itemsOfHeads(1)});
+}
+
+/// Emits everything that is made once for the rows that this item has of a head.
+void CpuKernel::beginHead(Value packs, Value prepares) {
+  context.live.enterHead();
+  b.when(packs, [&] {
+    content.packKeys();
+    for (const auto &strategy : strategies)
+      strategy->packKeys();
+    values.pack();
+  });
+  b.when(prepares, [&] {
+    for (const auto &strategy : strategies)
+      strategy->packValues();
+    for (const auto &strategy : strategies)
+      strategy->prepareHead();
+  });
+  for (const auto &strategy : strategies)
+    if (KeyRange keys = strategy->visibleKeys())
+      context.live.restrictHead(keys);
+  upcoming.find();
+  values.enterHead();
+  for (const auto &strategy : strategies)
+    strategy->enterHead();
+  values.test(strategies);
+}
+
+void CpuKernel::attend(const WorkItem &item) {
+  if (parts.exist())
+    return parts.enter(item.chunk, [&] {
+      beginHead(item.prepares, item.prepares);
+      computeRowBlock(b.index(0), context.positions.queries());
+    });
+  auto attendHead = [&] {
+    beginHead(item.packs, item.prepares);
+    if (g.rowStep > 1)
+      attendPhase(item.chunk, item.changes);
+    else
+      attendRows(item.chunk);
+  };
+  Value queries = context.positions.queryLength();
+  if (!queries)
+    return attendHead();
+  // An item behind the last query has no rows, but it packs what the next head may share.
+  Value some = b.less(g.rowStep > 1 ? item.chunk : b.mul(item.chunk, g.rowsPerItem), queries);
+  b.when(item.firstOfRun ? arith::OrIOp::create(b.builder, some, item.firstOfRun).getResult() : some, attendHead);
+}
+
 /// Emits an item of consecutive rows.
 void CpuKernel::attendRows(Value chunk) {
-  Value low = b.mul(chunk, rowsPerItem);
-  Value high = b.minimum(b.add(low, rowsPerItem), queries());
-  b.loop(low, high, rowBlock, [&](Value firstRow) {
-    Value rows = b.minimum(b.index(rowBlock), b.sub(high, firstRow));
+  Value low = b.mul(chunk, g.rowsPerItem);
+  Value high = b.minimum(b.add(low, g.rowsPerItem), context.positions.queries());
+  b.loop(low, high, g.rowBlock, [&](Value firstRow) {
+    Value rows = b.minimum(b.index(g.rowBlock), b.sub(high, firstRow));
     computeRowBlock(firstRow, rows);
   });
 }
 
 /// Emits an item of every rowStep-th row, from row `phase` on.
 void CpuKernel::attendPhase(Value phase, Value changes) {
-  forEach([&](CpuStrategy &strategy) { strategy.enterPhase(phase, changes); });
-  Value count = b.divide(b.sub(b.add(queries(), rowStep - 1), phase), rowStep);
-  b.loop(b.index(0), count, rowBlock, [&](Value first) {
-    Value rows = b.minimum(b.index(rowBlock), b.sub(count, first));
-    computeRowBlock(positionOf(phase, first), rows);
+  for (const auto &strategy : strategies)
+    strategy->enterPhase(phase, changes);
+  Value count = b.divide(b.sub(b.add(context.positions.queries(), g.rowStep - 1), phase), g.rowStep);
+  b.loop(b.index(0), count, g.rowBlock, [&](Value first) {
+    Value rows = b.minimum(b.index(g.rowBlock), b.sub(count, first));
+    computeRowBlock(context.positionOf(phase, first), rows);
   });
-}
-
-void CpuKernel::emitAttend(ModuleOp module, KernelPlan &plan) {
-  PhaseFunction phase = createPhase(b.builder, module, plan, "attend");
-  openPhase(phase);
-  openBuffers();
-  enterLeading(phase, plan);
-  decideStreaming();
-  engine.begin(b);
-
-  const Geometry &g = *this;
-  b.loop(phase.begin, endOfPhase(phase), 1, [&](Value item) {
-    WorkItem own = enterItem(item, phase.begin);
-    if (g.parts > 1)
-      return attendPart(own.chunk, own.prepares);
-    auto attend = [&] {
-      beginHead(own.packs, own.prepares);
-      if (g.rowStep > 1)
-        attendPhase(own.chunk, own.changes);
-      else
-        attendRows(own.chunk);
-    };
-    if (!queryLength)
-      return attend();
-    // An item behind the last query has no rows, but it packs what the next head may share.
-    Value some = b.less(g.rowStep > 1 ? own.chunk : b.mul(own.chunk, g.rowsPerItem), queryLength);
-    b.when(own.firstOfRun ? arith::OrIOp::create(b.builder, some, own.firstOfRun).getResult() : some, attend);
-  });
-  engine.end(b);
-  endStreaming();
-
-  plan.phases.push_back({phase.function.getSymName().str(), "attend", itemsOfHeads(g.chunks * g.parts)});
 }

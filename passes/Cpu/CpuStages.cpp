@@ -98,7 +98,7 @@ CpuStages::OwnMemory CpuStages::ownMemory(FusedAttention &fused, attn::Attention
                     return tensors.isConst(inMemory(operands[argument]));
                   });
     tables = std::max(tables, kernel.layout.sharedBytes());
-    parts = std::max(parts, kernel.partBytesOfHead());
+    parts = std::max(parts, kernel.parts.bytesOfHead());
     local = std::max(local, kernel.layout.workerBytes());
   }
   return {{{&fused.tables, tables, {}, isPrepared}, {&fused.parts, parts, heads}}, local};

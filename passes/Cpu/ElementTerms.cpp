@@ -5,12 +5,10 @@
 using namespace mlir;
 using namespace skewer;
 
-Value skewer::elementOf(CpuKernel &kernel, const OtherTerm &term, Positions::Values at) {
-  VectorBuilder &b = kernel.b;
-  const SmallVector<Value> &arguments = kernel.memory.arguments;
-  auto indexOf = [&](const subscript::Expr &expression, const Positions::Values &at) {
-    return kernel.positions.indexOf(expression, at);
-  };
+Value skewer::elementOf(KernelContext &context, const OtherTerm &term, Positions::Values at) {
+  VectorBuilder &b = context.b;
+  const SmallVector<Value> &arguments = context.memory.arguments;
+  Positions &positions = context.positions;
   // In f64, which the caller rounds: a sum of many products may be large.
   auto number = [&](double x) {
     return arith::ConstantOp::create(b.builder, b.builder.getF64FloatAttr(x)).getResult();
@@ -26,28 +24,28 @@ Value skewer::elementOf(CpuKernel &kernel, const OtherTerm &term, Positions::Val
     Value product = number(1);
     for (unsigned place = 0; place < term.arguments.size(); ++place)
       if (!term.isGate(place) && !term.isArgument(place))
-        product =
-            b.mulf(product, b.widen(b.scalar(arguments[term.arguments[place]], indexOf(term.offsets[place], at))));
+        product = b.mulf(
+            product, b.widen(b.scalar(arguments[term.arguments[place]], positions.indexOf(term.offsets[place], at))));
     return b.addf(sum, product);
   };
   Value sum = contract(0, number(0));
   if (term.factor)
-    sum = b.mulf(sum, b.widen(b.number(indexOf(*term.factor, at))));
+    sum = b.mulf(sum, b.widen(b.number(positions.indexOf(*term.factor, at))));
   if (term.application) {
     SmallVector<Value> numbers;
     for (const attn::Application::Argument &argument : term.application->arguments)
       numbers.push_back(argument.operand >= 0 ? b.scalar(arguments[term.arguments[argument.operand]],
-                                                         indexOf(term.offsets[argument.operand], at))
-                                              : b.number(indexOf(argument.position, at)));
+                                                         positions.indexOf(term.offsets[argument.operand], at))
+                                              : b.number(positions.indexOf(argument.position, at)));
     sum = b.mulf(sum, b.widen(term.application->function->emit(b.builder, b.builder.getLoc(), numbers)));
   }
   return b.mulf(sum, number(term.scale));
 }
 
-Value skewer::timesGates(CpuKernel &kernel, const OtherTerm &term, const Positions::Values &at, Value factor) {
-  VectorBuilder &b = kernel.b;
+Value skewer::timesGates(KernelContext &context, const OtherTerm &term, const Positions::Values &at, Value factor) {
+  VectorBuilder &b = context.b;
   for (unsigned gate : term.gates)
-    factor = b.mulf(factor, b.scalar(kernel.memory.arguments[term.arguments[gate]],
-                                     kernel.positions.indexOf(term.offsets[gate], at)));
+    factor = b.mulf(factor, b.scalar(context.memory.arguments[term.arguments[gate]],
+                                     context.positions.indexOf(term.offsets[gate], at)));
   return factor;
 }

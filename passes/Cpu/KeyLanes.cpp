@@ -1,6 +1,8 @@
 // The values of the key axes in the lanes of a vector, and the largest number of a buffer (KeyLanes.h).
 #include "passes/Cpu/KeyLanes.h"
 #include "passes/Cpu/LaneIndices.h"
+#include "passes/Emit/IntegerLanes.h"
+#include "passes/Emit/VectorMath.h"
 #include <limits>
 
 using namespace mlir;
@@ -8,11 +10,11 @@ using namespace skewer;
 
 Positions::Values skewer::keyLanes(VectorBuilder &b, const AttentionShape &shape, Value key, Value keys) {
   Positions::Values at;
-  Value position = arith::AddIOp::create(b.builder, b.broadcastIndex(key), b.laneNumbers());
+  Value position = arith::AddIOp::create(b.builder, broadcastIndex(b, key), laneNumbers(b));
   if (keys && shape.bounds.keyLength)
-    position = arith::MinSIOp::create(b.builder, position, b.broadcastIndex(b.add(keys, -1)));
+    position = arith::MinSIOp::create(b.builder, position, broadcastIndex(b, b.add(keys, -1)));
   else if (keys && shape.keys % b.lanes)
-    position = arith::MinSIOp::create(b.builder, position, b.integer(shape.keys - 1));
+    position = arith::MinSIOp::create(b.builder, position, integer(b, shape.keys - 1));
   for (auto [axis, name] : llvm::zip(shape.keyAxes, shape.space.key)) {
     if (axis.isWhole(shape.keys)) {
       at[name] = position;
@@ -42,10 +44,10 @@ Value skewer::largestIn(VectorBuilder &b, Value buffer, Value from, Value to) {
   float none = -std::numeric_limits<float>::infinity();
   Value whole = b.add(from, b.mul(b.floorDiv(b.sub(to, from), b.lanes), b.lanes));
   Value largest = b.loop(from, whole, b.lanes, ValueRange{b.constant(none)}, [&](Value x, ValueRange carried) {
-    return SmallVector<Value>{b.larger(b.load(buffer, x), carried[0])};
+    return SmallVector<Value>{larger(b, b.load(buffer, x), carried[0])};
   })[0];
-  Value maximum = b.loop(whole, to, 1, ValueRange{b.reduceMax(largest)}, [&](Value x, ValueRange carried) {
-    return SmallVector<Value>{b.larger(b.scalar(buffer, x), carried[0])};
+  Value maximum = b.loop(whole, to, 1, ValueRange{reduceMax(b, largest)}, [&](Value x, ValueRange carried) {
+    return SmallVector<Value>{larger(b, b.scalar(buffer, x), carried[0])};
   })[0];
   return ifFinite(b, maximum);
 }

@@ -1,12 +1,23 @@
 // Emits index expressions for one key a lane (LaneIndices.h).
 #include "passes/Cpu/LaneIndices.h"
 #include "dialect/Subscript/Bits.h"
+#include "passes/Emit/IntegerLanes.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace skewer;
 using subscript::Expr;
 using subscript::Kind;
+
+/// Loads the lanes that are set in `mask`; the others have the element of lane 0.
+static Value loadWhere(VectorBuilder &b, Value buffer, Value at, Value mask) {
+  Value first = vector::BroadcastOp::create(b.builder, b.integers, memref::LoadOp::create(b.builder, buffer, at));
+  return vector::MaskedLoadOp::create(b.builder, b.integers, buffer, at, mask, first);
+}
+static Value gatherIntegers(VectorBuilder &b, Value buffer, Value at, Value indices) {
+  Value none = arith::ConstantOp::create(b.builder, cast<TypedAttr>(b.builder.getZeroAttr(b.integers)));
+  return vector::GatherOp::create(b.builder, b.integers, buffer, ValueRange{at}, indices, b.firstLanes(b.lanes), none);
+}
 
 bool LaneIndices::varies(const Expr &expression) const {
   for (const std::string &symbol : subscript::symbolsOf(expression))
@@ -45,19 +56,19 @@ Value LaneIndices::readLanes(const Expr &expression) {
   for (const Expr &subscript : subscripts.drop_back())
     row.push_back(alike(subscript));
   Value extent = operand->extents.back(), lane = build(subscripts.back());
-  Value behind = arith::SubIOp::create(b.builder, b.broadcastIndex(extent), splat(1));
+  Value behind = arith::SubIOp::create(b.builder, broadcastIndex(b, extent), splat(1));
   if (!subscripts.back().isSymbol() || subscripts.back().name() != inOrder) {
     row.push_back(b.index(0));
     Value inside = arith::MinSIOp::create(b.builder, arith::MaxSIOp::create(b.builder, lane, splat(0)), behind);
-    return b.gatherIntegers(operand->memory, clampedPosition(b.builder, b.builder.getLoc(), *operand, row), inside);
+    return gatherIntegers(b, operand->memory, clampedPosition(b.builder, b.builder.getLoc(), *operand, row), inside);
   }
   Value first = vector::ExtractOp::create(b.builder, lane, ArrayRef<int64_t>{0});
   row.push_back(arith::IndexCastOp::create(b.builder, b.builder.getIndexType(), first));
   Value place = clampedPosition(b.builder, b.builder.getLoc(), *operand, row);
-  Value number = arith::AddIOp::create(b.builder, vector::BroadcastOp::create(b.builder, b.integers, first),
-                                       b.laneNumbers());
+  Value number =
+      arith::AddIOp::create(b.builder, vector::BroadcastOp::create(b.builder, b.integers, first), laneNumbers(b));
   Value inside = arith::CmpIOp::create(b.builder, arith::CmpIPredicate::sle, number, behind);
-  return b.loadIntegers(operand->memory, place, inside);
+  return loadWhere(b, operand->memory, place, inside);
 }
 
 /// Returns a quotient of x, at most 2^30 of either sign, by d, from 1 to kMostDivisor, such that x - quotient * d is
@@ -143,7 +154,7 @@ Value LaneIndices::build(const Expr &expression) {
   Value value;
   auto operand = [&](size_t which) { return build(expression.operands()[which]); };
   if (!varies(expression)) {
-    value = b.broadcastIndex(alike(expression));
+    value = broadcastIndex(b, alike(expression));
     return emitted[expression.identity()] = value;
   }
   switch (expression.kind()) {

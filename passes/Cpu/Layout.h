@@ -13,7 +13,7 @@ public:
     Shared  // one for the kernel: what is packed once a call
   };
   /// The order of the buffers; within a zone, buffers lie in the order of their reservation.
-  enum class Zone { Prepared, Indices, PickedRows, Panels, ValueTerms, Line, Windows };
+  enum class Zone { Prepared, Indices, PickedRows, Panels, Values, Queries, Block, ValueTerms, Line, Windows };
 
   /// Reserves a buffer: sets `buffer.floats` now, and `buffer.offset` in `place`. The buffer must outlive that call.
   void reserve(Buffer &buffer, int64_t floats, Zone, Space = Space::Worker);

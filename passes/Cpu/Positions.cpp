@@ -9,15 +9,27 @@ void Positions::readFrom(FindIndices find) {
   reads = loadsFrom(b.builder, b.builder.getLoc(), indices);
   mapWidth = shape.bounds.map ? indexOf(shape.bounds.map->width, {}) : Value();
   queryMapWidth = shape.bounds.map && shape.bounds.map->ofQueries ? indexOf(shape.bounds.map->queryWidth, {}) : Value();
+  queriesOfCall = shape.bounds.queryLength ? baseOf(*shape.bounds.queryLength) : Value();
+  keysOfCall = shape.bounds.keyLength ? baseOf(*shape.bounds.keyLength) : Value();
 }
 
 void Positions::enterHead(Value head) {
+  current = head;
   const std::vector<std::string> &leading = shape.space.leading;
   for (size_t k = leading.size(); k-- > 0;) {
     axes[leading[k]] = k == 0 ? head : arith::RemUIOp::create(b.builder, head, leadingSizes[k]).getResult();
     if (k > 0)
       head = arith::DivUIOp::create(b.builder, head, leadingSizes[k]);
   }
+}
+
+void Positions::atHead(Value other, function_ref<void()> body) {
+  Values ownAxes = axes;
+  Value own = current;
+  enterHead(other);
+  body();
+  axes = std::move(ownAxes);
+  current = own;
 }
 
 Value Positions::copyOf(const std::vector<std::string> &copyAxes) {

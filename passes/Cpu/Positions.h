@@ -17,8 +17,18 @@ public:
 
   /// Begins a phase, in which this function finds the run-time index operands of the kernel.
   void readFrom(FindIndices);
-  /// Sets the leading axes to those of a flat index.
-  void enterHead(mlir::Value index);
+  /// Return the number of queries and of keys: a constant, or a number of the call.
+  mlir::Value queries() { return queriesOfCall ? queriesOfCall : b.index(shape.queries); }
+  mlir::Value keys() { return keysOfCall ? keysOfCall : b.index(shape.keys); }
+  /// Return these numbers where they are numbers of the call, else null.
+  mlir::Value queryLength() const { return queriesOfCall; }
+  mlir::Value keyLength() const { return keysOfCall; }
+
+  /// Sets the leading axes to those of a head, a flat index.
+  void enterHead(mlir::Value head);
+  /// Runs `body` at another head.
+  void atHead(mlir::Value other, llvm::function_ref<void()> body);
+  mlir::Value head() const { return current; }
   /// Returns the number of the copy that belongs to the current leading axes. `enterCopy` is the inverse: it sets the
   /// leading axes to those of a copy, before the copy is prepared.
   mlir::Value copyOf(const std::vector<std::string> &copyAxes);
@@ -47,6 +57,8 @@ private:
   VectorBuilder &b;
   const AttentionShape &shape;
   IndexEmitter::Read reads;
+  mlir::Value current; // head
+  mlir::Value queriesOfCall, keysOfCall;
 };
 
 } // namespace skewer

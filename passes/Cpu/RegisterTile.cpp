@@ -1,6 +1,7 @@
 // Sums up the steps of a register tile in chunks and chains (RegisterTile.h).
 #include "passes/Cpu/RegisterTile.h"
 #include "passes/Analysis/Summation.h"
+#include "passes/Emit/VectorMath.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -36,7 +37,7 @@ static SmallVector<Value> sumCompensated(VectorBuilder &b, int64_t depth, int64_
     SmallVector<Value> more = products(part, first, steps, lost);
     for (size_t n = 0; n < count; ++n) {
       Value sum = b.addf(sums[n], more[n]);
-      lost[n] = b.smaller(b.larger(b.subf(more[n], b.subf(sum, sums[n])), least), most);
+      lost[n] = smaller(b, larger(b, b.subf(more[n], b.subf(sum, sums[n])), least), most);
       sums[n] = sum;
     }
     sums.append(lost);

@@ -1,6 +1,7 @@
 // The sums of a register tile: how the steps of a product are divided into chunks and chains, each with a sum of its
 // own. Engines (Engine.h) and strategies that multiply in their own way use them.
 #pragma once
+#include "passes/Analysis/Summation.h"
 #include "passes/Emit/VectorBuilder.h"
 
 namespace skewer {
@@ -16,6 +17,7 @@ struct Summation {
   bool compensated = false;
   bool wholeTile = false;
 };
+constexpr Summation kCompensated{kCompensatedChunk, true};
 
 /// A part of a register tile: `rows` rows from `row` on × `vectors` vectors from `vector` on.
 struct TilePart {

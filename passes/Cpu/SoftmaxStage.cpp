@@ -4,6 +4,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "passes/Cpu/CpuStages.h"
 #include "passes/Cpu/WeightedSums.h"
+#include "passes/Emit/VectorMath.h"
 #include <limits>
 
 using namespace mlir;
@@ -42,23 +43,23 @@ struct RowOfVectors {
   Value maximum() {
     Value largest =
         v.loop(v.index(0), v.index(whole), v.lanes, ValueRange{v.constant(-kInfinity)}, [&](Value x, ValueRange so) {
-          return SmallVector<Value>{v.larger(v.load(source, v.add(from, x)), so[0])};
+          return SmallVector<Value>{larger(v, v.load(source, v.add(from, x)), so[0])};
         })[0];
-    return v.loop(v.index(whole), v.index(length), 1, ValueRange{v.reduceMax(largest)}, [&](Value x, ValueRange so) {
-      return SmallVector<Value>{v.larger(v.scalar(source, v.add(from, x)), so[0])};
+    return v.loop(v.index(whole), v.index(length), 1, ValueRange{reduceMax(v, largest)}, [&](Value x, ValueRange so) {
+      return SmallVector<Value>{larger(v, v.scalar(source, v.add(from, x)), so[0])};
     })[0];
   }
 
   /// Stores e^(x - reference) for each element x, and returns the sum of these powers.
   Value powers(Value reference) {
     Value references = v.broadcast(reference);
-    auto power = [&](Value x) { return v.exp(v.subf(x, references)); };
+    auto power = [&](Value x) { return expOfWeight(v, v.subf(x, references)); };
     Value sums = sumOfVectors(v, v.index(whole), whole, v.constant(0), kShortChain, [&](Value x) {
       Value one = power(v.load(source, v.add(from, x)));
       v.store(one, result, v.add(to, x));
       return one;
     });
-    Value sum = v.reduceAdd(sums);
+    Value sum = reduceAdd(v, sums);
     if (int64_t rest = length - whole) {
       v.storeFirst(power(v.loadFirst(source, v.add(from, whole), rest)), result, v.add(to, whole), rest);
       sum = v.loop(v.index(whole), v.index(length), 1, ValueRange{sum}, [&](Value x, ValueRange so) {

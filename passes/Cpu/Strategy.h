@@ -6,50 +6,17 @@
 // those buffers. It keeps no SSA values from one call to the next, except the views of its buffers, which `open` makes.
 #pragma once
 #include "passes/Cpu/CpuKernel.h"
-#include "passes/Cpu/Layout.h"
+#include "passes/Cpu/PackedTable.h"
 
 namespace skewer {
-
-/// A block of query rows that are computed together: `rows` of them from position `firstRow` on, in `groups` groups. A
-/// group has as many rows as a register tile.
-struct RowBlock {
-  mlir::Value firstRow, rows, groups;
-  mlir::Value isSecond = {}; // i1: this is the second pass over its keys, with smaller weights; null: there is none
-};
-/// A block of rows and the keys [lowKey, highKey) that it meets.
-struct KeyBlock : RowBlock {
-  mlir::Value lowKey, highKey;
-};
-/// A register tile of scores: a group of rows × `vectors` vectors of keys from `key` on.
-struct ScoreTile {
-  mlir::Value firstRow, lowKey; // of the blocks
-  mlir::Value group, row;       // the tile's first row, within the block
-  mlir::Value position, key;    // its first query and key
-  mlir::Value vector;           // key / lanes
-  int64_t vectors;
-  bool last;                                // the last vector may have lanes behind the last key
-  llvm::SmallVectorImpl<mlir::Value> &sums; // [tileRows][vectors]
-};
-/// A row of a block and its line of biases: floats for the keys [lowKey, highKey), from `line` on in `memory`.
-struct BiasRow {
-  mlir::Value memory, firstRow, row, position, line, lowKey, highKey;
-};
-/// A group of rows whose weights have replaced their scores, for the keys [low, high) of a block.
-struct WeightedRows {
-  mlir::Value group, firstRow, lowKey, low, high;
-};
-/// Adds a term to the line of a row if the keys are a map: a number for each index of the outer axes, which it adds to
-/// `base`, and vectors along the innermost axis, which the returned function adds to `sum` (null: none). `outer` counts
-/// the innermost rows of the map.
-using AlongInner = std::function<mlir::Value(mlir::Value x, mlir::Value sum)>;
-using AlongOuter = std::function<AlongInner(mlir::Value outer, mlir::Value firstKey, mlir::Value &base)>;
 
 class CpuStrategy : protected Geometry {
 public:
   /// Copies the geometry: all of it that strategies may use is known before the first strategy is made.
   explicit CpuStrategy(CpuKernel &kernel)
-      : Geometry(kernel), kernel(kernel), b(kernel.b), engine(fmaEngine()), shape(kernel.shape), memory(kernel.memory) {
-  }
+      : Geometry(kernel.context.geometry), kernel(kernel), b(kernel.context.b), engine(fmaEngine()),
+        shape(kernel.context.shape), stage(kernel.context.stage), memory(kernel.context.memory),
+        positions(kernel.context.positions), live(kernel.context.live) {}
   virtual ~CpuStrategy() = default;
 
   /// Returns the number of the sum that the strategy adds to; the score is a function of all sums.
@@ -60,9 +27,9 @@ public:
   /// Returns the variance that the term adds to each score for unit-normal operands; 0 if the term is centred.
   virtual double variance() const { return 0; }
   virtual void plan(Layout &) {}
-  /// Whether the strategy uses the line of biases that the kernel keeps for each row of a block if some strategy does;
-  /// -inf in a line hides a key.
-  enum class LineUse { None, Adds, Hides };
+  /// Whether the strategy uses the line of biases that the kernel keeps for each row of a block if some strategy does:
+  /// it adds to a line as a whole, or in `meetKeys`; -inf in a line hides a key.
+  enum class LineUse { None, Adds, AddsByTile, Hides };
   virtual LineUse lineUse() const { return LineUse::None; }
   /// Keys that the strategy packs besides those of the content; none if `walk` is null.
   struct PackedKeys {
@@ -79,13 +46,10 @@ public:
   virtual int64_t rowsApart() const { return 1; }
 
   //===- Once a call --------------------------------------------------------------------===//
-  /// Returns the number of items of parallel work before any attention. `pack` emits a worker's items [low, high),
-  /// counted from `first` on.
-  virtual int64_t packItems() const { return 0; }
-  virtual void pack(mlir::Value low, mlir::Value high, int64_t first) {}
-  /// Returns the numbers of the operands that alone determine what `pack` leaves; nothing if it may depend on anything
-  /// else.
-  virtual std::optional<llvm::SmallVector<unsigned>> packedArguments() const { return std::nullopt; }
+  /// Returns the table that is packed before any attention; null if there is none.
+  virtual PackedTable *packedTable() { return nullptr; }
+  /// Stores an item of a copy of that table, at the leading axes of the copy.
+  virtual void packItem(mlir::Value table, mlir::Value copy, mlir::Value item) {}
 
   //===- Once a head ----------------------------------------------------------------------===//
   virtual void open() {}
@@ -105,8 +69,7 @@ public:
   virtual mlir::Value testRows(mlir::Value sum) { return sum; }
 
   //===- Once a block of rows -------------------------------------------------------------===//
-  virtual void packQueries(const RowBlock &) {}
-  virtual void prepareGates(const RowBlock &) {}
+  virtual void packQueries(const RowBlock &) {} // and numbers that multiply the term
   virtual void computeGroup(const RowBlock &, mlir::Value group) {}
   virtual void centreRow(const RowBlock &, mlir::Value row) {}
   virtual void centre(const RowBlock &) {}
@@ -121,8 +84,7 @@ public:
   /// Called after the lines are made.
   virtual KeyRange liveKeys(const KeyBlock &) { return {}; }
   virtual mlir::Value isLive(mlir::Value vector, int64_t vectors) { return {}; }
-  /// Returns whether `meetKeys` adds something for each tile of keys of a block of rows.
-  virtual bool meetsKeys() const { return false; }
+  /// Adds to the lines for a tile of keys and all rows of the block.
   virtual void meetKeys(const KeyBlock &, mlir::Value vector, int64_t vectors) {}
 
   //===- Once a tile ------------------------------------------------------------------------===//
@@ -138,30 +100,22 @@ protected:
   mlir::Value view(mlir::Value bytes, const Buffer &buffer) {
     return b.view(bytes, b.index(buffer.offset), buffer.floats);
   }
-  mlir::Value baseOf(const subscript::Expr &e) { return kernel.positions.baseOf(e); }
-  mlir::Value indexOf(const subscript::Expr &e, const Positions::Values &at) { return kernel.positions.indexOf(e, at); }
-  mlir::Value predicate(const subscript::Expr &e, const Positions::Values &at) {
-    return kernel.positions.predicate(e, at);
-  }
-  mlir::Value axisOf(const MapAxis &axis, mlir::Value position) { return kernel.positions.axisOf(axis, position); }
-  Positions::Values axesAt(mlir::Value query, mlir::Value key) { return kernel.positions.axesAt(query, key); }
 
   CpuKernel &kernel;
   VectorBuilder &b;
   const CpuEngine &engine; // for its own products
   const AttentionShape &shape;
+  const AttentionStage &stage;
   const KernelMemory &memory;
+  Positions &positions;
+  LiveKeys &live;
 
 private:
   uint64_t ownSum = 0;
 };
 
-/// Adds buffer[origin + r·rowStride + v·lanes] to the sums of a tile; with `mayHide`, -inf there hides a key.
-void addToTile(VectorBuilder &, int64_t tileRows, mlir::Value buffer, mlir::Value origin, int64_t rowStride,
-               bool mayHide, ScoreTile &);
-
 /// Returns the strategies that the schedule names for the terms and masks of an attention, in the order in which they
 /// add to scores.
-std::vector<std::unique_ptr<CpuStrategy>> makeStrategies(CpuKernel &);
+CpuStrategies makeStrategies(CpuKernel &);
 
 } // namespace skewer

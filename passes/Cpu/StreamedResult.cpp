@@ -1,8 +1,7 @@
-// Stores rows of the result past the caches. A result that does not fit into the caches is read from memory later in
-// any case, and a usual store would first read each of its lines.
+// Decides how rows of the result are stored, and stores them (StreamedResult.h).
+#include "passes/Cpu/StreamedResult.h"
 #include "dialect/Subscript/Analysis.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "passes/Cpu/Strategy.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -13,58 +12,62 @@ using namespace skewer;
 // tests/bench/RESULTS-archive.md.
 static constexpr int64_t kStreamedBytes = 64 << 20;
 
-/// Returns whether every row has whole vectors, and begins at a multiple of a vector if the result does.
-bool CpuKernel::rowsAreVectors() const {
-  const Walk &result = shape.result;
-  if (result.picked || result.depth != 1 || result.query % lanes || shape.width % lanes)
-    return false;
-  auto affine = subscript::asAffine(result.base, subscript::domainOf(shape.space.sizes));
-  return affine && affine->constant % lanes == 0 &&
-         llvm::all_of(affine->coefficients, [&](const auto &each) { return each.second % lanes == 0; });
+/// Stores a vector past the caches. Its address is a multiple of its size. Other threads see it after a fence.
+static void storePastCaches(VectorBuilder &b, Value x, Value buffer, Value at) {
+  vector::StoreOp::create(b.builder, x, buffer, at, /*nontemporal=*/true, llvm::MaybeAlign(b.lanes * 4));
 }
 
-/// Sets `streamsResult`, once a call: whether the result is stored past the caches. Null: it is stored as usual.
-void CpuKernel::decideStreaming() {
-  streamsResult = Value();
-  if (stage.finishRow || !memory.output || !rowsAreVectors())
+/// Returns whether every row has whole vectors, and begins at a multiple of a vector if the result does.
+bool StreamedResult::rowsAreVectors() const {
+  const Walk &result = shape.result;
+  if (result.picked || result.depth != 1 || result.query % g.lanes || shape.width % g.lanes)
+    return false;
+  auto affine = subscript::asAffine(result.base, subscript::domainOf(shape.space.sizes));
+  return affine && affine->constant % g.lanes == 0 &&
+         llvm::all_of(affine->coefficients, [&](const auto &each) { return each.second % g.lanes == 0; });
+}
+
+void StreamedResult::decide() {
+  begin();
+  if (context.stage.finishRow || !context.memory.output || !rowsAreVectors())
     return;
   int64_t bytes = shape.queries * shape.width * 4;
   bool known = true;
   Value all = b.index(bytes);
-  for (auto [extent, size] : llvm::zip(stage.leading, positions.leadingSizes)) {
+  for (auto [extent, size] : llvm::zip(context.stage.leading, context.positions.leadingSizes)) {
     known &= extent.name.empty();
     bytes *= extent.fixed;
     all = b.mul(all, size);
   }
   if (known && bytes < kStreamedBytes)
     return;
-  Value address = memref::ExtractAlignedPointerAsIndexOp::create(b.builder, memory.output);
-  Value rest = b.remainder(address, lanes * 4);
+  Value address = memref::ExtractAlignedPointerAsIndexOp::create(b.builder, context.memory.output);
+  Value rest = b.remainder(address, g.lanes * 4);
   Value aligned = arith::CmpIOp::create(b.builder, arith::CmpIPredicate::eq, rest, b.index(0));
-  streamsResult =
+  streams =
       known ? aligned : arith::AndIOp::create(b.builder, aligned, b.less(b.index(kStreamedBytes - 1), all)).getResult();
 }
 
-/// Makes other threads see what was stored past the caches before anything that is stored later.
-void CpuKernel::endStreaming() {
-  if (streamsResult)
-    b.when(streamsResult, [&] {
+void StreamedResult::end() {
+  if (streams)
+    b.when(streams, [&] {
       LLVM::CallIntrinsicOp::create(b.builder, b.builder.getStringAttr("llvm.x86.sse.sfence"), ValueRange{});
     });
 }
 
-void CpuKernel::storeRow(ArrayRef<Value> row, Value at) {
-  auto store = [&](bool streams) {
+void StreamedResult::store(ArrayRef<Value> row, Value at) {
+  auto storeAll = [&](bool past) {
     for (auto [v, x] : llvm::enumerate(row)) {
-      Value to = b.add(at, static_cast<int64_t>(v) * lanes);
-      if (streams)
-        b.storeStreamed(x, memory.output, to);
+      Value to = b.add(at, static_cast<int64_t>(v) * g.lanes);
+      if (past)
+        storePastCaches(b, x, context.memory.output, to);
       else
-        b.storeFirst(x, memory.output, to, std::min(lanes, shape.width - static_cast<int64_t>(v) * lanes));
+        b.storeFirst(x, context.memory.output, to, std::min(g.lanes, shape.width - static_cast<int64_t>(v) * g.lanes));
     }
   };
-  if (streamsResult)
-    b.when(streamsResult, [&] { store(true); }, [&] { store(false); });
+  if (streams)
+    b.when(
+        streams, [&] { storeAll(true); }, [&] { storeAll(false); });
   else
-    store(false);
+    storeAll(false);
 }

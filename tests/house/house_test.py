@@ -158,24 +158,18 @@ class HouseTest(unittest.TestCase):
                                              'if (name == "band" || term.kind == RowKind::Axis)\n')
         self.assertEqual(len(self.findings("skeletons", files)), 3)
 
-    def members(self, text, large=()):
-        with unittest.mock.patch.object(house, "LARGE_CLASSES", set(large)):
-            return self.findings("members", {"passes/Cpu/Plan.h": text})
-
     def test_members(self):
-        large = [f"tests/house/house.py:1: {name} is no large class any more: take it from LARGE_CLASSES"
-                 for name in house.LARGE_CLASSES]
         fields = "".join(f"  int64_t a{n} = 0, b{n}{{1, 2}};\n" for n in range(12))
         text = ("class Plan : Base {\npublic:\n" + fields + "  std::function<void(int, int)> last; // the 25th\n"
                 "  static constexpr int kMost = 3;\n  int64_t sum() const { return a0; }\n  void f(int = 2);\n};\n")
-        self.assertEqual(self.findings("members", {"passes/Cpu/Plan.cpp": text}), large)
+        self.assertEqual(self.findings("members", {"passes/Cpu/Plan.cpp": text}), [])
         more = text.replace("  void f(", "private:\n  std::map<std::string, int> sizes = {};\n  void f(")
         self.assertEqual(self.findings("members", {"passes/Cpu/Plan.cpp": more}),
-                         ["passes/Cpu/Plan.cpp:1: Plan has 26 fields and 2 functions, at most 25 and 40: divide it"] + large)
+                         ["passes/Cpu/Plan.cpp:1: Plan has 26 fields and 2 functions, at most 25 and 40: divide it"])
         functions = "".join(f"  void f{n}(int a, int b);\n  bool operator<(int) const {{ return a{n}; }}\n" for n in range(20))
         text = "struct Shape {\n  struct Inner {\n" + fields + "  };\n" + functions + "  ~Shape();\n};\n"
         self.assertEqual(self.findings("members", {"passes/Cpu/Shape.h": text}),
-                         ["passes/Cpu/Shape.h:1: Shape has 0 fields and 41 functions, at most 25 and 40: divide it"] + large)
+                         ["passes/Cpu/Shape.h:1: Shape has 0 fields and 41 functions, at most 25 and 40: divide it"])
 
     def test_constraints(self):
         files = {"dialect/SPEC.md": "| number | constraint |\n|---|---|\n| pad_c1 | x |\n",

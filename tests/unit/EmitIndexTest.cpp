@@ -5,6 +5,7 @@
 #include "EmittedTesting.h"
 #include "RandomExpr.h"
 #include "passes/Cpu/LaneIndices.h"
+#include "passes/Emit/IntegerLanes.h"
 
 using namespace skewer;
 using namespace skewer::subscript;
@@ -113,7 +114,7 @@ TEST(LaneIndices, EveryValueAtEveryPoint) {
         b.loop(b.index(0), b.index(kSide), 1, [&](mlir::Value i) {
           b.loop(b.index(0), b.index(kSide), 1, [&](mlir::Value k) {
             b.loop(b.index(0), b.index(keys), b.lanes, [&](mlir::Value j) {
-              mlir::Value key = mlir::arith::AddIOp::create(b.builder, b.broadcastIndex(j), b.laneNumbers());
+              mlir::Value key = mlir::arith::AddIOp::create(b.builder, broadcastIndex(b, j), laneNumbers(b));
               LaneIndices emitter(b, {{"i", b.add(i, -3)}, {"k", k}}, {{"j", key}}, {});
               mlir::Value point = b.add(b.mul(b.add(b.mul(i, kSide), k), keys), j);
               for (size_t n = 0; n < all.size(); ++n) {
@@ -148,12 +149,12 @@ TEST(LaneIndices, DividesByANumberOfTheCall) {
   auto count = int64_t(numbers.size());
   for (bool remainder : {false, true}) {
     std::vector<float> got = runEmitted(count, [&](VectorBuilder &b, mlir::Value out) {
-      mlir::Value byTable = b.integerTable(divisors), ofTable = b.integerTable(numbers);
+      mlir::Value byTable = integerTable(b, divisors), ofTable = integerTable(b, numbers);
       b.loop(b.index(0), b.index(int64_t(divisors.size())), 1, [&](mlir::Value number) {
-        mlir::Value by = b.tableElement(byTable, number);
+        mlir::Value by = tableElement(b, byTable, number);
         b.loop(b.index(0), b.index(kEach), b.lanes, [&](mlir::Value place) {
           mlir::Value at = b.add(b.mul(number, kEach), place);
-          LaneIndices emitter(b, {{"by", by}}, {{"x", b.loadIntegers(ofTable, at)}}, {});
+          LaneIndices emitter(b, {{"by", by}}, {{"x", loadIntegers(b, ofTable, at)}}, {});
           b.store(asFloat(b, emitter.emit(read(remainder ? "x mod by" : "x floordiv by"))), out, at);
         });
       });

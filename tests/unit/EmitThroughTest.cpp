@@ -2,6 +2,7 @@
 #include "passes/Emit/EmitThrough.h"
 #include "EmittedTesting.h"
 #include "mlir/IR/Verifier.h"
+#include "passes/Emit/IntegerLanes.h"
 #include "passes/Emit/PhaseFunction.h"
 #include <cmath>
 
@@ -30,7 +31,7 @@ float expected(float x, float y) { return std::max(2 * x - y, 0.25f); }
 TEST(EmitThrough, OfNumbersAndOfVectorsIsTheSame) {
   auto got = runEmitted(4 + 4 + 1, [&](VectorBuilder &b, Value out) {
     Function function(b.builder);
-    Value x = arith::SIToFPOp::create(b.builder, b.vector, b.laneNumbers());
+    Value x = arith::SIToFPOp::create(b.builder, b.vector, laneNumbers(b));
     b.store(emitThrough(b.builder, function.region, {x, b.constant(1.5f)}), out, b.index(0));
     b.loop(b.index(0), b.index(4), 1, [&](Value n) {
       Value number = emitThrough(b.builder, function.region, {b.number(n), b.constantScalar(1.5f)});

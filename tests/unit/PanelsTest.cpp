@@ -4,6 +4,7 @@
 #include "passes/Cpu/Engine.h"
 #include "passes/Cpu/Transpose.h"
 #include "passes/Cpu/WeightedSums.h"
+#include "passes/Emit/IntegerLanes.h"
 #include <cmath>
 
 using namespace skewer;
@@ -299,7 +300,7 @@ std::vector<float> weighed(bool tested) {
   return runEmitted(2 * kLanes, [&](VectorBuilder &b, Value out) {
     SmallVector<Value> sums(2, b.constant(1)), values{b.constant(NAN)};
     values[0] =
-        b.select(mlir::arith::CmpIOp::create(b.builder, mlir::arith::CmpIPredicate::eq, b.laneNumbers(), b.integer(2)),
+        b.select(mlir::arith::CmpIOp::create(b.builder, mlir::arith::CmpIPredicate::eq, laneNumbers(b), integer(b, 2)),
                  values[0], b.constant(3));
     std::function<Value(Value)> isSeen = [&](Value weight) {
       return b.compare(mlir::arith::CmpFPredicate::ONE, weight, b.constantScalar(0));

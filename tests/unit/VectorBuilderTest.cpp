@@ -1,6 +1,8 @@
 // Emits, compiles and runs the vocabulary of the CPU kernels: arithmetic with its rounding and comparisons, and
 // accesses to memory, which touch nothing else.
 #include "EmittedTesting.h"
+#include "passes/Emit/IntegerLanes.h"
+#include "passes/Emit/VectorMath.h"
 #include <cmath>
 
 using namespace skewer;
@@ -47,7 +49,7 @@ TEST(VectorBuilder, NaNComesThrough) {
     b.store(b.subf(x, y), out, b.index(kLanes));
     b.store(b.mulf(x, b.constant(0)), out, b.index(2 * kLanes));
     b.store(b.fma(x, y, b.constant(1)), out, b.index(3 * kLanes));
-    b.store(b.larger(x, y), out, b.index(4 * kLanes));
+    b.store(larger(b, x, y), out, b.index(4 * kLanes));
   });
   EXPECT_EQ(got[0], 4);
   EXPECT_TRUE(std::isnan(got[1]) && std::isnan(got[2]));
@@ -82,13 +84,13 @@ TEST(VectorBuilder, GathersReadNoMaskedLane) {
     auto integers = [&](llvm::ArrayRef<int32_t> values) -> mlir::Value {
       return mlir::arith::ConstantOp::create(b.builder, mlir::DenseElementsAttr::get(b.integers, values));
     };
-    b.store(b.gather(out, b.index(0), integers({3, 0, 0, 2})), out, b.index(kLanes));
-    b.store(b.gather(out, b.index(1), integers({2, -1, 0, 1})), out, b.index(2 * kLanes));
+    b.store(gather(b, out, b.index(0), integers({3, 0, 0, 2})), out, b.index(kLanes));
+    b.store(gather(b, out, b.index(1), integers({2, -1, 0, 1})), out, b.index(2 * kLanes));
     // Masked elements are a gigabyte away, so that a read of them would fail.
     mlir::Value mask = mlir::arith::ConstantOp::create(
         b.builder, mlir::DenseElementsAttr::get(mlir::VectorType::get({kLanes}, b.builder.getI1Type()),
                                                 llvm::ArrayRef<bool>{true, false, true, false}));
-    b.store(b.gather(out, b.index(0), integers({1, 1 << 28, 2, -(1 << 28)}), mask), out, b.index(3 * kLanes));
+    b.store(gather(b, out, b.index(0), integers({1, 1 << 28, 2, -(1 << 28)}), mask), out, b.index(3 * kLanes));
   });
   EXPECT_EQ(std::vector<float>(got.begin() + kLanes, got.end()),
             (std::vector<float>{13, 10, 10, 12, 13, 10, 11, 12, 11, 0, 12, 0}));
@@ -96,12 +98,12 @@ TEST(VectorBuilder, GathersReadNoMaskedLane) {
 
 TEST(VectorBuilder, ReductionsAndLanes) {
   std::vector<float> got = runEmitted(kLanes + 4, [](VectorBuilder &b, mlir::Value out) {
-    b.store(asFloat(b, b.laneNumbers()), out, b.index(0));
+    b.store(asFloat(b, laneNumbers(b)), out, b.index(0));
     mlir::Value x = vectorOf(b, {1, -8, 4, 2});
-    b.storeScalar(b.reduceAdd(x), out, b.index(kLanes));
-    b.storeScalar(b.reduceMax(x), out, b.index(kLanes + 1));
-    mlir::Value table = b.integerTable({7, -5, 9});
-    b.storeScalar(asFloat(b, b.tableElement(table, b.index(1))), out, b.index(kLanes + 2));
+    b.storeScalar(reduceAdd(b, x), out, b.index(kLanes));
+    b.storeScalar(reduceMax(b, x), out, b.index(kLanes + 1));
+    mlir::Value table = integerTable(b, {7, -5, 9});
+    b.storeScalar(asFloat(b, tableElement(b, table, b.index(1))), out, b.index(kLanes + 2));
     b.storeScalar(b.number(b.index(-3)), out, b.index(kLanes + 3));
   });
   for (int32_t lane = 0; lane < kLanes; ++lane)

@@ -1,5 +1,6 @@
 # The reference pages that are generated from .td files: docs/reference/*.md. The target `skewer-docs` writes them; the
 # build writes them next to its other outputs too, and the tests compare (tests/CMakeLists.txt), so that none goes stale.
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
 set(SKEWER_REFERENCE_PAGES "")
 set(generated_pages "")
 

@@ -67,7 +67,7 @@ private:
   }
   /// An operand's element at the current head, in double precision.
   Value elementOf(unsigned place) {
-    return b.widen(b.scalar(memory.arguments[term.arguments[place]], baseOf(term.offsets[place])));
+    return b.widen(b.scalar(memory.arguments[term.arguments[place]], positions.baseOf(term.offsets[place])));
   }
   /// Of frequency × position, in double precision: positions may be large.
   std::pair<Value, Value> cosineAndSine(Value position) {

@@ -1,5 +1,6 @@
 // The engine for bf16: a step is a pair of elements as they are in memory, and vdpbf16ps adds the products of the pairs
 // of each lane. The products are exact in f32; each addition rounds to nearest, and denormal numbers count as 0.
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "passes/Cpu/Engines/VectorEngine.h"
 
 using namespace mlir;
@@ -13,7 +14,7 @@ public:
   Value loadSteps(VectorBuilder &b, Value memory, Value at, int64_t count, double) const override {
     VectorType type = pairsOf(b);
     if (count == type.getNumElements())
-      return vector::BitCastOp::create(b.builder, b.vector, b.loadPairs(memory, at));
+      return vector::BitCastOp::create(b.builder, b.vector, vector::LoadOp::create(b.builder, type, memory, at));
     SmallVector<bool> exists(type.getNumElements(), false);
     std::fill_n(exists.begin(), count, true);
     auto bits = VectorType::get(type.getShape(), b.builder.getI1Type());
@@ -24,7 +25,10 @@ public:
   }
   Value addProducts(VectorBuilder &b, Value x, Value y, Value sum) const override {
     auto pairs = [&](Value steps) -> Value { return vector::BitCastOp::create(b.builder, pairsOf(b), steps); };
-    return b.addProductsOfPairs(pairs(x), pairs(y), sum);
+    return LLVM::CallIntrinsicOp::create(b.builder, b.vector,
+                                         b.builder.getStringAttr("llvm.x86.avx512bf16.dpbf16ps.512"),
+                                         ValueRange{sum, pairs(x), pairs(y)})
+        .getResult(0);
   }
 
 protected:

@@ -3,6 +3,8 @@
 // may be a number of the call (LengthMap.h).
 #include "passes/Cpu/KeyLanes.h"
 #include "passes/Cpu/Strategies/PickedRows.h"
+#include "passes/Emit/IntegerLanes.h"
+#include "passes/Emit/VectorMath.h"
 #include "llvm/Support/MathExtras.h"
 #include <limits>
 
@@ -47,7 +49,7 @@ public:
         return [this, row](Value x, Value sum) {
           return b.addf(sum, b.load(linesMemory, b.add(b.mul(row, lineStride), x)));
         };
-      Value at = b.add(b.mul(row, lineStride), term.onMap ? outer : axisOf(axis(), firstKey));
+      Value at = b.add(b.mul(row, lineStride), term.onMap ? outer : positions.axisOf(axis(), firstKey));
       base = b.addf(base, b.loadBroadcast(linesMemory, at));
       return {};
     });
@@ -60,38 +62,38 @@ private:
   Value extent() {
     if (!term.onMap)
       return b.index(axis().extent);
-    Value width = kernel.positions.mapWidth;
+    Value width = positions.mapWidth;
     if (!term.onMap->ofRow)
       return width;
-    return arith::DivUIOp::create(b.builder, b.add(b.add(kernel.keys(), width), -1), width);
+    return arith::DivUIOp::create(b.builder, b.add(b.add(positions.keys(), width), -1), width);
   }
 
   /// Stores the logits of one query over the axis, minus their maximum: see AxisLogits.cpp.
   void axisLine(Value row, Value position, Value products) {
     Value extent = this->extent(), whole = b.mul(b.divide(extent, lanes), lanes);
     float none = -std::numeric_limits<float>::infinity();
-    Positions::Values at = term.onMap ? kernel.positions.onMapAt(position) : axesAt(position, {});
+    Positions::Values at = term.onMap ? positions.onMapAt(position) : positions.axesAt(position, {});
     std::string name = term.onMap ? nameOnMap() : shape.space.key[term.axis];
     Value line = b.mul(row, lineStride);
     auto vectorAt = [&](Value x) {
-      Value guard, keys = arith::AddIOp::create(b.builder, b.broadcastIndex(x), b.laneNumbers());
+      Value guard, keys = arith::AddIOp::create(b.builder, broadcastIndex(b, x), laneNumbers(b));
       Value rows = pickedRows(at, {{name, keys}}, guard);
       Value logits = pick(products, rows, guard);
       b.store(logits, linesMemory, b.add(line, x));
       return logits;
     };
-    Value largest =
-        b.loop(b.index(0), whole, lanes, ValueRange{b.constant(none)},
-               [&](Value x, ValueRange carried) { return SmallVector<Value>{b.larger(vectorAt(x), carried[0])}; })[0];
-    Value rest = b.broadcastIndex(b.sub(extent, whole));
-    largest = b.loop(whole, extent, lanes, ValueRange{largest}, [&](Value x, ValueRange carried) {
-      Value inside = arith::CmpIOp::create(b.builder, arith::CmpIPredicate::slt, b.laneNumbers(), rest);
-      return SmallVector<Value>{b.larger(b.select(inside, vectorAt(x), b.constant(none)), carried[0])};
+    Value largest = b.loop(b.index(0), whole, lanes, ValueRange{b.constant(none)}, [&](Value x, ValueRange carried) {
+      return SmallVector<Value>{larger(b, vectorAt(x), carried[0])};
     })[0];
-    if (!kernel.mayShift())
+    Value rest = broadcastIndex(b, b.sub(extent, whole));
+    largest = b.loop(whole, extent, lanes, ValueRange{largest}, [&](Value x, ValueRange carried) {
+      Value inside = arith::CmpIOp::create(b.builder, arith::CmpIPredicate::slt, laneNumbers(b), rest);
+      return SmallVector<Value>{larger(b, b.select(inside, vectorAt(x), b.constant(none)), carried[0])};
+    })[0];
+    if (!kernel.softmax.mayShift())
       return;
-    Value centre = ifFinite(b, b.reduceMax(largest)), shift = b.broadcast(centre);
-    kernel.noteShift(row, centre);
+    Value centre = ifFinite(b, reduceMax(b, largest)), shift = b.broadcast(centre);
+    kernel.softmax.noteShift(row, centre);
     b.loop(b.index(0), extent, lanes, [&](Value x) {
       Value place = b.add(line, x);
       b.store(b.subf(b.load(linesMemory, place), shift), linesMemory, place);

@@ -19,12 +19,12 @@ public:
   /// Subtracts the maximum of a row's logits from them, so that logits near the row's largest score are near 0 and are
   /// added up with little rounding. The weights of each query stay the same. For the effect see kChunk in Summation.h.
   void centreRow(const RowBlock &block, Value row) override {
-    if (!hasEveryRow() || !kernel.mayShift())
+    if (!hasEveryRow() || !kernel.softmax.mayShift())
       return;
     Value origin = originOf(row, b.add(block.firstRow, row), block.firstRow, b.index(0));
     int64_t extent = term.linear.keyAxis.extent, whole = extent / lanes * lanes;
     Value shift = largestIn(b, logitsMemory, origin, b.add(origin, extent)), shifts = b.broadcast(shift);
-    kernel.noteShift(row, shift);
+    kernel.softmax.noteShift(row, shift);
     b.loop(b.index(0), b.index(whole), lanes, [&](Value x) {
       Value at = b.add(origin, x);
       b.store(b.subf(b.load(logitsMemory, at), shifts), logitsMemory, at);
@@ -40,7 +40,7 @@ public:
     return AlongOuter([this, origin](Value, Value firstKey, Value &base) -> AlongInner {
       if (term.linear.keyAxis.inner == 1)
         return [this, origin](Value x, Value sum) { return b.addf(sum, b.load(logitsMemory, b.add(origin, x))); };
-      Value at = b.add(origin, axisOf(term.linear.keyAxis, firstKey));
+      Value at = b.add(origin, positions.axisOf(term.linear.keyAxis, firstKey));
       base = b.addf(base, b.loadBroadcast(logitsMemory, at));
       return {};
     });
@@ -58,7 +58,7 @@ private:
   /// Returns the place of key-axis value 0 in the logits of this row.
   Value originOf(Value row, Value position, Value firstRow, Value lowKey) {
     Value start = startOf(b.divide(row, tileRows), firstRow, lowKey);
-    Value query = axisOf(term.linear.queryAxis, position);
+    Value query = positions.axisOf(term.linear.queryAxis, position);
     Value column = b.sub(b.sub(firstColumn(), query), b.mul(start, lanes));
     return b.add(b.add(b.mul(row, logitsStride), margin), column);
   }

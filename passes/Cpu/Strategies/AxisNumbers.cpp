@@ -5,6 +5,7 @@
 #include "passes/Cpu/ElementTerms.h"
 #include "passes/Cpu/LaneIndices.h"
 #include "passes/Cpu/Strategies/Others.h"
+#include "passes/Emit/IntegerLanes.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -53,7 +54,7 @@ public:
 
   void computeRows(const RowBlock &block) override {
     b.loop(b.index(0), block.rows, 1, [&](Value row) {
-      Positions::Values at = axesAt(b.add(block.firstRow, row), {});
+      Positions::Values at = positions.axesAt(b.add(block.firstRow, row), {});
       compute(0, at, b.mul(row, stride));
     });
   }
@@ -63,7 +64,7 @@ public:
       Value at = b.mul(row, stride);
       for (auto [axis, stride] : llvm::zip(axes.map, axes.strides))
         if (axis.inner != 1)
-          at = b.add(at, b.mul(axisOf(axis, firstKey), stride));
+          at = b.add(at, b.mul(positions.axisOf(axis, firstKey), stride));
       if (axes.alongInner())
         return [this, at](Value x, Value sum) { return b.addf(sum, b.load(numbersMemory, b.add(at, x))); };
       base = b.addf(base, b.loadBroadcast(numbersMemory, at));
@@ -87,23 +88,24 @@ private:
 
   /// Returns the numbers from index `x` of the last axis on. Lanes behind its end repeat the last number.
   Value vectorAt(const Positions::Values &at, const std::string &name, Value x) {
-    Value lane = arith::AddIOp::create(b.builder, b.broadcastIndex(x), b.laneNumbers());
-    lane = arith::MinSIOp::create(b.builder, lane, b.integer(axes.map.back().extent - 1));
-    LaneIndices indices(b, at, {{name, lane}}, kernel.positions.indices);
+    Value lane = arith::AddIOp::create(b.builder, broadcastIndex(b, x), laneNumbers(b));
+    lane = arith::MinSIOp::create(b.builder, lane, integer(b, axes.map.back().extent - 1));
+    LaneIndices indices(b, at, {{name, lane}}, positions.indices);
     Value guard = term.guard ? indices.emitPredicate(*term.guard) : Value(), product = b.constant(term.scale);
     for (auto [place, argument] : llvm::zip(places, term.arguments))
-      product =
-          b.mulf(product, b.gather(memory.arguments[argument], baseOf(place.first), indices.emit(place.second), guard));
+      product = b.mulf(product, gather(b, memory.arguments[argument], positions.baseOf(place.first),
+                                       indices.emit(place.second), guard));
     if (term.factor)
       product = b.mulf(product, arith::SIToFPOp::create(b.builder, b.vector, indices.emit(*term.factor)));
     return guard ? b.select(guard, product, b.constant(0)) : product;
   }
 
   void storeNumber(const Positions::Values &at, Value where) {
-    auto store = [&] { b.storeScalar(b.narrow(elementOf(kernel, term, at)), numbersMemory, where); };
+    auto store = [&] { b.storeScalar(b.narrow(elementOf(kernel.context, term, at)), numbersMemory, where); };
     if (!term.guard)
       return store();
-    b.when(predicate(*term.guard, at), store, [&] { b.storeScalar(b.constantScalar(0), numbersMemory, where); });
+    b.when(positions.predicate(*term.guard, at), store,
+           [&] { b.storeScalar(b.constantScalar(0), numbersMemory, where); });
   }
 
   const OtherTerm &term;

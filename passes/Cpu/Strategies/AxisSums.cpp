@@ -16,7 +16,7 @@ public:
   }
 
   void addToValues(const WeightedRows &rows) override {
-    forRows(kernel, rows, [&](Value row, Value position) { addRow(row, position, rows); });
+    forRows(rows, [&](Value row, Value position) { addRow(row, position, rows); });
   }
 
 private:
@@ -28,7 +28,7 @@ private:
 void AxisSums::addRow(Value row, Value position, const WeightedRows &rows) {
   const MapAxis &axis = term.keyAxis;
   b.loop(b.index(0), b.index(weightStride), lanes,
-         [&](Value at) { b.store(b.constant(kernel.noWeight()), weightsMemory, at); });
+         [&](Value at) { b.store(b.constant(kernel.hidden.noWeight()), weightsMemory, at); });
   Value weights = b.sub(b.mul(row, scoreStride), rows.lowKey);
   int64_t period = axis.inner == 1 ? axis.extent : axis.inner;
   b.loop(b.divide(rows.low, period), b.divide(b.add(rows.high, period - 1), period), 1, [&](Value part) {
@@ -37,24 +37,24 @@ void AxisSums::addRow(Value row, Value position, const WeightedRows &rows) {
     if (axis.inner == 1) {
       b.loop(from, to, lanes, [&](Value key) {
         Value at = b.sub(key, origin);
-        Value sum = b.addf(b.load(weightsMemory, at), firstWeights(kernel, b.add(weights, key), b.sub(to, key)));
+        Value sum = b.addf(b.load(weightsMemory, at), firstWeights(b.add(weights, key), b.sub(to, key)));
         b.store(sum, weightsMemory, at);
       });
     } else {
       Value at = b.remainder(part, axis.extent);
-      Value sum = sumOfWeights(kernel, b.add(weights, from), b.add(weights, to));
+      Value sum = sumOfWeights(b.add(weights, from), b.add(weights, to));
       b.storeScalar(b.addf(b.scalar(weightsMemory, at), sum), weightsMemory, at);
     }
   });
-  Value own = axisOf(term.queryAxis, position);
-  addToRow(kernel, row, [&](int64_t firstVector, int64_t vectors, ValueRange start) {
+  Value own = positions.axisOf(term.queryAxis, position);
+  addToRow(row, [&](int64_t firstVector, int64_t vectors, ValueRange start) {
     SmallVector<Value> sums(start);
     for (const OffsetRun &run : term.runs) {
       Value from = b.maximum(b.index(0), b.add(own, run.low));
       Value to = b.minimum(b.index(axis.extent), b.add(own, run.high + 1));
       sums = b.loop(from, to, 1, sums, [&](Value at, ValueRange carried) {
         Value p = b.scalar(weightsMemory, at);
-        Value seen = kernel.isSeen(p), wide = b.broadcast(p);
+        Value seen = kernel.hidden.isSeen(p), wide = b.broadcast(p);
         Value table = rowOf(run, b.sub(at, own));
         SmallVector<Value> next;
         for (int64_t v = 0; v < vectors; ++v) {

@@ -1,4 +1,4 @@
-// The strategy "matmul": q_i · k_j. The skeleton computes these products itself (ScoreTile.cpp); other strategies add
+// The strategy "matmul": q_i · k_j. The kernel computes these products itself (ContentProducts.h); other strategies add
 // to its register tiles.
 #include "passes/Cpu/Strategy.h"
 #include "passes/Cpu/Schedule/CostModel.h"

@@ -68,7 +68,7 @@ void Diagonals::sumWeights(ArrayRef<OffsetRun> runs, const WeightedRows &weighte
       Value from = b.maximum(weighted.low, b.add(own, run.low));
       Value to = b.minimum(weighted.high, b.add(own, run.high + 1));
       Value weights = b.sub(b.mul(b.add(row, r), scoreStride), weighted.lowKey);
-      b.storeScalar(sumOfWeights(kernel, b.add(weights, from), b.add(weights, to)), weightsMemory,
+      b.storeScalar(sumOfWeights(b.add(weights, from), b.add(weights, to)), weightsMemory,
                     b.add(b.mul(r, weightStride), sumNumber));
     });
     ++sumNumber;
@@ -98,7 +98,7 @@ void Diagonals::addToValues(const WeightedRows &weighted) {
       SmallVector<Value> values;
       for (int64_t v = 0; v < vectors; ++v)
         values.push_back(b.load(tableMemory, b.add(at, (firstVector + v) * lanes)));
-      addWeighted(b, tileRows, values, weight, kernel.seenIf(tested), sums);
+      addWeighted(b, tileRows, values, weight, kernel.hidden.seenIf(tested), sums);
       return sums;
     };
     auto steps = [&](const OffsetRun &run, Value from, Value to, bool tested, ArrayRef<Value> start) {
@@ -112,7 +112,7 @@ void Diagonals::addToValues(const WeightedRows &weighted) {
           Value inside = arith::AndIOp::create(b.builder, b.less(own, high), b.less(b.add(low, -1), own));
           Value near = b.maximum(low, b.minimum(own, b.add(high, -1)));
           return b.select(inside, b.scalar(memory.scores, b.add(weights, near)),
-                          b.constantScalar(kernel.noWeight()));
+                          b.constantScalar(kernel.hidden.noWeight()));
         };
         return product(rowOf(run, offset), weight, tested, SmallVector<Value>(carried));
       });
@@ -130,8 +130,8 @@ void Diagonals::addToValues(const WeightedRows &weighted) {
       Value to = b.maximum(from, b.minimum(b.index(run.high + 1), b.sub(high, position)));
       Value allFrom = b.minimum(to, b.maximum(from, b.sub(low, position)));
       Value allTo = b.maximum(allFrom, b.minimum(to, b.add(b.sub(high, position), 1 - tileRows)));
-      if (kernel.valuesFinite)
-        allTo = b.select(kernel.valuesFinite, allTo, allFrom);
+      if (kernel.values.areFinite())
+        allTo = b.select(kernel.values.areFinite(), allTo, allFrom);
       sums = steps(run, from, allFrom, true, sums);
       if (chained + run.length() <= kChain) {
         chained += run.length();

@@ -24,12 +24,12 @@ public:
 
   void addToLine(const BiasRow &row) override {
     b.loop(row.lowKey, row.highKey, 1, [&](Value key) {
-      Positions::Values at = axesAt(row.position, key);
+      Positions::Values at = positions.axesAt(row.position, key);
       Value where = b.add(row.line, b.sub(key, row.lowKey));
       if (!mask)
         return addTerms(at, row.memory, where);
       b.when(
-          predicate(*mask, at), [&] { addTerms(at, row.memory, where); },
+          positions.predicate(*mask, at), [&] { addTerms(at, row.memory, where); },
           [&] { b.storeScalar(b.constantScalar(-std::numeric_limits<float>::infinity()), row.memory, where); });
     });
   }
@@ -38,11 +38,11 @@ private:
   void addTerms(const Positions::Values &at, Value lines, Value where) {
     for (const OtherTerm *term : terms) {
       auto add = [&] {
-        Value sum = b.addf(b.scalar(lines, where), b.narrow(elementOf(kernel, *term, at)));
+        Value sum = b.addf(b.scalar(lines, where), b.narrow(elementOf(kernel.context, *term, at)));
         b.storeScalar(sum, lines, where);
       };
       if (term->guard)
-        b.when(predicate(*term->guard, at), add);
+        b.when(positions.predicate(*term->guard, at), add);
       else
         add();
     }
@@ -78,7 +78,7 @@ public:
     return {0, elements * cycles};
   }
   void makeShared(CpuKernel &kernel, std::vector<std::unique_ptr<CpuStrategy>> &strategies) const override {
-    for (uint64_t sum = 0; sum < uint64_t(kernel.shape.sums); ++sum) {
+    for (uint64_t sum = 0; sum < uint64_t(kernel.context.shape.sums); ++sum) {
       auto elements = std::make_unique<Elements>(kernel, sum);
       if (!elements->isEmpty())
         strategies.push_back(std::move(elements));

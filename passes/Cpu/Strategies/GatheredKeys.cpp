@@ -9,15 +9,14 @@ namespace {
 class GatheredKeys : public KeyRows {
 public:
   using KeyRows::KeyRows;
-  LineUse lineUse() const override { return LineUse::Adds; }
-  bool meetsKeys() const override { return true; }
+  LineUse lineUse() const override { return LineUse::AddsByTile; }
   void plan(Layout &layout) override { planKeys(layout, picked()); }
 
   void meetKeys(const KeyBlock &block, Value vector, int64_t vectors) override {
     keyProducts(b.index(firstRow()), b.index(term.endRow), vector, vectors);
-    Value key = b.mul(vector, lanes), lines = kernel.lineOf(term.sum);
+    Value key = b.mul(vector, lanes), lines = kernel.lines.of(term.sum);
     b.loop(b.index(0), block.rows, 1, [&](Value row) {
-      Positions::Values at = axesAt(b.add(block.firstRow, row), {});
+      Positions::Values at = positions.axesAt(b.add(block.firstRow, row), {});
       Value line = b.add(b.add(b.mul(row, lineStride), lineMargin), b.sub(key, block.lowKey));
       for (int64_t v = 0; v < vectors; ++v)
         addToLineAt(lines, pick(at, key, v), b.add(line, v * lanes));

@@ -7,6 +7,7 @@
 #include "passes/Cpu/LaneIndices.h"
 #include "passes/Cpu/Strategies/Others.h"
 #include "passes/Cpu/TermStrategy.h"
+#include "passes/Emit/IntegerLanes.h"
 #include <limits>
 
 using namespace mlir;
@@ -23,10 +24,10 @@ public:
   LineUse lineUse() const override { return LineUse::Adds; }
 
   void addToLine(const BiasRow &row) override {
-    Positions::Values at = axesAt(row.position, {});
+    Positions::Values at = positions.axesAt(row.position, {});
     b.loop(row.lowKey, row.highKey, lanes, [&](Value key) {
-      Positions::Values lanesAt = keyLanes(b, shape, key, kernel.keys());
-      LaneIndices indices(b, at, lanesAt, kernel.positions.indices, keyInOrder(shape));
+      Positions::Values lanesAt = keyLanes(b, shape, key, positions.keys());
+      LaneIndices indices(b, at, lanesAt, positions.indices, keyInOrder(shape));
       Value guard = term.guard ? indices.emitPredicate(*term.guard) : Value();
       Value x = b.mulf(sum(0, at, lanesAt, guard), b.constant(term.scale));
       if (term.factor)
@@ -34,7 +35,7 @@ public:
       x = guard ? b.select(guard, x, b.constant(0)) : x;
       Value where = b.add(row.line, b.sub(key, row.lowKey)), before = b.load(row.memory, where);
       Value after = b.addf(before, x), nothing = b.constant(-std::numeric_limits<float>::infinity());
-      if (kernel.linesHide())
+      if (kernel.lines.hide())
         after = b.select(b.compare(arith::CmpFPredicate::OEQ, before, nothing), nothing, after);
       b.store(after, row.memory, where);
     });
@@ -64,14 +65,14 @@ private:
 
   /// Returns the product of the operands at one step. Lanes in which the guard is false read nothing.
   Value product(const Positions::Values &at, const Positions::Values &lanesAt, Value guard) {
-    LaneIndices indices(b, at, lanesAt, kernel.positions.indices, keyInOrder(shape));
+    LaneIndices indices(b, at, lanesAt, positions.indices, keyInOrder(shape));
     Value result;
     for (auto [place, argument] : llvm::zip(places, term.arguments)) {
-      Value memoryOf = memory.arguments[argument], base = indexOf(place.first, at), x;
+      Value memoryOf = memory.arguments[argument], base = positions.indexOf(place.first, at), x;
       if (guard || usesAny(place.second, shape.space.key))
-        x = b.gather(memoryOf, base, indices.emit(place.second), guard);
+        x = gather(b, memoryOf, base, indices.emit(place.second), guard);
       else
-        x = b.loadBroadcast(memoryOf, b.add(base, indexOf(place.second, at)));
+        x = b.loadBroadcast(memoryOf, b.add(base, positions.indexOf(place.second, at)));
       result = result ? b.mulf(result, x) : x;
     }
     return result;

@@ -19,7 +19,7 @@ public:
   }
 
   void addToLine(const BiasRow &row) override {
-    Positions::Values at = axesAt(row.position, {});
+    Positions::Values at = positions.axesAt(row.position, {});
     Value products = b.mul(row.row, productStride);
     b.loop(row.lowKey, row.highKey, lanes, [&](Value key) {
       Value guard, rows = pickedRows(at, lanesFrom(key), guard);

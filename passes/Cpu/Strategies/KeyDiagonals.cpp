@@ -3,6 +3,7 @@
 // transposed: log2(lanes) stages of selects, each by one bit of the lane, bring every lane to its own row. A row is
 // addressed through the function of the offset, so that clamped and logarithmic rows cost no more.
 #include "passes/Cpu/Strategies/PickedRows.h"
+#include "passes/Emit/IntegerLanes.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -24,20 +25,19 @@ public:
     rows = reachOf(term.offsets, window);
     byOffset = !term.offsets.isMonotone() || term.offsets.hasNone() || rows > window;
     if (byOffset) {
-      items = term.offsets.rows.size();
-      rows = std::min(items, window);
+      table.itemsOfCopy = term.offsets.rows.size();
+      rows = std::min(table.itemsOfCopy, window);
     }
   }
-  LineUse lineUse() const override { return LineUse::Adds; }
-  bool meetsKeys() const override { return true; }
+  LineUse lineUse() const override { return LineUse::AddsByTile; }
   void plan(Layout &layout) override { planKeys(layout, rows); }
 
   void packItem(Value target, Value copy, Value item) override {
     if (!byOffset)
       return KeyRows::packItem(target, copy, item);
-    Value to = b.add(b.mul(copy, copyFloats), b.mul(item, term.depth));
+    Value to = b.add(b.mul(copy, table.copyFloats), b.mul(item, term.depth));
     std::vector<int32_t> rowOf(term.offsets.rows.begin(), term.offsets.rows.end());
-    Value row = b.tableElement(b.integerTable(rowOf), item);
+    Value row = tableElement(b, integerTable(b, rowOf), item);
     b.when(
         b.less(row, b.index(0)),
         [&] {
@@ -55,8 +55,8 @@ public:
     for (int64_t offset = lowest; offset <= highest; ++offset)
       rowOf.push_back(byOffset ? std::clamp(offset, term.offsets.low, term.offsets.high()) - term.offsets.low
                                : term.offsets.at(offset));
-    Value table = b.integerTable(rowOf);
-    auto rowAt = [&](Value offset) { return b.tableElement(table, b.add(offset, -lowest)); };
+    Value table = integerTable(b, rowOf);
+    auto rowAt = [&](Value offset) { return tableElement(b, table, b.add(offset, -lowest)); };
 
     Value key = b.mul(vector, lanes);
     // Groups of `lanes` queries may reach beyond the last query.
@@ -66,7 +66,7 @@ public:
     keyProducts(first, end, vector, vectors);
 
     auto bit = VectorType::get({lanes}, b.builder.getI1Type());
-    Value origin = b.mul(first, productStride), lines = kernel.lineOf(term.sum);
+    Value origin = b.mul(first, productStride), lines = kernel.lines.of(term.sum);
     b.loop(b.index(0), block.rows, lanes, [&](Value row) {
       for (int64_t v = 0; v < vectors; ++v) {
         Value offset = b.add(b.sub(key, b.add(block.firstRow, row)), v * lanes - lanes + 1);

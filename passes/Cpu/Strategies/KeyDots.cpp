@@ -53,8 +53,8 @@ namespace {
 class KeyDots : public CpuStrategy {
 public:
   KeyDots(CpuKernel &kernel, const ContentTerm &term)
-      : CpuStrategy(kernel), term(term), vectors(engineOf(kernel, term)), elements(vectors.cost.elementsOfStep()),
-        stride(llvm::alignTo(vectors.stepsOf(term.depth), lanes)), computed(kernel.isComputed(term.key.argument)) {}
+      : CpuStrategy(kernel), term(term), vectors(engineOf(term)), elements(vectors.cost.elementsOfStep()),
+        stride(llvm::alignTo(vectors.stepsOf(term.depth), lanes)), computed(stage.isComputed(term.key.argument)) {}
 
   void plan(Layout &layout) override {
     layout.reserve(queries, rowBlock * stride, Layout::Zone::Panels);
@@ -69,19 +69,19 @@ public:
       b.loop(b.index(0), b.mul(block.groups, tileRows), 1,
              [&](Value row) { b.store(b.constant(0), queriesMemory, b.add(b.mul(row, stride), stride - lanes)); });
     double scale = vectors.packsFloats() ? term.scale : 1;
-    kernel.packQueryRows(vectors, term.query, term.depth, scale, block, queriesMemory, stride);
+    kernel.packer.packQueryRows(vectors, term.query, term.depth, scale, block, queriesMemory, stride);
   }
 
   /// Computes keys without memory, for the block that they are in.
   void computeBlock(const KeyBlock &block) override {
     if (!computed)
       return;
-    auto [low, high] = kernel.live.of(block.firstRow, rowBlock, block.lowKey, block.highKey);
+    auto [low, high] = live.of(block.firstRow, rowBlock, block.lowKey, block.highKey);
     b.loop(shape.prefix ? block.lowKey : low, high, 1, [&](Value key) {
       Value at = b.mul(b.sub(key, block.lowKey), stride);
       if (stride > term.depth)
         b.store(b.constant(0), keysMemory, b.add(at, stride - lanes));
-      kernel.stage.computeRow(term.key.argument, kernel.positions.keyPlace(term.key, key), keysMemory, at, 1);
+      stage.computeRow(term.key.argument, positions.keyPlace(term.key, key), keysMemory, at, 1);
     });
   }
 
@@ -110,16 +110,15 @@ public:
 
 private:
   /// Returns the engine whose vectors of elements, as queries and keys are in memory, the depth fills; else FMAs.
-  static const VectorEngine &engineOf(const CpuKernel &kernel, const ContentTerm &term) {
+  const VectorEngine &engineOf(const ContentTerm &term) const {
     auto elementOf = [&](const Walk &walk) {
-      return walk.depth == 1 ? kernel.stage.elements[walk.argument] : ElementType::F32;
+      return walk.depth == 1 ? stage.elements[walk.argument] : ElementType::F32;
     };
     ElementType element = elementOf(term.key);
     const VectorEngine &engine = widestEngineFor(
-        elementOf(term.query) == element && kernel.lanes == kernel.stage.target.lanes ? element : ElementType::F32,
-        kernel.stage.target);
-    bool fills = term.depth % (kernel.lanes * engine.cost.elementsOfStep()) == 0;
-    return fills ? engine : widestEngineFor(ElementType::F32, kernel.stage.target);
+        elementOf(term.query) == element && lanes == stage.target.lanes ? element : ElementType::F32, stage.target);
+    bool fills = term.depth % (lanes * engine.cost.elementsOfStep()) == 0;
+    return fills ? engine : widestEngineFor(ElementType::F32, stage.target);
   }
 
   /// Returns where the row of a key begins. A key behind the last one has the row of the last key; its score is hidden
@@ -128,21 +127,21 @@ private:
     if (computed)
       return b.mul(b.sub(key, tile.lowKey), stride);
     if (shape.bounds.keyLength)
-      key = b.minimum(key, b.add(kernel.keys(), -1));
+      key = b.minimum(key, b.add(positions.keys(), -1));
     else if (tile.last && shape.keys % lanes)
       key = b.minimum(key, b.index(shape.keys - 1));
-    return kernel.positions.keyPlace(term.key, key);
+    return positions.keyPlace(term.key, key);
   }
 
   /// Returns Σ_d q_r[d] · k_c[d] in lane r × count + c, where rows × count = lanes.
   Value sumsOf(const ScoreTile &tile, Value query, int64_t rows, Value firstKey, int64_t count) {
     bool onePage = !computed && isOnePage(term.key, count);
-    auto places = kernel.positions.keyPlaces(term.key, count, onePage,
-                                             [&](int64_t c) { return placeOf(tile, b.add(firstKey, c)); });
+    auto places =
+        positions.keyPlaces(term.key, count, onePage, [&](int64_t c) { return placeOf(tile, b.add(firstKey, c)); });
     SmallVector<Value> ahead, sums(lanes, b.constant(0));
     if (!computed)
-      ahead = kernel.positions.keyPlaces(term.key, count, onePage,
-                                         [&](int64_t c) { return placeAhead(places[c], b.add(firstKey, c)); });
+      ahead = positions.keyPlaces(term.key, count, onePage,
+                                  [&](int64_t c) { return placeAhead(places[c], b.add(firstKey, c)); });
     // Multiplies the keys [first, end) with all rows, from their element d on.
     auto step = [&](Value d, int64_t valid, int64_t first, int64_t end, SmallVector<Value> carried) {
       SmallVector<Value> parts;
@@ -205,20 +204,20 @@ private:
   /// Returns whether the keys and values of one batch row alone are more than the caches of a processor hold. They are
   /// then read in their order in memory, one key after the other, which the processor predicts.
   bool comesFromMemory() const {
-    if (computed || !kernel.streaming)
+    if (computed || !kernel.context.geometry.streaming)
       return false;
-    int64_t bytes = 2 * shape.keys * term.depth * kernel.bytesOf(term.key.argument); // with as many values
-    for (const Extent &extent : kernel.stage.leading)
+    int64_t bytes = 2 * shape.keys * term.depth * memory.bytesOf(term.key.argument); // with as many values
+    for (const Extent &extent : stage.leading)
       bytes *= extent.name.empty() ? extent.fixed : 1;
     return bytes >= kBytesOfCaches;
   }
-  int64_t lineOfKeys() const { return kLineBytes / kernel.bytesOf(term.key.argument); } // in elements
+  int64_t lineOfKeys() const { return kLineBytes / memory.bytesOf(term.key.argument); } // in elements
   /// Returns the place of the key that is prefetched while this one is multiplied.
   Value placeAhead(Value place, Value key) {
-    int64_t count = llvm::divideCeil(kFetchedAhead, kernel.bytesOf(term.key.argument) * term.depth);
+    int64_t count = llvm::divideCeil(kFetchedAhead, memory.bytesOf(term.key.argument) * term.depth);
     if (!term.key.picked)
       return b.add(place, count * term.key.key);
-    return kernel.positions.keyPlace(term.key, b.minimum(b.add(key, count), b.index(shape.keys - 1)));
+    return positions.keyPlace(term.key, b.minimum(b.add(key, count), b.index(shape.keys - 1)));
   }
 
   const ContentTerm &term;

@@ -26,7 +26,7 @@ public:
       keyProducts(b.index(firstRow()), b.index(term.endRow), vector, vectors);
       Value key = b.mul(vector, lanes);
       b.loop(b.index(0), b.index(axis().extent), 1, [&](Value value) {
-        Positions::Values at = kernel.positions.axes;
+        Positions::Values at = positions.axes;
         at[shape.space.query[term.axis]] = value;
         Value line = b.add(b.mul(value, lineStride), key);
         for (int64_t v = 0; v < vectors; ++v)
@@ -41,7 +41,7 @@ public:
 
   void addToScores(ScoreTile &tile) override {
     for (int64_t r = 0; r < tileRows; ++r) {
-      Value value = axisOf(axis(), b.add(tile.position, r));
+      Value value = positions.axisOf(axis(), b.add(tile.position, r));
       Value line = b.add(b.mul(value, lineStride), tile.key);
       for (int64_t v = 0; v < tile.vectors; ++v) {
         Value &sum = tile.sums[r * tile.vectors + v];

@@ -1,6 +1,7 @@
 // The key side of terms with picked rows: products of table rows with the packed keys, with the keys in the lanes, for
 // one tile of keys at a time. The strategies of the key side share it (PickedRows.h).
 #include "passes/Cpu/Strategies/PickedRows.h"
+#include "passes/Emit/IntegerLanes.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
 
@@ -9,43 +10,43 @@ using namespace skewer;
 
 KeyRows::KeyRows(CpuKernel &kernel, const RowTerm &term) : PickedRows(kernel, term) {
   factor = term.scale;
-  items = term.rows;
+  table.itemsOfCopy = term.rows;
 }
 
 void KeyRows::planKeys(Layout &layout, int64_t productRows) {
-  compensated = kernel.isHuge(term.scale, term.depth);
+  compensated = kernel.context.isHuge(term.scale, term.depth);
   bool large = std::abs(term.scale) * std::sqrt(double(term.depth)) >= kLargeFactor;
   chunk = large ? kChunk : std::max<int64_t>(term.depth, 1);
   // Groups of rows may reach beyond the last row.
-  copyFloats = (items + tileRows) * term.depth;
+  table.copyFloats = (table.itemsOfCopy + tileRows) * term.depth;
   int64_t panels = llvm::alignTo(keyVectors, tileVectors);
   layout.reserve(vectors, ownVectors ? panels * stride() : 0, Layout::Zone::PickedRows);
   productStride = tileVectors * lanes;
   layout.reserve(products, (productRows + 2 * tileRows) * productStride, Layout::Zone::PickedRows);
-  layout.reserve(table, copies * copyFloats, Layout::Zone::PickedRows, Layout::Space::Shared);
+  table.plan(layout, Layout::Zone::PickedRows);
 }
 
 void KeyRows::open() {
   PickedRows::open();
   if (!ownVectors)
-    vectorsMemory = memory.keys;
+    vectorsMemory = kernel.content.keys();
 }
 
 /// Packs panels of keys, unless those of the content serve.
 void KeyRows::packKeys() {
   if (ownVectors)
-    kernel.packKeyPanels(engine, term.vector, term.depth, 1, {vectorsMemory, b.index(0), stride()});
+    kernel.packer.packKeyPanels(engine, term.vector, term.depth, 1, {vectorsMemory, b.index(0), stride()});
 }
 
 void KeyRows::packItem(Value target, Value copy, Value item) {
-  copyRow(target, b.add(b.mul(copy, copyFloats), b.mul(item, term.depth)), item);
+  copyRow(target, b.add(b.mul(copy, table.copyFloats), b.mul(item, term.depth)), item);
 }
 
 void KeyRows::copyRow(Value target, Value to, Value row) {
   Value source = memory.arguments[term.table];
   if (term.rowLength) // no pair picks rows behind the last one
     row = b.minimum(row, b.add(rowLength(), -1));
-  Value from = b.add(baseOf(term.tableBase), b.mul(row, term.rowStride));
+  Value from = b.add(positions.baseOf(term.tableBase), b.mul(row, term.rowStride));
   b.loop(b.index(0), b.index(term.depth), 1, [&](Value d) {
     Value x = b.mulf(b.scalar(source, b.add(from, b.mul(d, term.depthStride))), b.constantScalar(factor));
     b.storeScalar(x, target, b.add(to, d));
@@ -55,7 +56,7 @@ void KeyRows::copyRow(Value target, Value to, Value row) {
 void KeyRows::keyProducts(Value first, Value end, Value vector, int64_t vectors) {
   int64_t panelFloats = ownVectors ? stride() : panelStride;
   Value panel = b.add(b.mul(vector, panelFloats), vectorOffset * lanes);
-  Value copy = b.mul(kernel.positions.copyOf(term.tableAxes), copyFloats);
+  Value copy = table.copyOfHead();
   b.loop(first, end, tileRows, [&](Value row) {
     engine.multiplyInto(b,
                         {{0, tileRows, 0, vectors},
@@ -69,7 +70,7 @@ void KeyRows::keyProducts(Value first, Value end, Value vector, int64_t vectors)
 
 Value KeyRows::pick(const Positions::Values &at, Value key, int64_t v) {
   Value guard, rows = pickedRows(at, lanesFrom(b.add(key, v * lanes)), guard);
-  Value places = arith::MulIOp::create(b.builder, rows, b.integer(productStride));
-  places = arith::AddIOp::create(b.builder, places, b.laneNumbers());
-  return b.gather(productsMemory, b.index(v * lanes), places, guard);
+  Value places = arith::MulIOp::create(b.builder, rows, integer(b, productStride));
+  places = arith::AddIOp::create(b.builder, places, laneNumbers(b));
+  return gather(b, productsMemory, b.index(v * lanes), places, guard);
 }

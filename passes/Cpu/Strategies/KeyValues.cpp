@@ -12,10 +12,11 @@ public:
   bool changesValues() const override { return true; }
 
   void packValues() override {
-    Value base = baseOf(term.base);
-    b.loop(b.index(0), kernel.keys(), 1, [&](Value key) {
-      kernel.copyWidth(memory.arguments[term.argument], b.add(base, b.mul(key, term.keyStride)), term.widthStride,
-                       term.scale, memory.values, b.mul(key, widthVectors * lanes), true);
+    Value base = positions.baseOf(term.base);
+    b.loop(b.index(0), positions.keys(), 1, [&](Value key) {
+      kernel.packer.copyWidth(memory.arguments[term.argument], b.add(base, b.mul(key, term.keyStride)),
+                              term.widthStride, term.scale, kernel.values.memory(), b.mul(key, widthVectors * lanes),
+                              true);
     });
   }
 

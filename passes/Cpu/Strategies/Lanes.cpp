@@ -6,6 +6,8 @@
 #include "passes/Cpu/KeyLanes.h"
 #include "passes/Cpu/LaneIndices.h"
 #include "passes/Cpu/Strategies/Others.h"
+#include "passes/Emit/IntegerLanes.h"
+#include "passes/Emit/VectorMath.h"
 #include <limits>
 
 using namespace mlir;
@@ -96,11 +98,11 @@ public:
   /// Stores the index lines. Lanes behind the last key repeat the number of the last key.
   void prepareHead() override {
     for (const IndexLine &line : indexLines) {
-      Value target = integersIn(line.buffer), last = b.add(kernel.keys(), -1);
+      Value target = integersIn(line.buffer), last = b.add(positions.keys(), -1);
       Value end = b.mul(b.add(b.divide(last, lanes), 1), lanes);
       b.loop(b.index(0), end, 1, [&](Value key) {
         Value inside = b.minimum(key, last);
-        Value number = indexOf(line.expression, axesAt({}, inside));
+        Value number = positions.indexOf(line.expression, positions.axesAt({}, inside));
         Value narrow = arith::IndexCastOp::create(b.builder, b.builder.getI32Type(), number);
         memref::StoreOp::create(b.builder, narrow, target, ValueRange{key});
       });
@@ -109,16 +111,16 @@ public:
 
   /// Adds the terms to a line; a key that a mask hides becomes -inf.
   void addToLine(const BiasRow &row) override {
-    Positions::Values at = axesAt(row.position, {});
+    Positions::Values at = positions.axesAt(row.position, {});
     Value nothing = b.constant(-std::numeric_limits<float>::infinity());
     std::vector<Value> lines;
     for (const IndexLine &known : indexLines)
       lines.push_back(integersIn(known.buffer));
     b.loop(row.lowKey, row.highKey, lanes, [&](Value key) {
-      Positions::Values lanesAt = keyLanes(b, shape, key, kernel.keys());
+      Positions::Values lanesAt = keyLanes(b, shape, key, positions.keys());
       for (auto [known, integers] : llvm::zip(indexLines, lines))
-        lanesAt[known.name] = b.loadIntegers(integers, key);
-      LaneIndices indices(b, at, std::move(lanesAt), kernel.positions.indices, keyInOrder(shape));
+        lanesAt[known.name] = loadIntegers(b, integers, key);
+      LaneIndices indices(b, at, std::move(lanesAt), positions.indices, keyInOrder(shape));
       Value where = b.add(row.line, b.sub(key, row.lowKey));
       Value before = b.load(row.memory, where), sum = before;
       for (const LaneTerm &lane : laneTerms) {
@@ -126,13 +128,13 @@ public:
         Value guard = lane.guard ? indices.emitPredicate(*lane.guard) : Value();
         Value x = b.constant(term.scale);
         for (auto [place, argument] : llvm::enumerate(term.arguments))
-          x = b.mulf(x, b.gather(memory.arguments[argument], baseOf(lane.bases[place]),
-                                 indices.emit(lane.places[place]), guard));
+          x = b.mulf(x, gather(b, memory.arguments[argument], positions.baseOf(lane.bases[place]),
+                               indices.emit(lane.places[place]), guard));
         if (lane.factor)
           x = b.mulf(x, arith::SIToFPOp::create(b.builder, b.vector, indices.emit(*lane.factor)));
         sum = b.addf(sum, guard ? b.select(guard, x, b.constant(0)) : x);
       }
-      if (kernel.linesHide() && !laneTerms.empty())
+      if (kernel.lines.hide() && !laneTerms.empty())
         sum = b.select(b.compare(arith::CmpFPredicate::OEQ, before, nothing), nothing, sum);
       Value seen;
       for (const Expr &mask : laneMasks) {
@@ -175,8 +177,8 @@ public:
       return {};
     Value live = liveMemory(), any = b.constant(0);
     for (int64_t v = 0; v < vectors; ++v)
-      any = b.larger(b.load(live, b.mul(b.add(vector, v), lanes)), any);
-    return b.compare(arith::CmpFPredicate::OGT, b.reduceMax(any), b.constantScalar(0));
+      any = larger(b, b.load(live, b.mul(b.add(vector, v), lanes)), any);
+    return b.compare(arith::CmpFPredicate::OGT, reduceMax(b, any), b.constantScalar(0));
   }
 
 private:
@@ -219,7 +221,7 @@ public:
     return {0, cycles * double(shape.queries) * double(shape.keys)};
   }
   void makeShared(CpuKernel &kernel, std::vector<std::unique_ptr<CpuStrategy>> &strategies) const override {
-    for (uint64_t sum = 0; sum < uint64_t(kernel.shape.sums); ++sum) {
+    for (uint64_t sum = 0; sum < uint64_t(kernel.context.shape.sums); ++sum) {
       auto lanes = std::make_unique<Lanes>(kernel, sum);
       if (!lanes->isEmpty())
         strategies.push_back(std::move(lanes));

@@ -5,6 +5,7 @@
 #include "passes/Analysis/GuardTiles.h"
 #include "passes/Analysis/LaneFit.h"
 #include "passes/Cpu/Strategies/Others.h"
+#include "passes/Emit/IntegerLanes.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
 
@@ -64,9 +65,8 @@ std::optional<Factors> factorsOf(const OtherTerm &term, const AttentionShape &sh
 class LiveProducts : public CpuStrategy {
 public:
   LiveProducts(CpuKernel &kernel, const OtherTerm &term)
-      : CpuStrategy(kernel), term(term), factors(*factorsOf(term, kernel.shape)),
-        termDepth(term.contracted.front().second), tiles(tilesOfGuard(*term.guard, kernel.shape)),
-        tables(groupTablesOf(*tiles, kernel.lanes, kernel.tileRows, kernel.tileVectors)) {}
+      : CpuStrategy(kernel), term(term), factors(*factorsOf(term, shape)), termDepth(term.contracted.front().second),
+        tiles(tilesOfGuard(*term.guard, shape)), tables(groupTablesOf(*tiles, lanes, tileRows, tileVectors)) {}
   double variance() const override { return term.scale * term.scale * double(termDepth); }
   PackedKeys packedKeys() const override { return {&factors.key, termDepth}; }
 
@@ -79,28 +79,27 @@ public:
     queriesMemory = view(memory.local, queries);
   }
   void packKeys() override {
-    kernel.packKeyPanels(engine, factors.key, termDepth, 1, {keysMemory, b.index(0), stride()});
+    kernel.packer.packKeyPanels(engine, factors.key, termDepth, 1, {keysMemory, b.index(0), stride()});
   }
   void packQueries(const RowBlock &block) override {
-    kernel.packQueryRows(engine, factors.query, termDepth, term.scale, block, queriesMemory, termDepth);
+    kernel.packer.packQueryRows(engine, factors.query, termDepth, term.scale, block, queriesMemory, termDepth);
   }
 
   void addToScores(ScoreTile &tile) override {
-    Value group =
-        b.add(b.mul(kernel.positions.copyOf(tiles->axes()), tables.rowBlocks), b.divide(tile.position, tileRows));
-    Value ends = b.integerTable(tables.firstRun), run = b.tableElement(ends, group);
-    Value some = b.less(run, b.tableElement(ends, b.add(group, 1)));
+    Value group = b.add(b.mul(positions.copyOf(tiles->axes()), tables.rowBlocks), b.divide(tile.position, tileRows));
+    Value ends = integerTable(b, tables.firstRun), run = tableElement(b, ends, group);
+    Value some = b.less(run, tableElement(b, ends, b.add(group, 1)));
     // If there is no run, the numbers of the next run are read, but not used.
     Value at = b.mul(b.minimum(run, b.index(int64_t(tables.runs.size()) / 3 - 1)), 3);
-    Value runs = b.integerTable(tables.runs), first = b.tableElement(runs, at);
+    Value runs = integerTable(b, tables.runs), first = tableElement(b, runs, at);
     Value inside =
-        arith::AndIOp::create(b.builder, b.less(tile.vector, b.tableElement(runs, b.add(at, 1))),
+        arith::AndIOp::create(b.builder, b.less(tile.vector, tableElement(b, runs, b.add(at, 1))),
                               arith::CmpIOp::create(b.builder, arith::CmpIPredicate::sle, first, tile.vector));
     inside = arith::AndIOp::create(b.builder, some, inside);
     replaceIf(tile, inside, [&](SmallVector<Value> sums) {
       Value panel = b.add(b.divide(b.sub(tile.vector, first), tileVectors), 2);
       Value state =
-          b.tableElement(b.integerTable(tables.descriptions), b.add(b.tableElement(runs, b.add(at, 2)), panel));
+          tableElement(b, integerTable(b, tables.descriptions), b.add(tableElement(b, runs, b.add(at, 2)), panel));
       tile.sums.assign(sums.begin(), sums.end());
       replaceIf(tile, b.less(b.index(TileTables::kHole), state), [&](SmallVector<Value> before) {
         SmallVector<Value> products = productsOf(tile);
@@ -118,13 +117,9 @@ private:
   /// Replaces the sums of the tile by what `body` returns for them, if the condition holds.
   void replaceIf(ScoreTile &tile, Value condition, const std::function<SmallVector<Value>(SmallVector<Value>)> &body) {
     SmallVector<Value> before(tile.sums.begin(), tile.sums.end());
-    auto branch = scf::IfOp::create(b.builder, ValueRange(before).getTypes(), condition, true);
-    b.builder.setInsertionPointToStart(branch.elseBlock());
-    scf::YieldOp::create(b.builder, ValueRange(before));
-    b.builder.setInsertionPointToStart(branch.thenBlock());
-    scf::YieldOp::create(b.builder, body(before));
-    tile.sums.assign(branch.getResults().begin(), branch.getResults().end());
-    b.builder.setInsertionPointAfter(branch);
+    auto sums = choose(
+        b, condition, ValueRange(before).getTypes(), [&] { return body(before); }, [&] { return before; });
+    tile.sums.assign(sums.begin(), sums.end());
   }
 
   SmallVector<Value> productsOf(const ScoreTile &tile) {
@@ -135,7 +130,7 @@ private:
         places.push_back(b.add(held, r * scoreStride + v * lanes));
     bool large = std::abs(term.scale) * std::sqrt(double(termDepth)) > kLargeScores;
     Summation summation =
-        kernel.isHuge(term.scale, termDepth) ? CpuKernel::kCompensated : Summation{large ? kChunk : termDepth};
+        kernel.context.isHuge(term.scale, termDepth) ? kCompensated : Summation{large ? kChunk : termDepth};
     return engine.multiply(b,
                            {{0, tileRows, 0, tile.vectors},
                             termDepth,
@@ -147,19 +142,16 @@ private:
 
   /// Returns the products, with 0 for pairs for which the guard does not hold: their operands may be infinite.
   SmallVector<Value> counted(const ScoreTile &tile, Value state, const SmallVector<Value> &products) {
-    auto branch =
-        scf::IfOp::create(b.builder, ValueRange(products).getTypes(), b.less(b.index(TileTables::kFull), state), true);
-    b.builder.setInsertionPointToStart(branch.elseBlock());
-    scf::YieldOp::create(b.builder, ValueRange(products));
-    b.builder.setInsertionPointToStart(branch.thenBlock());
-    Value none = b.constant(0);
-    SmallVector<Value> kept;
-    for (int64_t r = 0; r < tileRows; ++r)
-      for (int64_t v = 0; v < tile.vectors; ++v)
-        kept.push_back(b.select(lanesOfPattern(b, *this, tables, state, r, v), products[r * tile.vectors + v], none));
-    scf::YieldOp::create(b.builder, kept);
-    b.builder.setInsertionPointAfter(branch);
-    return SmallVector<Value>(branch.getResults().begin(), branch.getResults().end());
+    auto seen = [&] {
+      Value none = b.constant(0);
+      SmallVector<Value> kept;
+      for (int64_t r = 0; r < tileRows; ++r)
+        for (int64_t v = 0; v < tile.vectors; ++v)
+          kept.push_back(b.select(lanesOfPattern(b, *this, tables, state, r, v), products[r * tile.vectors + v], none));
+      return kept;
+    };
+    return choose(b, b.less(b.index(TileTables::kFull), state), ValueRange(products).getTypes(), seen,
+                  [&] { return products; });
   }
 
   const OtherTerm &term;

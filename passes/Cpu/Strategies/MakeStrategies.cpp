@@ -5,10 +5,10 @@
 
 using namespace skewer;
 
-std::vector<std::unique_ptr<CpuStrategy>> skewer::makeStrategies(CpuKernel &kernel) {
-  attn::CpuScheduleAttr schedule = kernel.stage.schedule;
-  ChosenStrategies chosen = strategiesOf(schedule, kernel.shape);
-  std::vector<std::unique_ptr<CpuStrategy>> strategies;
+CpuStrategies skewer::makeStrategies(CpuKernel &kernel) {
+  attn::CpuScheduleAttr schedule = kernel.context.stage.schedule;
+  ChosenStrategies chosen = strategiesOf(schedule, kernel.context.shape);
+  CpuStrategies strategies;
   for (AddOrder order : {AddOrder::Offsets, AddOrder::Rows, AddOrder::Own, AddOrder::Prepared, AddOrder::Loads,
                          AddOrder::Elements, AddOrder::Lanes, AddOrder::Values}) {
     for (auto [form, strategy] : chosen)

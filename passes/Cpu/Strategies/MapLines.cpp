@@ -41,9 +41,9 @@ public:
 
   /// Stores the table. Each pair of differences is computed at one pair of positions that has it.
   void prepareHead() override {
-    Value queryWidth = kernel.positions.queryMapWidth, width = kernel.positions.mapWidth;
-    Value queryRows = rowsOf(kernel.queries(), queryWidth), rows = rowsOf(kernel.keys(), width);
-    Positions::Values at = kernel.positions.axes;
+    Value queryWidth = positions.queryMapWidth, width = positions.mapWidth;
+    Value queryRows = rowsOf(positions.queries(), queryWidth), rows = rowsOf(positions.keys(), width);
+    Positions::Values at = positions.axes;
     auto place = [&](Value step, Value queries, const char *key, const char *query) {
       Value difference = b.add(b.sub(step, queries), 1);
       at[key] = b.maximum(difference, b.index(0));
@@ -60,20 +60,20 @@ public:
     });
   }
 
-  void prepareGates(const RowBlock &block) override {
+  void packQueries(const RowBlock &block) override {
     if (!gated)
       return;
     b.loop(b.index(0), block.rows, 1, [&](Value row) {
-      Positions::Values at = axesAt(b.add(block.firstRow, row), {});
-      b.storeScalar(timesGates(kernel, original.front(), at, b.constantScalar(1)), gatesMemory, row);
+      Positions::Values at = positions.axesAt(b.add(block.firstRow, row), {});
+      b.storeScalar(timesGates(kernel.context, original.front(), at, b.constantScalar(1)), gatesMemory, row);
     });
   }
 
   std::optional<AlongOuter> mapPart(const BiasRow &row) override {
-    Value queryWidth = kernel.positions.queryMapWidth, columns = columnsOf(queryWidth, kernel.positions.mapWidth);
-    Positions::Values at = kernel.positions.onMapAt(row.position);
+    Value queryWidth = positions.queryMapWidth, columns = columnsOf(queryWidth, positions.mapWidth);
+    Positions::Values at = positions.onMapAt(row.position);
     // The place of the difference that row 0 and column 0 of the keys have.
-    Value above = b.sub(b.add(rowsOf(kernel.queries(), queryWidth), -1), at.at(LengthMap::kQueryRow));
+    Value above = b.sub(b.add(rowsOf(positions.queries(), queryWidth), -1), at.at(LengthMap::kQueryRow));
     Value before = b.sub(b.add(queryWidth, -1), at.at(LengthMap::kQueryColumn));
     Value start = b.add(b.mul(above, columns), before);
     Value gate = gated ? b.loadBroadcast(gatesMemory, row.row) : Value();
@@ -96,11 +96,11 @@ private:
     b.storeScalar(b.constantScalar(0), tableMemory, where);
     for (const OtherTerm &term : terms) {
       auto add = [&] {
-        Value sum = b.addf(b.widen(b.scalar(tableMemory, where)), elementOf(kernel, term, at));
+        Value sum = b.addf(b.widen(b.scalar(tableMemory, where)), elementOf(kernel.context, term, at));
         b.storeScalar(b.narrow(sum), tableMemory, where);
       };
       if (term.guard)
-        b.when(predicate(*term.guard, at), add);
+        b.when(positions.predicate(*term.guard, at), add);
       else
         add();
     }
@@ -116,7 +116,7 @@ private:
 
 void skewer::addMapLines(CpuKernel &kernel, std::vector<std::unique_ptr<CpuStrategy>> &strategies) {
   std::vector<std::unique_ptr<MapLine>> lines;
-  for (const OtherTerm &term : kernel.shape.others) {
+  for (const OtherTerm &term : kernel.context.shape.others) {
     if (term.own || term.bias != BiasKind::Difference || !term.onMap)
       continue;
     auto shared = llvm::find_if(lines, [&](const auto &line) { return line->takes(term); });

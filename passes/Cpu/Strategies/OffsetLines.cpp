@@ -4,6 +4,7 @@
 // reads the band. Before the first offset and behind the last one the row stays the same, so the tile reads the ends of
 // the line again.
 #include "passes/Cpu/Strategies/PickedRows.h"
+#include "passes/Emit/IntegerLanes.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -41,7 +42,7 @@ LineTables tablesOf(const RowTerm &term, int64_t origin, int64_t vectors, const 
     before = low;
     tables.lowest.push_back(low);
     tables.highest.push_back(high);
-    tables.permutes &= b.canPermute() && high - low < b.lanes;
+    tables.permutes &= canPermute(b) && high - low < b.lanes;
   }
   tables.monotone = up || down;
   if (tables.permutes)
@@ -75,14 +76,14 @@ public:
       return;
     b.loop(b.index(0), block.groups, 1, [&](Value group) {
       Value first = b.add(block.firstRow, b.mul(group, tileRows));
-      auto [low, high] = kernel.live.of(first, tileRows, b.index(0), kernel.keys());
+      auto [low, high] = live.of(first, tileRows, b.index(0), positions.keys());
       computeLine(group, block.firstRow, b.index(0), high);
     });
   }
   void computeBlock(const KeyBlock &block) override {
     if (!onceABlock)
-      kernel.forLiveGroups(block,
-                           [&](Value group, Value high) { computeLine(group, block.firstRow, block.lowKey, high); });
+      kernel.context.forLiveGroups(
+          block, [&](Value group, Value high) { computeLine(group, block.firstRow, block.lowKey, high); });
   }
 
   void addToScores(ScoreTile &tile) override {
@@ -126,35 +127,35 @@ private:
     Value lastElement = b.add(lastOffset, tileVectors * lanes - 1 - origin);
     Value end = b.minimum(b.add(b.divide(lastElement, lanes), 1), b.index(vectorsOfLine));
 
-    Value lowest = b.integerTable(tables.lowest);
+    Value lowest = integerTable(b, tables.lowest);
     Value firstPanel = this->firstPanel(), endPanel = this->endPanel();
     if (tables.monotone && term.endRow - term.firstRow > 2 * tileVectors * lanes) {
-      Value highest = b.integerTable(tables.highest), lastVector = b.add(end, -1);
-      Value low = b.minimum(b.tableElement(lowest, start), b.tableElement(lowest, lastVector));
-      Value high = b.maximum(b.tableElement(highest, start), b.tableElement(highest, lastVector));
+      Value highest = integerTable(b, tables.highest), lastVector = b.add(end, -1);
+      Value low = b.minimum(tableElement(b, lowest, start), tableElement(b, lowest, lastVector));
+      Value high = b.maximum(tableElement(b, highest, start), tableElement(b, highest, lastVector));
       firstPanel = b.divide(low, lanes);
       endPanel = b.add(b.divide(high, lanes), 1);
     }
     rowLogits(group, firstPanel, endPanel, b.index(0));
 
-    Value rows = b.integerTable(tables.rows), firstColumn = b.mul(firstPanel, lanes);
+    Value rows = integerTable(b, tables.rows), firstColumn = b.mul(firstPanel, lanes);
     Value line = b.mul(group, tileRows * stride);
     b.loop(start, end, 1, [&](Value vector) {
-      Value pattern = b.loadIntegers(rows, b.mul(vector, lanes));
+      Value pattern = loadIntegers(b, rows, b.mul(vector, lanes));
       Value some = term.offsets.hasNone()
-                       ? arith::CmpIOp::create(b.builder, arith::CmpIPredicate::sge, pattern, b.integer(0)).getResult()
+                       ? arith::CmpIOp::create(b.builder, arith::CmpIPredicate::sge, pattern, integer(b, 0)).getResult()
                        : Value();
-      Value from = tables.permutes ? b.sub(b.tableElement(lowest, vector), firstColumn) : b.index(0);
+      Value from = tables.permutes ? b.sub(tableElement(b, lowest, vector), firstColumn) : b.index(0);
       if (!tables.permutes)
-        pattern = arith::SubIOp::create(b.builder, pattern, b.broadcastIndex(firstColumn));
+        pattern = arith::SubIOp::create(b.builder, pattern, broadcastIndex(b, firstColumn));
       Value to = b.add(line, b.mul(b.sub(vector, start), lanes));
       for (int64_t r = 0; r < tileRows; ++r) {
         Value at = b.add(from, r * productStride), x;
         if (tables.permutes) {
-          x = b.permute(b.load(productsMemory, at), pattern);
+          x = permute(b, b.load(productsMemory, at), pattern);
           x = some ? b.select(some, x, b.constant(0)) : x;
         } else {
-          x = b.gather(productsMemory, at, pattern, some);
+          x = gather(b, productsMemory, at, pattern, some);
         }
         b.store(x, linesMemory, b.add(to, r * stride));
       }

@@ -10,16 +10,15 @@ using namespace mlir;
 using namespace skewer;
 
 OffsetTable::OffsetTable(CpuKernel &kernel, const RowTerm &term, const CpuEngine &products)
-    : CpuStrategy(kernel), term(term), products(products) {
+    : CpuStrategy(kernel), term(term), products(products), table(kernel.context, term) {
   // Rows of a table that counts query - key are packed in reverse, so that columns always count key - query.
   constant = term.linear.sign > 0 ? term.linear.constant : term.rows - 1 - term.linear.constant;
-  panels = llvm::divideCeil(term.rows, lanes) + tileVectors;
-  copies = countOf(term.tableAxes, shape.space);
-  copyFloats = panels * stride();
+  table.itemsOfCopy = llvm::divideCeil(term.rows, lanes) + tileVectors;
+  table.copyFloats = table.itemsOfCopy * stride();
   // The content's packed queries serve if they are the same rows; a different scale moves into the table, or follows
   // the sums.
   ownQueries = true;
-  if (&kernel.engine == &products && depth == steps() && !shape.content.empty()) {
+  if (&kernel.content.engine == &products && depth == steps() && !shape.content.empty()) {
     const ContentTerm &content = shape.content[0];
     const Walk &a = content.query, &q = term.vector;
     if (!content.inPlace && a.argument == q.argument && a.base == q.base && a.query == q.query && a.depth == q.depth &&
@@ -31,35 +30,23 @@ OffsetTable::OffsetTable(CpuKernel &kernel, const RowTerm &term, const CpuEngine
 }
 
 PanelTarget OffsetTable::panelsOf(Value target, Value copy) {
-  PanelTarget place{target, b.mul(copy, copyFloats), stride()};
+  PanelTarget place{target, b.mul(copy, table.copyFloats), stride()};
   place.lineStride = lanes;
   return place;
 }
 
-std::optional<SmallVector<unsigned>> OffsetTable::packedArguments() const {
-  if (term.rowLength || !subscript::readsOf(term.tableBase).empty())
-    return std::nullopt;
-  return {{term.table}};
+void OffsetTable::packItem(Value target, Value copy, Value panel) {
+  PanelTarget place = panelsOf(target, copy);
+  products.packPanel(b,
+                     {memory.arguments[term.table], positions.baseOf(term.tableBase), term.rowStride, term.depthStride,
+                      term.rows, term.depth, products.packsFloats() ? factor : 1, term.linear.sign < 0, rowLength()},
+                     place, panel);
 }
 
-void OffsetTable::pack(Value low, Value high, int64_t first) {
-  Value target = view(memory.shared, table);
-  b.loop(low, high, 1, [&](Value item) {
-    Value local = b.sub(item, b.index(first));
-    Value copy = b.divide(local, panels), panel = b.remainder(local, panels);
-    kernel.positions.enterCopy(term.tableAxes, copy);
-    PanelTarget place = panelsOf(target, copy);
-    products.packPanel(b,
-                       {memory.arguments[term.table], baseOf(term.tableBase), term.rowStride, term.depthStride,
-                        term.rows, term.depth, products.packsFloats() ? factor : 1, term.linear.sign < 0, rowLength()},
-                       place, panel);
-  });
-}
-
-Value OffsetTable::rowLength() { return term.rowLength ? baseOf(*term.rowLength) : Value(); }
+Value OffsetTable::rowLength() { return term.rowLength ? positions.baseOf(*term.rowLength) : Value(); }
 
 Value OffsetTable::firstColumn() {
-  Value shift = term.linear.shift.isConstant(0) ? b.index(0) : baseOf(term.linear.shift);
+  Value shift = term.linear.shift.isConstant(0) ? b.index(0) : positions.baseOf(term.linear.shift);
   if (term.linear.sign < 0 && term.rowLength)
     return b.sub(b.sub(rowLength(), b.index(term.linear.constant + 1)), shift);
   // Tables that count query - key are packed in reverse.
@@ -67,7 +54,7 @@ Value OffsetTable::firstColumn() {
 }
 
 void OffsetLogits::plan(Layout &layout) {
-  layout.reserve(table, copies * copyFloats, Layout::Zone::Windows, Layout::Space::Shared);
+  table.plan(layout, Layout::Zone::Windows);
   layout.reserve(queries, ownQueries ? rowBlock * steps() : 0, Layout::Zone::Windows);
   int64_t span = term.linear.keyAxis.isWhole(shape.keys) ? keyBlock : term.linear.keyAxis.extent;
   span += term.linear.queryAxis.isWhole(shape.queries) ? tileRows : std::max(term.linear.queryAxis.extent, tileRows);
@@ -79,15 +66,15 @@ void OffsetLogits::plan(Layout &layout) {
 }
 
 void OffsetLogits::open() {
-  tableMemory = view(memory.shared, table);
+  tableMemory = table.view();
   logitsMemory = view(memory.local, logits);
-  queriesMemory = ownQueries ? view(memory.local, queries) : memory.queries;
+  queriesMemory = ownQueries ? view(memory.local, queries) : kernel.content.queries();
 }
 
 void OffsetLogits::packQueries(const RowBlock &block) {
   if (ownQueries)
-    kernel.packQueryRows(products, term.vector, term.depth, products.packsFloats() ? term.scale : 1, block,
-                         queriesMemory, steps());
+    kernel.packer.packQueryRows(products, term.vector, term.depth, products.packsFloats() ? term.scale : 1, block,
+                                queriesMemory, steps());
 }
 
 /// Returns the first and the last value of an axis over a row group; its whole extent if the axis wraps inside the
@@ -95,7 +82,7 @@ void OffsetLogits::packQueries(const RowBlock &block) {
 std::pair<Value, Value> OffsetLogits::axisRange(const MapAxis &axis, Value first, Value last) {
   if (axis.isWhole(shape.queries))
     return {first, last};
-  Value low = axisOf(axis, first), high = axisOf(axis, last);
+  Value low = positions.axisOf(axis, first), high = positions.axisOf(axis, last);
   if (axis.inner * axis.extent >= shape.queries)
     return {low, high};
   int64_t period = axis.inner * axis.extent;
@@ -104,17 +91,14 @@ std::pair<Value, Value> OffsetLogits::axisRange(const MapAxis &axis, Value first
   return {b.select(same, low, b.index(0)), b.select(same, high, b.index(axis.extent - 1))};
 }
 
-/// Returns the last existing row of a group.
-static Value lastRow(CpuKernel &kernel, Value group, Value firstRow) {
-  VectorBuilder &b = kernel.b;
-  Value last = b.add(b.add(firstRow, b.mul(group, kernel.tileRows)), kernel.tileRows - 1);
-  return b.minimum(last,
-                   kernel.shape.bounds.queryLength ? b.add(kernel.queries(), -1) : b.index(kernel.shape.queries - 1));
+Value OffsetLogits::lastRow(Value group, Value firstRow) {
+  Value last = b.add(b.add(firstRow, b.mul(group, tileRows)), tileRows - 1);
+  return b.minimum(last, shape.bounds.queryLength ? b.add(positions.queries(), -1) : b.index(shape.queries - 1));
 }
 
 Value OffsetLogits::startOf(Value group, Value firstRow, Value lowKey) {
   Value first = b.add(firstRow, b.mul(group, tileRows));
-  auto [low, high] = axisRange(term.linear.queryAxis, first, lastRow(kernel, group, firstRow));
+  auto [low, high] = axisRange(term.linear.queryAxis, first, lastRow(group, firstRow));
   Value keys = term.linear.keyAxis.isWhole(shape.keys) ? lowKey : b.index(0);
   Value column = b.sub(b.add(keys, firstColumn()), high);
   return b.maximum(b.floorDiv(column, lanes), b.index(0));
@@ -123,20 +107,20 @@ Value OffsetLogits::startOf(Value group, Value firstRow, Value lowKey) {
 void OffsetLogits::computeLogits(Value group, Value firstRow, Value lowKey, Value highKey) {
   Value start = startOf(group, firstRow, lowKey);
   Value first = b.add(firstRow, b.mul(group, tileRows));
-  auto [low, high] = axisRange(term.linear.queryAxis, first, lastRow(kernel, group, firstRow));
+  auto [low, high] = axisRange(term.linear.queryAxis, first, lastRow(group, firstRow));
   Value lastKey =
       term.linear.keyAxis.isWhole(shape.keys) ? b.add(highKey, -1) : b.index(term.linear.keyAxis.extent - 1);
   Value lastColumn = b.sub(b.add(lastKey, firstColumn()), low);
   Value end = b.add(b.floorDiv(lastColumn, lanes), 1);
-  end = b.minimum(end, b.index(panels - tileVectors));
+  end = b.minimum(end, b.index(table.itemsOfCopy - tileVectors));
 
-  Value copy = b.mul(kernel.positions.copyOf(term.tableAxes), panels * stride());
+  Value copy = table.copyOfHead();
   int64_t rowStride = ownQueries ? steps() : depth;
   Value rowsBase = b.mul(group, tileRows * rowStride);
   Value target = b.add(b.mul(group, tileRows * logitsStride), margin);
   bool large = !isWhole() || ownQueries || std::abs(factor) >= kLargeFactor;
-  bool huge = isWhole() && kernel.isHuge(term.scale, term.depth);
-  Summation summation = huge ? CpuKernel::kCompensated : Summation{large ? kChunk : std::max<int64_t>(steps(), 1)};
+  bool huge = isWhole() && kernel.context.isHuge(term.scale, term.depth);
+  Summation summation = huge ? kCompensated : Summation{large ? kChunk : std::max<int64_t>(steps(), 1)};
   auto tile = [&](Value panel, int64_t vectors) {
     Value column = b.add(target, b.mul(b.sub(panel, start), lanes));
     Value panelBase = b.add(copy, b.mul(panel, stride()));

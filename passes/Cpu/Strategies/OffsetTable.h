@@ -11,9 +11,8 @@ namespace skewer {
 class OffsetTable : public CpuStrategy {
 public:
   OffsetTable(CpuKernel &, const RowTerm &, const CpuEngine &);
-  int64_t packItems() const override { return copies * panels; }
-  std::optional<llvm::SmallVector<unsigned>> packedArguments() const override;
-  void pack(mlir::Value low, mlir::Value high, int64_t first) override;
+  PackedTable *packedTable() override { return &table; }
+  void packItem(mlir::Value target, mlir::Value copy, mlir::Value panel) override;
 
 protected:
   /// Returns where the panels of a copy lie.
@@ -27,10 +26,7 @@ protected:
 
   const RowTerm &term;
   const CpuEngine &products;
-  Buffer table;            // in the shared workspace
-  int64_t panels = 0;      // of one copy
-  int64_t copies = 1;      // one for each tuple of RowTerm::tableAxes
-  int64_t copyFloats = 0;  // of a copy
+  PackedTable table;       // its items are panels
   int64_t constant = 0;    // column of (query axis 0, key axis 0)
   double factor = 1;       // table entries are multiplied by this
   bool ownQueries = false; // the content's packed queries do not serve, so the term packs its own
@@ -47,7 +43,7 @@ inline const RowTerm *linearTerm(const TermForm &form, const AttentionShape &sha
 class OffsetLogits : public OffsetTable {
 public:
   OffsetLogits(CpuKernel &kernel, const RowTerm &term)
-      : OffsetTable(kernel, term, kernel.engineOf(term.vector.argument, term.table)) {}
+      : OffsetTable(kernel, term, kernel.context.stage.engineOf(term.vector.argument, term.table)) {}
   void plan(Layout &) override;
   void open() override;
   void packQueries(const RowBlock &) override;
@@ -63,6 +59,8 @@ protected:
   mlir::Value tableMemory, logitsMemory, queriesMemory;
 
 private:
+  /// Returns the last existing row of a group.
+  mlir::Value lastRow(mlir::Value group, mlir::Value firstRow);
   std::pair<mlir::Value, mlir::Value> axisRange(const MapAxis &, mlir::Value first, mlir::Value last);
 };
 

@@ -3,6 +3,7 @@
 #include "dialect/Subscript/Analysis.h"
 #include "passes/Cpu/KeyLanes.h"
 #include "passes/Cpu/LaneIndices.h"
+#include "passes/Emit/IntegerLanes.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
 #include <limits>
@@ -11,57 +12,39 @@ using namespace mlir;
 using namespace skewer;
 
 PickedRows::PickedRows(CpuKernel &kernel, const RowTerm &term)
-    : CpuStrategy(kernel), term(term), row(term.row), rowGuard(term.guard) {
-  copies = countOf(term.tableAxes, shape.space);
+    : CpuStrategy(kernel), term(term), row(term.row), rowGuard(term.guard), table(kernel.context, term) {
   // The packed vectors of the content serve if they are the same. A different scale of the queries moves into the
   // table; keys are packed without a scale.
   for (auto [number, content] : llvm::enumerate(shape.content)) {
     const Walk &packed = term.keySide ? content.key : content.query;
-    bool alone = llvm::count(kernel.contentOffset, kernel.contentOffset[number]) == 1;
-    if (!ownVectors || !kernel.engine.packsFloats() || content.inPlace || !(packed == term.vector) ||
-        content.depth != term.depth || (term.keySide && !alone))
+    if (!ownVectors || !kernel.content.engine.packsFloats() || content.inPlace || !(packed == term.vector) ||
+        content.depth != term.depth || (term.keySide && kernel.content.isShared(number)))
       continue;
     if (!term.keySide && (content.scale == 0 || !std::isfinite(term.scale / content.scale)))
       continue;
     ownVectors = false;
-    vectorOffset = kernel.contentOffset[number];
+    vectorOffset = kernel.content.offsetOf(number);
     factor = term.scale / content.scale;
   }
   if (ownVectors)
     factor = 1;
 }
 
-std::optional<SmallVector<unsigned>> PickedRows::packedArguments() const {
-  if (term.rowLength || !subscript::readsOf(term.tableBase).empty())
-    return std::nullopt;
-  return {{term.table}};
-}
-
-void PickedRows::pack(Value low, Value high, int64_t first) {
-  b.loop(low, high, 1, [&](Value item) {
-    Value local = b.sub(item, b.index(first));
-    Value copy = b.divide(local, items), own = b.remainder(local, items);
-    Value target = view(memory.shared, table);
-    kernel.positions.enterCopy(term.tableAxes, copy);
-    packItem(target, copy, own);
-  });
-}
-
 void PickedRows::open() {
-  tableMemory = view(memory.shared, table);
-  vectorsMemory = ownVectors ? view(memory.local, vectors) : memory.queries;
+  tableMemory = table.view();
+  vectorsMemory = ownVectors ? view(memory.local, vectors) : kernel.content.queries();
   productsMemory = view(memory.local, products);
 }
 
 Positions::Values PickedRows::lanesFrom(Value key) {
-  return keyLanes(b, shape, key, shape.bounds.keyLength ? kernel.keys() : Value());
+  return keyLanes(b, shape, key, shape.bounds.keyLength ? positions.keys() : Value());
 }
 
 Value PickedRows::pickedRows(const Positions::Values &at, Positions::Values lanesAt, Value &guard) {
-  LaneIndices indices(b, at, std::move(lanesAt), kernel.positions.indices);
-  Value row = arith::SubIOp::create(b.builder, indices.emit(this->row), b.integer(firstRow()));
+  LaneIndices indices(b, at, std::move(lanesAt), positions.indices);
+  Value row = arith::SubIOp::create(b.builder, indices.emit(this->row), integer(b, firstRow()));
   // Pairs that a guard or a mask hides may pick any row, also outside.
-  row = arith::MinUIOp::create(b.builder, row, b.integer(term.endRow - firstRow() - 1));
+  row = arith::MinUIOp::create(b.builder, row, integer(b, term.endRow - firstRow() - 1));
   if (rowGuard)
     guard = indices.emitPredicate(*rowGuard);
   return row;
@@ -69,7 +52,7 @@ Value PickedRows::pickedRows(const Positions::Values &at, Positions::Values lane
 
 void PickedRows::addToLineAt(Value lines, Value x, Value at) {
   Value line = b.load(lines, at), sum = b.addf(line, x);
-  if (kernel.linesHide()) {
+  if (kernel.lines.hide()) {
     Value nothing = b.constant(-std::numeric_limits<float>::infinity());
     sum = b.select(b.compare(arith::CmpFPredicate::OEQ, line, nothing), nothing, sum);
   }

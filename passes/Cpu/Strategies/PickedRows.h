@@ -12,14 +12,11 @@ class PickedRows : public CpuStrategy {
 public:
   PickedRows(CpuKernel &, const RowTerm &);
   double variance() const override { return term.scale * term.scale * double(term.depth); }
-  int64_t packItems() const override { return copies * items; }
-  std::optional<llvm::SmallVector<unsigned>> packedArguments() const override;
-  void pack(mlir::Value low, mlir::Value high, int64_t first) override;
+  PackedTable *packedTable() override { return &table; }
   void open() override;
 
 protected:
-  virtual void packItem(mlir::Value target, mlir::Value copy, mlir::Value item) = 0;
-  Summation summation() const { return compensated ? CpuKernel::kCompensated : Summation{chunk}; }
+  Summation summation() const { return compensated ? kCompensated : Summation{chunk}; }
   int64_t stride() const { return CpuEngine::panelStride(term.depth, lanes); }
   /// Returns the first row of the first panel that holds a picked row.
   int64_t firstRow() const { return term.firstRow / lanes * lanes; }
@@ -35,15 +32,13 @@ protected:
   void addToLineAt(mlir::Value lines, mlir::Value x, mlir::Value at);
 
   /// Returns how many rows the table has in this call; null if that is known at compile time.
-  mlir::Value rowLength() { return term.rowLength ? baseOf(*term.rowLength) : mlir::Value(); }
+  mlir::Value rowLength() { return term.rowLength ? positions.baseOf(*term.rowLength) : mlir::Value(); }
 
   const RowTerm &term;
   subscript::Expr row; // the row that positions pick, over all axes or over those of a map
   std::optional<subscript::Expr> rowGuard;
-  // The table in the shared workspace, one copy for each tuple of RowTerm::tableAxes.
-  Buffer table;
-  int64_t copies = 1, copyFloats = 0, items = 0; // items: panels or rows of a copy
-  double factor = 1;                             // table entries are multiplied by this
+  PackedTable table; // its items are panels or rows
+  double factor = 1; // table entries are multiplied by this
   // The query or key vectors: those that the content has packed, from this depth on, or vectors packed for the term.
   int64_t vectorOffset = 0;
   bool ownVectors = true;

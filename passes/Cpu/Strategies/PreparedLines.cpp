@@ -24,7 +24,7 @@ namespace {
 class PreparedLine : public CpuStrategy {
 public:
   PreparedLine(CpuKernel &kernel, BiasKind kind, std::vector<std::string> axes, bool gated, uint64_t sum)
-      : CpuStrategy(kernel), kind(kind), axes(std::move(axes)), gated(gated) {
+      : CpuStrategy(kernel), kind(kind), axes(std::move(axes)), gated(gated), table(kernel.context, this->axes) {
     inSum(sum);
     findSizes();
   }
@@ -38,15 +38,14 @@ public:
   LineUse lineUse() const override { return !overMap() ? LineUse::None : isMask() ? LineUse::Hides : LineUse::Adds; }
   void plan(Layout &) override;
   void open() override;
-  int64_t packItems() const override { return kind == BiasKind::Table ? copies() * shape.queries : 0; }
-  void pack(Value low, Value high, int64_t first) override;
-  std::optional<SmallVector<unsigned>> packedArguments() const override;
+  PackedTable *packedTable() override { return kind == BiasKind::Table ? &table : nullptr; }
+  void packItem(Value target, Value copy, Value row) override { prepare(target, b.mul(copy, copyFloats), row); }
   void prepareHead() override {
     if (kind != BiasKind::Table)
       prepare(bufferMemory, b.index(0), {});
   }
   KeyRange visibleKeys() override;
-  void prepareGates(const RowBlock &) override;
+  void packQueries(const RowBlock &) override;
   void centre(const RowBlock &) override;
   std::optional<AlongOuter> mapPart(const BiasRow &) override;
   void addToScores(ScoreTile &) override;
@@ -58,9 +57,9 @@ private:
   /// Returns whether each block of rows has a line of its own, with the largest value near 0, so that large biases are
   /// added without rounding.
   bool isCentred() const {
-    return kind == BiasKind::Difference && !overMap() && !isMask() && !gated && kernel.mayShift();
+    return kind == BiasKind::Difference && !overMap() && !isMask() && !gated && kernel.softmax.mayShift();
   }
-  int64_t copies() const { return kind == BiasKind::Table ? countOf(axes, shape.space) : 1; }
+  std::optional<SmallVector<unsigned>> argumentsOfTable() const;
   void findSizes();
   /// Stores the values at `target`: all of them, or one row of a score table.
   void prepare(Value target, Value targetBase, Value queryRow);
@@ -76,7 +75,8 @@ private:
   const bool gated;                    // its one term has gates: one factor a row of the block
   std::vector<unsigned> terms;         // of shape.others; their values are added up
   std::vector<unsigned> masks;         // of shape.masks: 0 where all hold, -inf elsewhere
-  int64_t copyFloats = 0;              // of one copy
+  int64_t copyFloats = 0;              // of the line, or of one copy of the table
+  PackedTable table;                   // its items are rows
   std::vector<int64_t> strides;        // Difference: of each pair of axes; Table: of a row
   int64_t origin = 0;                  // place of the difference (0, …, 0)
   Buffer buffer, gates;
@@ -115,8 +115,14 @@ void PreparedLine::findSizes() {
 }
 
 void PreparedLine::plan(Layout &layout) {
-  auto space = kind == BiasKind::Table ? Layout::Space::Shared : Layout::Space::Worker;
-  layout.reserve(buffer, copies() * copyFloats, Layout::Zone::Prepared, space);
+  if (kind == BiasKind::Table) {
+    table.itemsOfCopy = shape.queries;
+    table.copyFloats = copyFloats;
+    table.arguments = argumentsOfTable();
+    table.plan(layout, Layout::Zone::Prepared);
+  } else {
+    layout.reserve(buffer, copyFloats, Layout::Zone::Prepared);
+  }
   layout.reserve(gates, gated ? rowBlock : 0, Layout::Zone::Prepared);
   if (isCentred()) {
     layout.reserve(lows, copyFloats, Layout::Zone::Prepared);
@@ -125,13 +131,13 @@ void PreparedLine::plan(Layout &layout) {
 }
 
 void PreparedLine::open() {
-  bufferMemory = view(kind == BiasKind::Table ? memory.shared : memory.local, buffer);
+  bufferMemory = kind == BiasKind::Table ? table.view() : view(memory.local, buffer);
   gatesMemory = gated ? view(memory.local, gates) : Value();
   lowsMemory = isCentred() ? view(memory.local, lows) : Value();
   centredMemory = isCentred() ? view(memory.local, centred) : Value();
 }
 
-std::optional<SmallVector<unsigned>> PreparedLine::packedArguments() const {
+std::optional<SmallVector<unsigned>> PreparedLine::argumentsOfTable() const {
   SmallVector<unsigned> arguments;
   std::vector<subscript::Expr> expressions;
   auto add = [&](const std::optional<subscript::Expr> &expression) {
@@ -154,17 +160,6 @@ std::optional<SmallVector<unsigned>> PreparedLine::packedArguments() const {
   return arguments;
 }
 
-void PreparedLine::pack(Value low, Value high, int64_t first) {
-  int64_t rows = shape.queries;
-  Value target = view(memory.shared, buffer);
-  b.loop(low, high, 1, [&](Value item) {
-    Value local = b.sub(item, b.index(first));
-    Value copy = b.divide(local, rows);
-    kernel.positions.enterCopy(axes, copy);
-    prepare(target, b.mul(copy, copyFloats), b.remainder(local, rows));
-  });
-}
-
 void PreparedLine::prepare(Value target, Value targetBase, Value queryRow) {
   auto storeAt = [&](Value where, const Positions::Values &at) {
     Value lows = isCentred() ? lowsMemory : Value();
@@ -173,11 +168,11 @@ void PreparedLine::prepare(Value target, Value targetBase, Value queryRow) {
         b.storeScalar(b.constantScalar(0), part, where);
     for (unsigned mask : masks)
       b.when(
-          predicate(shape.masks[mask].predicate, at), [] {},
+          positions.predicate(shape.masks[mask].predicate, at), [] {},
           [&] { b.storeScalar(b.constantScalar(-kInfinity), target, where); });
     for (unsigned term : terms) {
       auto add = [&] {
-        Value sum = b.addf(b.widen(b.scalar(target, where)), elementOf(kernel, shape.others[term], at));
+        Value sum = b.addf(b.widen(b.scalar(target, where)), elementOf(kernel.context, shape.others[term], at));
         if (lows)
           sum = b.addf(sum, b.widen(b.scalar(lows, where)));
         Value high = b.narrow(sum);
@@ -189,21 +184,22 @@ void PreparedLine::prepare(Value target, Value targetBase, Value queryRow) {
         b.storeScalar(b.select(finite, low, b.constantScalar(0)), lows, where);
       };
       if (shape.others[term].guard)
-        b.when(predicate(*shape.others[term].guard, at), add);
+        b.when(positions.predicate(*shape.others[term].guard, at), add);
       else
         add();
     }
   };
   Value zero = b.index(0);
   if (kind == BiasKind::Key)
-    return b.loop(zero, kernel.keys(), 1, [&](Value key) { storeAt(b.add(targetBase, key), axesAt({}, key)); });
+    return b.loop(zero, positions.keys(), 1,
+                  [&](Value key) { storeAt(b.add(targetBase, key), positions.axesAt({}, key)); });
   if (kind == BiasKind::Table)
     return b.loop(zero, b.index(shape.keys), 1, [&](Value key) {
       Value row = b.add(targetBase, b.mul(queryRow, strides[0]));
-      storeAt(b.add(row, key), axesAt(queryRow, key));
+      storeAt(b.add(row, key), positions.axesAt(queryRow, key));
     });
   // Each tuple of differences is computed at one pair of positions that has it.
-  Positions::Values at = kernel.positions.axes;
+  Positions::Values at = positions.axes;
   std::function<void(size_t, Value)> nest = [&](size_t pair, Value where) {
     if (pair == strides.size())
       return storeAt(where, at);
@@ -212,14 +208,14 @@ void PreparedLine::prepare(Value target, Value targetBase, Value queryRow) {
     Value first = zero, end = b.index(queries + keys - 1);
     if (strides.size() == 1 && shape.visible) {
       if (shape.visible->low != INT64_MIN && !shape.prefix)
-        first = b.maximum(first, b.add(kernel.live.lowestVisible(), queries - 1));
+        first = b.maximum(first, b.add(live.lowestVisible(), queries - 1));
       if (shape.visible->high != INT64_MAX)
-        end = b.minimum(end, b.add(kernel.live.highestVisible(), queries));
+        end = b.minimum(end, b.add(live.highestVisible(), queries));
     }
     if (shape.bounds.queryLength)
-      first = b.maximum(first, b.sub(b.index(queries), kernel.queries()));
+      first = b.maximum(first, b.sub(b.index(queries), positions.queries()));
     if (shape.bounds.keyLength)
-      end = b.minimum(end, b.add(kernel.keys(), queries - 1));
+      end = b.minimum(end, b.add(positions.keys(), queries - 1));
     b.loop(first, end, 1, [&](Value step) {
       Value difference = b.add(step, 1 - queries);
       Value key = b.maximum(difference, zero);
@@ -236,7 +232,7 @@ void PreparedLine::prepare(Value target, Value targetBase, Value queryRow) {
 KeyRange PreparedLine::visibleKeys() {
   if (!isMask() || kind != BiasKind::Key)
     return {};
-  Value keys = kernel.keys();
+  Value keys = positions.keys();
   auto found = b.loop(b.index(0), keys, 1, ValueRange{keys, b.index(0)}, [&](Value key, ValueRange range) {
     Value seen = b.compare(arith::CmpFPredicate::OEQ, b.scalar(bufferMemory, key), b.constantScalar(0));
     Value low = b.select(seen, b.minimum(range[0], key), range[0]);
@@ -245,15 +241,15 @@ KeyRange PreparedLine::visibleKeys() {
   return {found[0], found[1]};
 }
 
-void PreparedLine::prepareGates(const RowBlock &block) {
+void PreparedLine::packQueries(const RowBlock &block) {
   if (!gated)
     return;
   const OtherTerm &term = shape.others[terms.front()];
   b.loop(b.index(0), b.mul(block.groups, tileRows), 1, [&](Value row) {
     b.storeScalar(b.constantScalar(0), gatesMemory, row);
     b.when(b.less(row, block.rows), [&] {
-      auto at = axesAt(b.add(block.firstRow, row), {});
-      b.storeScalar(timesGates(kernel, term, at, b.constantScalar(1)), gatesMemory, row);
+      auto at = positions.axesAt(b.add(block.firstRow, row), {});
+      b.storeScalar(timesGates(kernel.context, term, at, b.constantScalar(1)), gatesMemory, row);
     });
   });
 }
@@ -267,15 +263,15 @@ void PreparedLine::centre(const RowBlock &block) {
     return;
   Value rows = b.mul(block.groups, tileRows), end = b.add(block.firstRow, rows), begin = b.index(origin);
   auto largestOf = [&](Value row) {
-    Value from = b.sub(begin, row), to = b.add(from, kernel.keys()), low = from;
+    Value from = b.sub(begin, row), to = b.add(from, positions.keys()), low = from;
     if (shape.visible && shape.visible->low != INT64_MIN && !shape.prefix)
-      low = b.minimum(to, b.maximum(from, b.add(begin, kernel.live.lowestVisible())));
+      low = b.minimum(to, b.maximum(from, b.add(begin, live.lowestVisible())));
     if (shape.visible && shape.visible->high != INT64_MAX)
-      to = b.maximum(low, b.minimum(to, b.add(b.add(begin, kernel.live.highestVisible()), 1)));
+      to = b.maximum(low, b.minimum(to, b.add(b.add(begin, live.highestVisible()), 1)));
     return largestIn(b, bufferMemory, low, to);
   };
   Value last =
-      b.minimum(b.add(end, -1), shape.bounds.queryLength ? b.add(kernel.queries(), -1) : b.index(shape.queries - 1));
+      b.minimum(b.add(end, -1), shape.bounds.queryLength ? b.add(positions.queries(), -1) : b.index(shape.queries - 1));
   Value top = largestOf(block.firstRow), bottom = largestOf(last), half = b.constantScalar(0.5);
   auto isWithin = [&](Value x, float most) {
     Value size = math::AbsFOp::create(b.builder, x);
@@ -285,7 +281,7 @@ void PreparedLine::centre(const RowBlock &block) {
   Value safe = arith::AndIOp::create(b.builder, isWithin(middle, kLargestShift),
                                      isWithin(b.subf(top, bottom), kLargestDifference));
   // Rows between the first and the last row must see nothing but what one of these two sees.
-  safe = arith::AndIOp::create(b.builder, safe, b.less(rows, b.add(kernel.keys(), 1)));
+  safe = arith::AndIOp::create(b.builder, safe, b.less(rows, b.add(positions.keys(), 1)));
   Value shift = b.select(safe, middle, b.constantScalar(0)), shifts = b.broadcast(shift);
   Value from = b.add(b.sub(begin, end), 1), to = b.sub(b.add(begin, shape.keys), block.firstRow);
   b.loop(from, to, lanes, [&](Value x) {
@@ -293,7 +289,7 @@ void PreparedLine::centre(const RowBlock &block) {
     b.store(b.addf(centred, b.load(lowsMemory, x)), centredMemory, x);
   });
   if (shape.further.lse)
-    b.loop(b.index(0), rows, 1, [&](Value row) { kernel.noteShift(row, shift); });
+    b.loop(b.index(0), rows, 1, [&](Value row) { kernel.softmax.noteShift(row, shift); });
 }
 
 std::optional<AlongOuter> PreparedLine::mapPart(const BiasRow &row) {
@@ -301,12 +297,12 @@ std::optional<AlongOuter> PreparedLine::mapPart(const BiasRow &row) {
     return std::nullopt;
   Value start = b.index(origin);
   for (auto [axis, stride] : llvm::zip(shape.queryAxes, strides))
-    start = b.sub(start, b.mul(axisOf(axis, row.position), stride));
+    start = b.sub(start, b.mul(positions.axisOf(axis, row.position), stride));
   Value gate = gated ? b.loadBroadcast(gatesMemory, row.row) : Value();
   return AlongOuter([this, start, gate](Value, Value firstKey, Value &) -> AlongInner {
     Value at = start;
     for (size_t pair = 0; pair + 1 < shape.keyAxes.size(); ++pair)
-      at = b.add(at, b.mul(axisOf(shape.keyAxes[pair], firstKey), strides[pair]));
+      at = b.add(at, b.mul(positions.axisOf(shape.keyAxes[pair], firstKey), strides[pair]));
     return [this, at, gate](Value x, Value sum) {
       Value term = b.load(bufferMemory, b.add(at, x)), nothing = b.constant(-kInfinity);
       if (gate)
@@ -321,8 +317,7 @@ PreparedLine::Source PreparedLine::sourceOf(const ScoreTile &tile) {
     return {tile.key, 0};
   if (kind == BiasKind::Difference)
     return {b.add(b.sub(tile.key, tile.position), origin), -1};
-  Value copy = b.mul(kernel.positions.copyOf(axes), copyFloats);
-  return {b.add(b.add(copy, b.mul(tile.position, strides[0])), tile.key), strides[0]};
+  return {b.add(b.add(table.copyOfHead(), b.mul(tile.position, strides[0])), tile.key), strides[0]};
 }
 
 void PreparedLine::addToScores(ScoreTile &tile) {
@@ -343,7 +338,7 @@ void PreparedLine::addToScores(ScoreTile &tile) {
 void PreparedLine::hide(ScoreTile &tile) {
   if (!isMask() || overMap())
     return;
-  Value nothing = b.constant(-kInfinity), hidden = kernel.hidden();
+  Value nothing = b.constant(-kInfinity), hidden = kernel.hidden.mark();
   Source source = sourceOf(tile);
   for (int64_t r = 0; r < tileRows; ++r)
     for (int64_t v = 0; v < tile.vectors; ++v) {
@@ -355,7 +350,7 @@ void PreparedLine::hide(ScoreTile &tile) {
 
 /// Returns one strategy for each buffer.
 static std::vector<std::unique_ptr<CpuStrategy>> makePreparedLines(CpuKernel &kernel) {
-  const AttentionShape &shape = kernel.shape;
+  const AttentionShape &shape = kernel.context.shape;
   std::vector<std::unique_ptr<PreparedLine>> lines;
   auto lineFor = [&](BiasKind kind, ArrayRef<subscript::Expr> expressions, bool gated, bool mask,
                      uint64_t sum) -> PreparedLine & {

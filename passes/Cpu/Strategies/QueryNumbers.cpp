@@ -29,7 +29,7 @@ public:
   void computeRows(const RowBlock &block) override {
     b.loop(b.index(0), b.mul(block.groups, tileRows), 1, [&](Value row) {
       b.storeScalar(b.constantScalar(0), numbersMemory, row);
-      b.when(b.less(row, block.rows), [&] { storeNumber(row, axesAt(b.add(block.firstRow, row), {})); });
+      b.when(b.less(row, block.rows), [&] { storeNumber(row, positions.axesAt(b.add(block.firstRow, row), {})); });
     });
   }
 
@@ -49,18 +49,18 @@ private:
   void storeNumber(Value row, const Positions::Values &at) {
     for (const OtherTerm *term : terms) {
       auto add = [&] {
-        Value sum = b.addf(b.widen(b.scalar(numbersMemory, row)), elementOf(kernel, *term, at));
+        Value sum = b.addf(b.widen(b.scalar(numbersMemory, row)), elementOf(kernel.context, *term, at));
         b.storeScalar(b.narrow(sum), numbersMemory, row);
       };
       if (term->guard)
-        b.when(predicate(*term->guard, at), add);
+        b.when(positions.predicate(*term->guard, at), add);
       else
         add();
     }
-    if (!kernel.mayShift())
+    if (!kernel.softmax.mayShift())
       return;
     Value number = b.scalar(numbersMemory, row), finite = ifFinite(b, number);
-    kernel.noteShift(row, finite);
+    kernel.softmax.noteShift(row, finite);
     b.storeScalar(b.subf(number, finite), numbersMemory, row);
   }
 
@@ -91,7 +91,7 @@ public:
   }
   std::unique_ptr<CpuStrategy> make(CpuKernel &, const TermForm &) const override { return nullptr; }
   void makeShared(CpuKernel &kernel, std::vector<std::unique_ptr<CpuStrategy>> &strategies) const override {
-    for (uint64_t sum = 0; sum < uint64_t(kernel.shape.sums); ++sum) {
+    for (uint64_t sum = 0; sum < uint64_t(kernel.context.shape.sums); ++sum) {
       auto numbers = std::make_unique<QueryNumbers>(kernel, *this, sum);
       if (!numbers->isEmpty())
         strategies.push_back(std::move(numbers));

@@ -1,6 +1,7 @@
 // The query side of terms with picked rows: logits of the rows that positions can pick. The strategies of the query
 // side share it (PickedRows.h).
 #include "passes/Cpu/Strategies/PickedRows.h"
+#include "passes/Emit/IntegerLanes.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
 
@@ -8,22 +9,22 @@ using namespace mlir;
 using namespace skewer;
 
 QueryRows::QueryRows(CpuKernel &kernel, const RowTerm &term) : PickedRows(kernel, term) {
-  items = llvm::divideCeil(term.rows, lanes);
-  copyFloats = items * stride();
+  table.itemsOfCopy = llvm::divideCeil(term.rows, lanes);
+  table.copyFloats = table.itemsOfCopy * stride();
 }
 
 void QueryRows::planRows(Layout &layout, int64_t productRows) {
-  compensated = term.kind != RowKind::Axis && kernel.isHuge(term.scale, term.depth);
+  compensated = term.kind != RowKind::Axis && kernel.context.isHuge(term.scale, term.depth);
   bool large = ownVectors || term.kind != RowKind::Offset || std::abs(factor) >= kLargeFactor;
   chunk = large ? kChunk : std::max<int64_t>(term.depth, 1);
   productStride = llvm::alignTo(picked(), lanes) + 2 * lanes;
   layout.reserve(vectors, ownVectors ? rowBlock * term.depth : 0, Layout::Zone::PickedRows);
   layout.reserve(products, productRows * productStride, Layout::Zone::PickedRows);
-  layout.reserve(table, copies * copyFloats, Layout::Zone::PickedRows, Layout::Space::Shared);
+  table.plan(layout, Layout::Zone::PickedRows);
 }
 
 void QueryRows::packItem(Value target, Value copy, Value item) {
-  Value base = baseOf(term.tableBase), targetBase = b.mul(copy, copyFloats);
+  Value base = positions.baseOf(term.tableBase), targetBase = b.mul(copy, table.copyFloats);
   engine.packPanel(b,
                    {memory.arguments[term.table], base, term.rowStride, term.depthStride, term.rows, term.depth, factor,
                     /*reversed=*/false, rowLength()},
@@ -38,12 +39,12 @@ Value QueryRows::endPanel() {
 
 void QueryRows::packQueries(const RowBlock &block) {
   if (ownVectors)
-    kernel.packQueryRows(engine, term.vector, term.depth, term.scale, block, vectorsMemory, term.depth);
+    kernel.packer.packQueryRows(engine, term.vector, term.depth, term.scale, block, vectorsMemory, term.depth);
 }
 
 void QueryRows::rowLogits(Value group, Value firstPanel, Value endPanel, Value target) {
   int64_t rowStride = ownVectors ? term.depth : depth;
-  Value copy = b.mul(kernel.positions.copyOf(term.tableAxes), copyFloats);
+  Value copy = table.copyOfHead();
   Value rowsBase = b.add(b.mul(group, tileRows * rowStride), vectorOffset);
   auto tile = [&](Value panel, int64_t vectors) {
     engine.multiplyInto(b,
@@ -60,8 +61,8 @@ void QueryRows::rowLogits(Value group, Value firstPanel, Value endPanel, Value t
 }
 
 Value QueryRows::pick(Value at, Value rows, Value guard) {
-  if (picked() > lanes || !b.canPermute())
-    return b.gather(productsMemory, at, rows, guard);
-  Value x = b.permute(b.load(productsMemory, at), rows);
+  if (picked() > lanes || !canPermute(b))
+    return gather(b, productsMemory, at, rows, guard);
+  Value x = permute(b, b.load(productsMemory, at), rows);
   return guard ? b.select(guard, x, b.constant(0)) : x;
 }

@@ -2,6 +2,7 @@
 // reads nothing behind the last key or below the last query; both lengths may be numbers of the call.
 #include "passes/Cpu/ElementTerms.h"
 #include "passes/Cpu/Strategies/Others.h"
+#include "passes/Emit/IntegerLanes.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -15,18 +16,18 @@ public:
   }
 
   void addToScores(ScoreTile &tile) override {
-    Value base = b.add(baseOf(term.row.base), tile.key);
-    Value stride = term.rowStride ? baseOf(*term.rowStride) : b.index(term.row.query);
+    Value base = b.add(positions.baseOf(term.row.base), tile.key);
+    Value stride = term.rowStride ? positions.baseOf(*term.rowStride) : b.index(term.row.query);
     SmallVector<Value> inside; // of each vector: the lanes with a key, if the length is a number of the call
     for (int64_t v = 0; shape.bounds.keyLength && v < tile.vectors; ++v) {
-      Value rest = b.broadcastIndex(b.sub(kernel.keys(), b.add(tile.key, v * lanes)));
-      inside.push_back(arith::CmpIOp::create(b.builder, arith::CmpIPredicate::slt, b.laneNumbers(), rest));
+      Value rest = broadcastIndex(b, b.sub(positions.keys(), b.add(tile.key, v * lanes)));
+      inside.push_back(arith::CmpIOp::create(b.builder, arith::CmpIPredicate::slt, laneNumbers(b), rest));
     }
     for (int64_t r = 0; r < tileRows; ++r) {
-      Value query = b.minimum(b.add(tile.position, r), b.add(kernel.queries(), -1));
+      Value query = b.minimum(b.add(tile.position, r), b.add(positions.queries(), -1));
       Value factor = b.constantScalar(term.scale);
       if (!term.gates.empty())
-        factor = timesGates(kernel, term, axesAt(query, {}), factor);
+        factor = timesGates(kernel.context, term, positions.axesAt(query, {}), factor);
       factor = b.broadcast(factor);
       Value from = b.add(base, b.mul(query, stride));
       for (int64_t v = 0; v < tile.vectors; ++v) {

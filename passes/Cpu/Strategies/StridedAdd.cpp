@@ -60,19 +60,19 @@ public:
     shiftedMargin = llvm::alignTo(std::max<int64_t>(0, (phaseRows + 1) * lanes - least), lanes);
     int64_t columns = std::max(term.rows, most + (phasePanels - phaseRows + 1) * lanes);
     shiftedLine = shiftedMargin + llvm::alignTo(columns, lanes) + lanes;
-    panels = llvm::divideCeil(term.rows, lanes);
-    copyFloats = term.depth * shiftedLine;
+    table.itemsOfCopy = llvm::divideCeil(term.rows, lanes);
+    table.copyFloats = term.depth * shiftedLine;
   }
   double variance() const override { return term.scale * term.scale * double(term.depth); }
   int64_t rowsApart() const override { return lanes; }
 
   void plan(Layout &layout) override {
-    layout.reserve(table, copies * copyFloats, Layout::Zone::Windows, Layout::Space::Shared);
+    table.plan(layout, Layout::Zone::Windows);
     layout.reserve(phaseTable, phasePanels * panelStride, Layout::Zone::Windows);
   }
   void open() override {
     phaseMemory = view(memory.local, phaseTable);
-    tableMemory = view(memory.shared, table);
+    tableMemory = table.view();
   }
 
   int64_t headsOfPhase() const override { return skewer::headsOfPhase(shape, lanes); }
@@ -95,15 +95,15 @@ public:
       Value panel = b.add(b.sub(vector, b.divide(position, lanes)), phaseRows - (part.rows - 1));
       Value line = b.mul(firstStep, lanes);
       return multiplySums(b, part.rows, part.vectors, steps, std::move(start),
-                          {memory.queries, b.add(b.mul(row, depth), firstStep), depth},
-                          {memory.keys, b.add(b.mul(vector, panelStride), line), panelStride},
+                          {kernel.content.queries(), b.add(b.mul(row, depth), firstStep), depth},
+                          {kernel.content.keys(), b.add(b.mul(vector, panelStride), line), panelStride},
                           {phaseMemory, b.add(b.mul(panel, panelStride), line), panelStride});
     };
   }
 
 private:
   void bringTable(Value phase) {
-    Value copy = b.mul(kernel.positions.copyOf(term.tableAxes), copyFloats);
+    Value copy = table.copyOfHead();
     Value origin = moves ? b.add(firstColumn(), shiftedMargin - phaseRows * lanes)
                          : b.index(constant + shiftedMargin - phaseRows * lanes);
     Value first = b.add(copy, b.sub(origin, phase));
@@ -111,8 +111,8 @@ private:
     Value low = b.index(0), high = b.index(phasePanels);
     if (moves) {
       auto vectorsOf = [&](Value positions) { return b.divide(b.add(positions, lanes - 1), lanes); };
-      low = b.maximum(low, b.sub(b.index(phaseRows - tileRows), vectorsOf(kernel.queries())));
-      high = b.minimum(high, b.add(vectorsOf(kernel.keys()), phaseRows + tileVectors + tileRows));
+      low = b.maximum(low, b.sub(b.index(phaseRows - tileRows), vectorsOf(positions.queries())));
+      high = b.minimum(high, b.add(vectorsOf(positions.keys()), phaseRows + tileVectors + tileRows));
     }
     b.loop(b.index(0), b.index(depth), 1, [&](Value d) {
       Value from = b.add(first, b.mul(d, shiftedLine)), to = b.mul(d, lanes);
@@ -125,7 +125,7 @@ private:
 
   /// Returns a place in which the columns of a step are consecutive, so that any of them may be the first of a vector.
   PanelTarget panelsOf(Value target, Value copy) override {
-    PanelTarget place{target, b.add(b.mul(copy, copyFloats), shiftedMargin), lanes};
+    PanelTarget place{target, b.add(b.mul(copy, table.copyFloats), shiftedMargin), lanes};
     place.lineStride = shiftedLine;
     return place;
   }

@@ -6,44 +6,38 @@ using namespace mlir;
 using namespace skewer;
 
 namespace {
-class ValuePairs : public CpuStrategy {
+class ValuePairs : public WeightedTerm {
 public:
-  ValuePairs(CpuKernel &kernel, const ValueTerm &term) : CpuStrategy(kernel), term(term) {}
+  using WeightedTerm::WeightedTerm;
   void addToValues(const WeightedRows &rows) override {
-    forRows(kernel, rows, [&](Value row, Value position) { addRow(row, position, rows); });
+    forRows(rows, [&](Value row, Value position) { addRow(row, position, rows); });
   }
 
 private:
   void addRow(Value row, Value position, const WeightedRows &);
-  const ValueTerm &term;
 };
 } // namespace
 
 void ValuePairs::addRow(Value row, Value position, const WeightedRows &rows) {
   Value weights = b.sub(b.mul(row, scoreStride), rows.lowKey), source = memory.arguments[term.argument];
-  auto choose = [&](Value condition, ValueRange otherwise, const std::function<SmallVector<Value>()> &body) {
-    auto branch = scf::IfOp::create(b.builder, otherwise.getTypes(), condition, true);
-    OpBuilder::InsertionGuard guard(b.builder);
-    b.builder.setInsertionPointToStart(branch.elseBlock());
-    scf::YieldOp::create(b.builder, otherwise);
-    b.builder.setInsertionPointToStart(branch.thenBlock());
-    scf::YieldOp::create(b.builder, body());
-    return SmallVector<Value>(branch.getResults());
+  auto onlyIf = [&](Value condition, ValueRange otherwise, MakeValues body) {
+    return choose(b, condition, otherwise.getTypes(), body, [&] { return SmallVector<Value>(otherwise); });
   };
-  addToRow(kernel, row, [&](int64_t firstVector, int64_t vectors, ValueRange start) {
+  addToRow(row, [&](int64_t firstVector, int64_t vectors, ValueRange start) {
     return b.loop(rows.low, rows.high, 1, start, [&](Value key, ValueRange carried) {
       Value p = b.scalar(memory.scores, b.add(weights, key));
       // A weight of 0 may belong to a masked key, for which nothing is proven.
-      Value seen = kernel.isSeen(p);
-      return choose(seen, carried, [&] {
-        Positions::Values at = axesAt(position, key);
+      Value seen = kernel.hidden.isSeen(p);
+      return onlyIf(seen, carried, [&] {
+        Positions::Values at = positions.axesAt(position, key);
         auto read = [&] {
           Value factor = b.mulf(p, b.constantScalar(term.scale));
           if (term.factor) {
-            Value wide = arith::IndexCastOp::create(b.builder, b.builder.getI64Type(), indexOf(*term.factor, at));
+            Value wide =
+                arith::IndexCastOp::create(b.builder, b.builder.getI64Type(), positions.indexOf(*term.factor, at));
             factor = b.mulf(factor, arith::SIToFPOp::create(b.builder, b.f32, wide));
           }
-          Value from = indexOf(term.offset, at), wide = b.broadcast(factor);
+          Value from = positions.indexOf(term.offset, at), wide = b.broadcast(factor);
           SmallVector<Value> sums;
           for (int64_t v = 0; v < vectors; ++v) {
             int64_t count = std::min(lanes, shape.width - (firstVector + v) * lanes);
@@ -52,7 +46,7 @@ void ValuePairs::addRow(Value row, Value position, const WeightedRows &rows) {
           }
           return sums;
         };
-        return term.guard ? choose(predicate(*term.guard, at), carried, read) : read();
+        return term.guard ? onlyIf(positions.predicate(*term.guard, at), carried, read) : read();
       });
     });
   });

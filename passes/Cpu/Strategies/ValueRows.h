@@ -8,8 +8,29 @@
 
 namespace skewer {
 
+/// A term of the values, which adds weights × rows to the sums of its queries.
+class WeightedTerm : public CpuStrategy {
+public:
+  WeightedTerm(CpuKernel &kernel, const ValueTerm &term) : CpuStrategy(kernel), term(term) {}
+
+protected:
+  /// Returns the sum of the weights of a row from `low` to `high`, which are places in the buffer of scores.
+  mlir::Value sumOfWeights(mlir::Value low, mlir::Value high);
+  /// Returns a vector of weights; lanes from `count` on have HiddenKeys::noWeight.
+  mlir::Value firstWeights(mlir::Value at, mlir::Value count);
+  /// Adds to the accumulators of one row, a few vectors at a time, the sums that the function returns. The function
+  /// gets zeros as initial sums.
+  void
+  addToRow(mlir::Value row,
+           const std::function<llvm::SmallVector<mlir::Value>(int64_t first, int64_t vectors, mlir::ValueRange)> &);
+  /// Calls `body` for each existing row of a group.
+  void forRows(const WeightedRows &, const std::function<void(mlir::Value row, mlir::Value position)> &body);
+
+  const ValueTerm &term;
+};
+
 /// Rows that runs of offsets pick (ValueTerm::runs), packed or in place.
-class ValueRows : public CpuStrategy {
+class ValueRows : public WeightedTerm {
 public:
   ValueRows(CpuKernel &, const ValueTerm &);
   void open() override;
@@ -22,7 +43,6 @@ protected:
   /// Returns where the row of an offset of the run begins.
   mlir::Value rowOf(const OffsetRun &, mlir::Value offset);
 
-  const ValueTerm &term;
   mlir::Value tableMemory, tableBase, weightsMemory;
 
 private:
@@ -33,17 +53,6 @@ private:
   int64_t first = 0, unit = 1, rows = 0, rowFloats = 0;
   Buffer weights;
 };
-
-/// Returns the sum of the weights of a row from `low` to `high`, which are places in the buffer of scores.
-mlir::Value sumOfWeights(CpuKernel &, mlir::Value low, mlir::Value high);
-/// Returns a vector of weights; lanes from `count` on have CpuKernel::noWeight.
-mlir::Value firstWeights(CpuKernel &, mlir::Value at, mlir::Value count);
-/// Adds to the accumulators of one row, a few vectors at a time, the sums that the function returns. The function gets
-/// zeros as initial sums.
-void addToRow(CpuKernel &, mlir::Value row,
-              const std::function<llvm::SmallVector<mlir::Value>(int64_t first, int64_t vectors, mlir::ValueRange)> &);
-/// Calls `body` for each existing row of a group.
-void forRows(CpuKernel &, const WeightedRows &, const std::function<void(mlir::Value row, mlir::Value position)> &body);
 
 /// The base class of strategies for terms of the values: all that such a strategy says about itself, except its costs.
 class ValueStrategy : public TermStrategy {

@@ -1,0 +1,211 @@
+// Plans, packs and multiplies the content (ContentProducts.h).
+#include "passes/Cpu/ContentProducts.h"
+#include "passes/Analysis/DotKeys.h"
+#include "passes/Emit/VectorMath.h"
+#include "llvm/Support/MathExtras.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace skewer;
+
+/// Returns the engine for the element type that all queries and keys have in memory. An engine that packs no floats
+/// scales the sums, so all terms must have one scale; and strategies with phases add rows of a table to the keys.
+static const CpuEngine &engineOfContent(const AttentionShape &shape, const AttentionStage &stage) {
+  const CpuEngine *engine = nullptr;
+  double scale = 1;
+  for (const ContentTerm &term : shape.content) {
+    if (term.inPlace)
+      continue;
+    const CpuEngine &own = stage.engineOf(term.query.argument, term.key.argument);
+    if (engine && (&own != engine || term.scale != scale))
+      return fmaEngine();
+    engine = &own;
+    scale = term.scale;
+  }
+  return engine && !stage.schedule.hasPhases() ? *engine : fmaEngine();
+}
+
+ContentProducts::ContentProducts(KernelContext &context, PanelPacker &packer)
+    : engine(engineOfContent(context.shape, context.stage)), b(context.b), shape(context.shape), g(context.geometry),
+      context(context), packer(packer) {
+  int64_t depth = 0;
+  for (const ContentTerm &term : shape.content) {
+    if (term.inPlace) {
+      offsets.push_back(kInPlace);
+      continue;
+    }
+    std::optional<int64_t> shared;
+    for (auto [before, offset] : llvm::zip(shape.content, offsets)) {
+      const Walk &a = before.query, &q = term.query;
+      if (engine.packsFloats() && !before.inPlace && a.argument == q.argument && a.base == q.base &&
+          a.query == q.query && a.depth == q.depth && before.depth == term.depth && before.scale != 0 &&
+          std::isfinite(term.scale / before.scale))
+        shared = offset;
+    }
+    offsets.push_back(shared.value_or(depth));
+    if (!shared)
+      depth += engine.stepsOf(term.depth);
+  }
+  context.geometry.depth = depth;
+  context.geometry.panelStride = CpuEngine::panelStride(depth, g.lanes);
+}
+
+void ContentProducts::plan(Layout &layout, bool panelsAreRead) {
+  // Sums that are held in chunks stay products of whole vectors.
+  if (engine.packsFloats() && mayMultiplyAsDots(shape) && summation().chunk >= std::min(g.depth, kChain) &&
+      g.depth <= kChain * g.lanes && !panelsAreRead)
+    dots = keysMultipliedAsDots(shape.keys, g.depth, g.lanes);
+  int64_t panels = g.headsTogether * llvm::alignTo(g.keyVectors, g.tileVectors);
+  layout.reserve(keyPanels, g.depth ? panels * g.panelStride : 0, Layout::Zone::Panels);
+  layout.reserve(dotRows, dots * g.depth, Layout::Zone::Panels);
+  layout.reserve(queryRows, g.rowBlock * std::max<int64_t>(g.depth, 1), Layout::Zone::Queries);
+}
+
+void ContentProducts::open() {
+  keyMemory = context.view(keyPanels);
+  dotMemory = context.view(dotRows);
+  queryMemory = context.view(queryRows);
+}
+
+void ContentProducts::enterTurn(Value turn) { keyMemory = context.viewOfTurn(keyPanels, turn); }
+
+bool ContentProducts::isRepeated(unsigned term) const {
+  for (unsigned before = 0; before < term; ++before)
+    if (offsets[before] == offsets[term])
+      return true;
+  return false;
+}
+
+Summation ContentProducts::summation() const {
+  bool large = false;
+  for (const ContentTerm &term : shape.content) {
+    if (context.isHuge(term.scale, term.depth))
+      return kCompensated;
+    large |= std::abs(term.scale) * std::sqrt(double(term.depth)) > kLargeScores;
+  }
+  return {chunkOf(large ? kChunk : g.rowStep > 1 ? kStridedChunk : kChain, g.depth), false, g.rowStep > 1};
+}
+
+/// Packs the keys behind the last whole panel as rows.
+void ContentProducts::packDotKeys(const ContentTerm &term, double factor, int64_t depthOffset, bool accumulate) {
+  Value first = b.index(shape.keys - dots), source = context.memory.arguments[term.key.argument];
+  Value base = b.add(context.positions.baseOf(term.key.base), b.mul(first, term.key.key));
+  int64_t rowStride = term.key.key, depthStride = term.key.depth;
+  if (context.stage.isComputed(term.key.argument)) {
+    ProductOperand rows = packer.computedRows(term.key, term.depth, first, b.index(shape.keys));
+    source = rows.memory, base = rows.base, rowStride = rows.stride, depthStride = 1;
+  }
+  int64_t step = depthStride == 1 && term.depth % g.lanes == 0 ? g.lanes : 1; // terms side by side fill whole vectors
+  Value scale = step == 1 ? b.constantScalar(factor) : b.constant(factor);
+  for (int64_t key = 0; key < dots; ++key)
+    b.loop(b.index(0), b.index(term.depth), step, [&](Value d) {
+      Value from = b.add(b.add(base, key * rowStride), b.mul(d, depthStride));
+      Value to = b.add(d, key * g.depth + depthOffset);
+      Value x = b.mulf(step == 1 ? b.scalar(source, from) : b.load(source, from), scale);
+      if (step == 1)
+        b.storeScalar(accumulate ? b.addf(x, b.scalar(dotMemory, to)) : x, dotMemory, to);
+      else
+        b.store(accumulate ? b.addf(x, b.load(dotMemory, to)) : x, dotMemory, to);
+    });
+}
+
+void ContentProducts::packKeys() {
+  for (unsigned number = 0; number < shape.content.size(); ++number) {
+    const ContentTerm &term = shape.content[number];
+    if (term.inPlace)
+      continue;
+    // q·k + q·E = q·(k + E): the keys of terms with the same queries are added up, in the scale of the first term.
+    bool repeated = isRepeated(number);
+    double factor = 1;
+    for (unsigned before = 0; repeated && before < number; ++before)
+      if (offsets[before] == offsets[number] && !isRepeated(before))
+        factor = term.scale / shape.content[before].scale;
+    KeyRange panels = packer.panelsOfHead();
+    if (dots)
+      panels.high = b.minimum(panels.high, b.index(g.keyVectors - 1));
+    packer.packKeyPanels(engine, term.key, term.depth, factor,
+                         {keyMemory, b.index(0), g.panelStride, offsets[number], repeated}, panels);
+    if (dots)
+      packDotKeys(term, factor, offsets[number], repeated);
+  }
+}
+
+void ContentProducts::packQueries(const RowBlock &block) {
+  for (unsigned number = 0; number < shape.content.size(); ++number)
+    if (const ContentTerm &term = shape.content[number]; !term.inPlace && !isRepeated(number))
+      packer.packQueryRows(engine, term.query, term.depth, engine.packsFloats() ? term.scale : 1, block, queryMemory,
+                           g.depth, offsets[number]);
+}
+
+/// Scores that may be large are summed up in chunks, whose sums are held where the scores will be: one chain of
+/// products would round at the size of its result in each step.
+SmallVector<Value> ContentProducts::sumsOf(const ScoreTile &tile, ArrayRef<Value> places, const ProductsOfSteps &own) {
+  if (dots && tile.last)
+    return dotsOf(tile);
+  TilePart whole{0, g.tileRows, 0, tile.vectors};
+  Value scores = context.memory.scores;
+  if (!own) {
+    TileProduct product{whole,
+                        g.depth,
+                        summation(),
+                        {queryMemory, b.mul(tile.row, g.depth), g.depth},
+                        {keyMemory, b.mul(tile.vector, g.panelStride), g.panelStride}};
+    for (const ContentTerm &term : shape.content)
+      if (!engine.packsFloats() && !term.inPlace)
+        product.scale = term.scale; // all have the same
+    return engine.multiply(b, product, {scores, places});
+  }
+  int64_t chunk = stepsOfPass();
+  if (chunk == g.depth)
+    return sumInChunks(b, whole, g.depth, summation(), scores, places, own);
+  int64_t last = (g.depth - 1) / chunk * chunk;
+  return addChunk(whole, last, g.depth - last, places, own);
+}
+
+int64_t ContentProducts::stepsOfPass() const {
+  Summation sums = summation();
+  return sums.wholeTile && !sums.compensated ? std::min(sums.chunk, g.depth) : g.depth;
+}
+
+/// Returns the products of some steps, plus the sums of the steps before, which are where the scores will be.
+SmallVector<Value> ContentProducts::addChunk(const TilePart &part, int64_t first, int64_t steps, ArrayRef<Value> places,
+                                             const ProductsOfSteps &products) {
+  SmallVector<Value> none(part.rows * part.vectors, b.constant(0));
+  SmallVector<Value> sums = products(part, b.index(first), steps, none);
+  if (first)
+    for (auto [sum, place] : llvm::zip(sums, places))
+      sum = b.addf(b.load(context.memory.scores, place), sum);
+  return sums;
+}
+
+void ContentProducts::leaveChunk(const ScoreTile &tile, ArrayRef<Value> places, int64_t first,
+                                 const ProductsOfSteps &own) {
+  SmallVector<Value> sums = addChunk({0, g.tileRows, 0, tile.vectors}, first, stepsOfPass(), places, own);
+  for (auto [sum, place] : llvm::zip(sums, places))
+    b.store(sum, context.memory.scores, place);
+}
+
+/// Returns the products of rows and the few keys of the last vector. Lanes go along the depth, so that a key costs one
+/// step for as many steps of the depth as there are lanes.
+SmallVector<Value> ContentProducts::dotsOf(const ScoreTile &tile) {
+  SmallVector<Value> products(g.tileRows * dots, b.constant(0)), scores;
+  for (int64_t d = 0; d < g.depth; d += g.lanes) {
+    SmallVector<Value> keys;
+    for (int64_t key = 0; key < dots; ++key)
+      keys.push_back(b.load(dotMemory, b.index(key * g.depth + d)));
+    for (int64_t r = 0; r < g.tileRows; ++r) {
+      Value query = b.load(queryMemory, b.add(b.mul(tile.row, g.depth), r * g.depth + d));
+      for (int64_t key = 0; key < dots; ++key) {
+        Value &product = products[r * dots + key];
+        product = b.fma(query, keys[key], product);
+      }
+    }
+  }
+  for (int64_t r = 0; r < g.tileRows; ++r) {
+    Value score = b.broadcast(reduceAdd(b, products[r * dots]));
+    for (int64_t key = 1; key < dots; ++key)
+      score = b.select(b.firstLanes(key), score, b.broadcast(reduceAdd(b, products[r * dots + key])));
+    scores.push_back(score);
+  }
+  return scores;
+}

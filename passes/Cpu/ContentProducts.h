@@ -1,0 +1,59 @@
+// The products of queries and keys, q_i · k_j: all content terms of an attention side by side along one depth, packed
+// for an engine.
+#pragma once
+#include "passes/Cpu/PanelPacker.h"
+
+namespace skewer {
+
+class ContentProducts {
+public:
+  /// Chooses the engine, and sets the depth and the panels of the geometry.
+  ContentProducts(KernelContext &, PanelPacker &);
+  /// Reserves the buffers. `panelsAreRead`: a strategy reads the packed keys, so that all of them must be in panels.
+  void plan(Layout &, bool panelsAreRead);
+  void open();
+  /// If heads take turns at a phase: begins the head of this turn, which has packed keys of its own.
+  void enterTurn(mlir::Value turn);
+
+  const CpuEngine &engine;
+  /// Returns the offset of a term in the packed depth. Terms with the same queries share an offset.
+  int64_t offsetOf(unsigned term) const { return offsets[term]; }
+  /// Returns whether another term has the offset of this one.
+  bool isShared(unsigned term) const { return llvm::count(offsets, offsets[term]) > 1; }
+  mlir::Value queries() const { return queryMemory; }
+  mlir::Value keys() const { return keyMemory; }
+
+  void packKeys();
+  void packQueries(const RowBlock &);
+  /// Returns the sums of a tile, whose scores will be at `places`. `own` are the products of a strategy; null: the
+  /// engine multiplies rows of queries × panels of keys.
+  llvm::SmallVector<mlir::Value> sumsOf(const ScoreTile &, llvm::ArrayRef<mlir::Value> places,
+                                        const ProductsOfSteps &own);
+  /// Returns the steps of a chunk if all groups of rows compute a chunk of a panel's steps before the next chunk
+  /// begins; else the whole depth. All chunks but the last are left where the scores will be.
+  int64_t stepsOfPass() const;
+  void leaveChunk(const ScoreTile &, llvm::ArrayRef<mlir::Value> places, int64_t first, const ProductsOfSteps &own);
+  /// Returns how many keys of the last vector are multiplied as dot products, because they are few; else 0.
+  int64_t dotKeys() const { return dots; }
+
+private:
+  static constexpr int64_t kInPlace = -1; // the offset of a term whose keys are in no panel
+  bool isRepeated(unsigned term) const;   // an earlier term has packed its queries
+  Summation summation() const;
+  void packDotKeys(const ContentTerm &, double factor, int64_t depthOffset, bool accumulate);
+  llvm::SmallVector<mlir::Value> addChunk(const TilePart &, int64_t first, int64_t steps,
+                                          llvm::ArrayRef<mlir::Value> places, const ProductsOfSteps &);
+  llvm::SmallVector<mlir::Value> dotsOf(const ScoreTile &);
+
+  VectorBuilder &b;
+  const AttentionShape &shape;
+  const Geometry &g;
+  KernelContext &context;
+  PanelPacker &packer;
+  std::vector<int64_t> offsets; // of each term
+  int64_t dots = 0;
+  Buffer keyPanels, dotRows, queryRows;
+  mlir::Value keyMemory, dotMemory, queryMemory;
+};
+
+} // namespace skewer

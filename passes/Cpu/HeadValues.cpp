@@ -1,0 +1,115 @@
+// Packs and finds the values of a head (HeadValues.h).
+#include "passes/Cpu/HeadValues.h"
+#include "passes/Analysis/FunctionRange.h"
+#include "passes/Cpu/Strategy.h"
+#include "passes/Emit/VectorMath.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace skewer;
+
+void HeadValues::plan(Layout &layout, bool change) {
+  const Walk &value = shape.value;
+  // Values that must be widened are widened once if they are read more than once.
+  bool packs = change || value.depth != 1 || shape.width % g.lanes != 0 || context.stage.isComputed(value.argument) ||
+               ((context.stage.isNarrow(value.argument) || value.picked) && !g.streaming);
+  int64_t heldKeys = g.streaming ? std::min(g.keyBlock, shape.keys) : shape.keys;
+  layout.reserve(packed, packs ? g.headsTogether * heldKeys * g.widthVectors * g.lanes : 0, Layout::Zone::Values);
+}
+
+void HeadValues::open() {
+  values = arePacked() ? context.view(packed) : context.memory.arguments[shape.value.argument];
+}
+
+void HeadValues::enterTurn(Value turn) {
+  if (arePacked())
+    values = context.viewOfTurn(packed, turn);
+}
+
+void HeadValues::pack() {
+  if (!arePacked() || g.streaming)
+    return;
+  const KeyRange &seen = context.live.ofHead;
+  packRows(seen && !shape.prefix ? seen.low : b.index(0), seen ? seen.high : b.index(shape.keys));
+}
+
+void HeadValues::packBlock(const KeyBlock &block) {
+  if (!arePacked() || !g.streaming)
+    return;
+  auto [low, high] = context.live.of(block.firstRow, g.rowBlock, block.lowKey, block.highKey);
+  low = shape.prefix ? block.lowKey : low;
+  packRows(low, high);
+  base = b.mul(low, -stride);
+}
+
+/// Packs the values of the keys [low, high). With `streaming`, the first one lies at the beginning of the buffer.
+void HeadValues::packRows(Value low, Value high) {
+  const Walk &value = shape.value;
+  int64_t padded = g.widthVectors * g.lanes;
+  Value source = context.memory.arguments[value.argument];
+  b.loop(low, high, 1, [&](Value key) {
+    Value from = context.positions.keyPlace(value, key), to = b.mul(g.streaming ? b.sub(key, low) : key, padded);
+    if (!context.stage.isComputed(value.argument))
+      return packer.copyWidth(source, from, value.depth, 1, values, to);
+    if (shape.width % g.lanes)
+      b.store(b.constant(0), values, b.add(to, padded - g.lanes));
+    context.stage.computeRow(value.argument, from, values, to, 1);
+  });
+}
+
+void HeadValues::enterHead() {
+  base = arePacked() ? b.index(0) : context.positions.baseOf(shape.value.base);
+  stride = arePacked() ? g.widthVectors * g.lanes : shape.value.key;
+}
+
+void HeadValues::test(const CpuStrategies &strategies) {
+  finite = Value();
+  if (g.streaming) // the sums of each block are tested instead
+    return;
+  if (!hidesKeys(shape) && !(g.rowStep > 1 && shape.visible))
+    return;
+  const KeyRange &seen = context.live.ofHead;
+  KeyRange keys = seen ? seen : KeyRange{b.index(0), b.index(shape.keys)};
+  Value first = shape.prefix ? b.index(0) : keys.low;
+  Value sum = b.loop(first, keys.high, 1, ValueRange{b.constant(0)}, [&](Value key, ValueRange carried) {
+    Value at = b.add(base, b.mul(key, stride)), sum = carried[0];
+    for (int64_t v = 0; v < g.widthVectors; ++v)
+      sum = b.fma(b.load(values, b.add(at, v * g.lanes)), b.constant(0), sum);
+    return SmallVector<Value>{sum};
+  })[0];
+  for (const auto &strategy : strategies)
+    sum = strategy->testRows(sum);
+  finite = b.compare(arith::CmpFPredicate::ORD, reduceAdd(b, sum), b.constantScalar(0));
+}
+
+/// Returns the place of a key's values from `offset` on.
+Value HeadValues::placeOf(Value key, int64_t offset) {
+  if (arePicked())
+    return b.add(context.positions.keyPlace(shape.value, key), offset);
+  return b.add(b.add(base, b.mul(key, stride)), offset);
+}
+
+SmallVector<Value> HeadValues::placesOf(Value key, int64_t count, int64_t offset, bool isAligned) {
+  Value first = arePicked() ? Value() : placeOf(key, offset);
+  auto place = [&](int64_t step) {
+    return arePicked() ? placeOf(b.add(key, step), offset) : b.add(first, step * stride);
+  };
+  // Turns of several keys that begin at multiples of their number span no two pages.
+  return context.positions.keyPlaces(shape.value, count, arePicked() && isAligned && isOnePage(shape.value, count),
+                                     place);
+}
+
+void HeadValues::fetchAhead(Value key, int64_t keysOfTurn) {
+  if (!g.streaming || arePacked())
+    return;
+  int64_t bytes = context.memory.bytesOf(shape.value.argument);
+  int64_t ahead = llvm::divideCeil(kFetchedAhead, bytes * shape.width);
+  bool onePage = arePicked() && isOnePage(shape.value, keysOfTurn); // except behind the last key
+  auto place = [&](int64_t step) {
+    Value later = b.add(key, ahead + step);
+    return placeOf(arePicked() ? b.minimum(later, b.index(shape.keys - 1)) : later, 0);
+  };
+  for (Value at : context.positions.keyPlaces(shape.value, keysOfTurn, onePage, place))
+    for (int64_t d = 0; d < shape.width; d += kLineBytes / bytes)
+      b.prefetch(values, b.add(at, d));
+}

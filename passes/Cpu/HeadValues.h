@@ -1,0 +1,56 @@
+// The values of a head: read in place, or packed with zeros behind each row if their width does not fill whole vectors,
+// if they have no memory, or if a strategy adds to them.
+#pragma once
+#include "passes/Cpu/PanelPacker.h"
+
+namespace skewer {
+
+class HeadValues {
+public:
+  HeadValues(KernelContext &context, PanelPacker &packer)
+      : b(context.b), shape(context.shape), g(context.geometry), context(context), packer(packer) {}
+  /// Reserves the buffer, if values are packed. `change`: a strategy adds to them.
+  void plan(Layout &, bool change);
+  void open();
+  /// If heads take turns at a phase: begins the head of this turn, which has packed values of its own.
+  void enterTurn(mlir::Value turn);
+
+  /// Packs the values of a head. With `streaming`, a block of keys meets no other rows, and `packBlock` packs the
+  /// values of its keys instead.
+  void pack();
+  void packBlock(const KeyBlock &);
+  void enterHead();
+  /// Tests whether the values of the head are finite, and the rows that strategies multiply with weights. A masked key
+  /// has weight 0, which times a finite value adds nothing. Only if some value is NaN or infinite, products with
+  /// weights of 0 must be left out. The test costs a pass over the values of the head; leaving products out costs a
+  /// select for each product.
+  void test(const CpuStrategies &);
+  /// i1: the values of masked keys may be multiplied by 0; null if no mask needs to know.
+  mlir::Value areFinite() const { return finite; }
+
+  bool arePacked() const { return packed.floats; }
+  bool arePicked() const { return shape.value.picked && !arePacked(); }
+  mlir::Value memory() const { return values; }
+  /// Returns the places of the values of `count` consecutive keys, from `offset` on. `isAligned`: `key` is a multiple
+  /// of their number.
+  llvm::SmallVector<mlir::Value> placesOf(mlir::Value key, int64_t count, int64_t offset, bool isAligned);
+  /// Prefetches the values that come kFetchedAhead bytes after those of this turn, if values are read once.
+  void fetchAhead(mlir::Value key, int64_t keysOfTurn);
+
+private:
+  mlir::Value placeOf(mlir::Value key, int64_t offset);
+  void packRows(mlir::Value low, mlir::Value high);
+
+  VectorBuilder &b;
+  const AttentionShape &shape;
+  const Geometry &g;
+  KernelContext &context;
+  PanelPacker &packer;
+  Buffer packed;
+  mlir::Value values; // in the buffer, or the operand itself
+  mlir::Value base;   // element offset of (key 0, width 0)
+  int64_t stride = 0;
+  mlir::Value finite;
+};
+
+} // namespace skewer

@@ -1,0 +1,75 @@
+// Derives the sizes of blocks and tiles from the schedule, and finds the keys that groups of rows see
+// (KernelContext.h).
+#include "passes/Cpu/KernelContext.h"
+#include "passes/Analysis/Summation.h"
+#include "llvm/Support/MathExtras.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace skewer;
+
+static Geometry geometryOf(attn::CpuScheduleAttr schedule, const AttentionShape &shape) {
+  Geometry g;
+  g.tileRows = schedule.getTileRows();
+  g.tileVectors = schedule.getTileVectors();
+  g.rowBlock = schedule.getRowBlock();
+  g.keyBlock = schedule.getKeyBlock();
+  g.rowsPerItem = schedule.getRowsPerItem();
+  g.lanes = schedule.getLanes();
+  g.keyVectors = llvm::divideCeil(shape.keys, g.lanes);
+  g.widthVectors = llvm::divideCeil(shape.width, g.lanes);
+  g.manyKeyBlocks = g.keyBlock < g.keyVectors * g.lanes;
+  g.keyBlock = std::min<int64_t>(g.keyBlock, llvm::alignTo(g.keyVectors, g.tileVectors) * g.lanes);
+  g.chunks = llvm::divideCeil(shape.queries, g.rowsPerItem);
+  g.keysPerItem = schedule.getKeysPerItem() ? schedule.getKeysPerItem() : shape.keys;
+  g.parts = llvm::divideCeil(shape.keys, g.keysPerItem);
+  int64_t innermost = shape.bounds.map ? shape.bounds.map->mostWidth : shape.keyAxes.back().extent;
+  g.lineMargin = llvm::alignTo(innermost + g.lanes, g.lanes);
+  g.lineStride = g.keyBlock + 2 * g.lineMargin;
+  g.scoreStride = g.keyBlock + g.lanes;
+  return g;
+}
+
+KernelContext::KernelContext(VectorBuilder &b, const AttentionShape &shape, AttentionStage attention)
+    : b(b), shape(shape), stage(std::move(attention)), geometry(geometryOf(stage.schedule, shape)), positions(b, shape),
+      live(b, shape, geometry, positions) {
+  if (!shape.bounds.tiles)
+    return;
+  runs.emplace(b, shape, geometry, positions);
+  geometry.manyKeyBlocks = runs->areMany();
+}
+
+Value KernelContext::viewOfTurn(const Buffer &buffer, Value turn) {
+  int64_t floats = buffer.floats / geometry.headsTogether;
+  return b.view(memory.local, b.add(b.mul(turn, floats * int64_t(sizeof(float))), buffer.offset), floats);
+}
+
+std::pair<Value, Value> KernelContext::liveOf(const KeyBlock &block, Value group) {
+  Value low = block.lowKey, high = block.highKey;
+  if (runs) {
+    KeyRange seen = runs->keysOf(group);
+    low = seen.low, high = seen.high;
+  }
+  int64_t rows = geometry.tileRows;
+  return live.of(positionOf(block.firstRow, b.mul(group, rows)), rows, low, high);
+}
+
+void KernelContext::forLiveGroups(const KeyBlock &block, const std::function<void(Value group, Value high)> &body) {
+  b.loop(b.index(0), block.groups, 1, [&](Value group) {
+    auto [low, high] = liveOf(block, group);
+    b.when(live.meets({low, high}, block.lowKey, block.lowKey, block.highKey), [&, high = high] { body(group, high); });
+  });
+}
+
+bool KernelContext::isHuge(double scale, int64_t depth) const {
+  return scoreDeviation > kHugeScores && std::abs(scale) * std::sqrt(double(depth)) > kLargeScores;
+}
+
+int64_t KernelMemory::bytesOf(unsigned argument) const {
+  return cast<MemRefType>(arguments[argument].getType()).getElementTypeBitWidth() / 8;
+}
+
+const CpuEngine &AttentionStage::engineOf(unsigned argument, unsigned other) const {
+  bool isOne = elements[argument] == elements[other] && schedule.getLanes() == target.lanes;
+  return isOne ? engineFor(elements[argument], target) : fmaEngine();
+}

@@ -1,0 +1,20 @@
+// Emits the items of a packed table (PackedTable.h).
+#include "passes/Cpu/PackedTable.h"
+
+using namespace mlir;
+using namespace skewer;
+
+Value PackedTable::view() {
+  return context.b.view(context.memory.shared, context.b.index(buffer.offset), buffer.floats);
+}
+
+void PackedTable::pack(Value low, Value high, int64_t first, PackItem packItem) {
+  VectorBuilder &b = context.b;
+  Value table = view();
+  b.loop(low, high, 1, [&](Value item) {
+    Value local = b.sub(item, b.index(first));
+    Value copy = b.divide(local, itemsOfCopy), own = b.remainder(local, itemsOfCopy);
+    context.positions.enterCopy(axes, copy);
+    packItem(table, copy, own);
+  });
+}

@@ -1,0 +1,73 @@
+// The softmax of the rows of a block, a block of keys at a time: the maximum of each row so far, the sum of its
+// weights, and what is subtracted from its scores. Source: Milakov and Gimelshein 2018 (arXiv:1805.02867), algorithm 3.
+//
+// The maximum is subtracted before anything is multiplied by log2(e), so that large scores lose nothing: scores that
+// f32 holds exactly stay exact, and any finite number may be among them.
+#pragma once
+#include "passes/Cpu/KernelContext.h"
+#include "passes/Cpu/Layout.h"
+
+namespace skewer {
+
+class RowSoftmax {
+public:
+  explicit RowSoftmax(KernelContext &context)
+      : b(context.b), shape(context.shape), g(context.geometry), context(context) {}
+  void plan(Layout &);
+  void open();
+
+  /// Sets a row to its state before the first key.
+  void begin(mlir::Value row);
+  /// Resets a row to its beginning, except the maximum: that of all keys is known now.
+  void restart(mlir::Value row);
+  /// Stores the scores of a tile at their places, and raises the maxima of its rows.
+  void meet(const ScoreTile &, llvm::ArrayRef<mlir::Value> places);
+  /// Turns the scores of a row in a block of keys into weights, and adds them to the row's sum. Direct weights are only
+  /// added up, if their sum is a result.
+  void weigh(const KeyBlock &, mlir::Value row, VectorRuns);
+
+  /// Returns whether a number may be subtracted from all scores of a row.
+  bool mayShift() const { return shape.isPlainSoftmax(); }
+  /// Records that `shift` is subtracted from all scores of a row. The weights do not depend on it, the lse does.
+  void noteShift(mlir::Value row, mlir::Value shift);
+
+  /// Returns the maximum of a row so far, as the number that is subtracted from its scores: 0 for a row without any.
+  mlir::Value reference(mlir::Value row) { return referenceOf(maximumSoFar(row)); }
+  // Of a row: the sum of its weights, the maximum that the sum refers to, the factor for what earlier blocks of keys
+  // have left, and the shift.
+  mlir::Value sum(mlir::Value row) { return b.scalar(sums, row); }
+  mlir::Value maximum(mlir::Value row) { return b.scalar(scales, b.add(row, g.rowBlock)); }
+  mlir::Value factor(mlir::Value row) { return b.scalar(scales, row); }
+  mlir::Value shift(mlir::Value row) { return b.scalar(shifts, row); }
+  void setSum(mlir::Value row, mlir::Value x) { b.storeScalar(x, sums, row); }
+  void setMaximum(mlir::Value row, mlir::Value x) { b.storeScalar(x, scales, b.add(row, g.rowBlock)); }
+  void setFactor(mlir::Value row, mlir::Value x) { b.storeScalar(x, scales, row); }
+  void setShift(mlir::Value row, mlir::Value x) { b.storeScalar(x, shifts, row); }
+
+  /// Returns the factor that undoes the smaller weights of a second pass (RowBlock::isSecond) in a row's sum, weights
+  /// and weighted values; 1 if the row has the usual weights.
+  mlir::Value factorToWhole(mlir::Value sum);
+  /// Store the logarithm of the sum of a row's exponentials, and the sum of its direct weights, if they are results.
+  void writeLogSum(mlir::Value row, mlir::Value firstRow, mlir::Value sum);
+  void writeTotal(mlir::Value row, mlir::Value firstRow, mlir::Value sum);
+
+private:
+  mlir::Value maximumSoFar(mlir::Value row);
+  mlir::Value referenceOf(mlir::Value maximum);
+  mlir::Value placeOf(mlir::Value firstRow, mlir::Value row);
+  void exponentials(const KeyBlock &, mlir::Value row, VectorRuns);
+  void total(const KeyBlock &, mlir::Value row, VectorRuns);
+  mlir::Value sumOfChains(mlir::Value count, mlir::Value start, llvm::function_ref<mlir::Value(mlir::Value x)> term);
+
+  VectorBuilder &b;
+  const AttentionShape &shape;
+  const Geometry &g;
+  KernelContext &context;
+  Buffer maximaBuffer, sumsBuffer, scalesBuffer, shiftsBuffer;
+  mlir::Value maxima; // of each row: a vector
+  mlir::Value sums;   // of each row
+  mlir::Value scales; // of each row: the factor for earlier key blocks; second half: the maximum that sums refer to
+  mlir::Value shifts; // of each row: the number that is subtracted from its scores
+};
+
+} // namespace skewer
