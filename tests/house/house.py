@@ -263,19 +263,28 @@ def compiler_header(root):
 def symbols(root, build):
     """Of each object file of dialect/, passes/ and codegen/ in a build whose source is in the tree: the source's path, and
     the symbols that it defines and that it needs, as `nm` prints them."""
+    sources = {}
     for layer in ("dialect", "passes", "codegen"):
         for folder, _, files in os.walk(os.path.join(build, layer)):
             for name in files:
-                if not name.endswith(".cpp.o"):
-                    continue
-                path = os.path.relpath(os.path.join(folder, name), build)
-                source = re.sub(r"CMakeFiles/[^/]*/", "", path)[:-len(".o")]
-                if not os.path.isfile(os.path.join(root, source)):
-                    continue
-                listing = subprocess.run(["nm", "-P", os.path.join(build, path)], check=True, capture_output=True).stdout.decode()
-                rows = [row.split() for row in listing.splitlines()]
-                yield (source, [row[0] for row in rows if len(row) > 1 and row[1] in "TDBR"],
-                       [row[0] for row in rows if len(row) > 1 and row[1] == "U"])
+                path = os.path.join(folder, name)
+                source = re.sub(r"CMakeFiles/[^/]*/", "", os.path.relpath(path, build))[:-len(".o")]
+                if name.endswith(".cpp.o") and os.path.isfile(os.path.join(root, source)):
+                    sources[path] = source
+    defined, needed = {path: [] for path in sources}, {path: [] for path in sources}
+    # One process for many files: to start one takes longer than to read a file.
+    paths = list(sources)
+    for begin in range(0, len(paths), 500):
+        command = ["nm", "-g", "-P", "-A", *paths[begin:begin + 500]]
+        for row in subprocess.run(command, check=True, capture_output=True).stdout.decode().splitlines():
+            path, _, symbol = row.rpartition(": ")
+            name, kind = symbol.split()[:2]
+            if kind in "TDBR":
+                defined[path].append(name)
+            elif kind == "U":
+                needed[path].append(name)
+    for path, source in sources.items():
+        yield source, defined[path], needed[path]
 
 
 def linked_layers(root, build=""):
