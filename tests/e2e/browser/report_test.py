@@ -5,6 +5,7 @@ screenshot whose cells have the colours of the data.
 usage: report_test.py SKEWER    (exits with 3 if there is no Chromium)
 """
 import html
+import itertools
 import json
 import os
 import re
@@ -70,6 +71,13 @@ def chromium(page, *options):
     return done.stdout.decode()
 
 
+def added(a, b):
+    """Returns the sums of the bytes of two lines, each modulo 256: all at once, as two long integers."""
+    high = int.from_bytes(b"\x80" * len(a), "little")  # the bits that have no room for a carry
+    x, y = int.from_bytes(a, "little"), int.from_bytes(b, "little")
+    return ((x & ~high) + (y & ~high) ^ (x ^ y) & high).to_bytes(len(a), "little")
+
+
 def pixels(path):
     """Returns the width and the rows of (r, g, b) of a PNG with 8 bits a channel, not interlaced (PNG, W3C 2003, 9.2)."""
     with open(path, "rb") as stream:
@@ -88,19 +96,20 @@ def pixels(path):
     raw, rows, last = zlib.decompress(packed), [], bytes(width * step)
     for y in range(height):
         kind, line = raw[y * (width * step + 1)], bytearray(raw[y * (width * step + 1) + 1:(y + 1) * (width * step + 1)])
-        for k in range(width * step):
+        if kind == 1:
+            for channel in range(step):
+                line[channel::step] = bytes(value & 255 for value in itertools.accumulate(line[channel::step]))
+        elif kind == 2:
+            line = added(line, last)
+        for k in range(width * step if kind > 2 else 0):
             left, up = line[k - step] if k >= step else 0, last[k]
-            corner = last[k - step] if k >= step else 0
-            if kind == 1:
-                line[k] = (line[k] + left) & 255
-            elif kind == 2:
-                line[k] = (line[k] + up) & 255
-            elif kind == 3:
-                line[k] = (line[k] + (left + up) // 2) & 255
-            elif kind == 4:
-                guess = left + up - corner
-                near = min((abs(guess - left), 0, left), (abs(guess - up), 1, up), (abs(guess - corner), 2, corner))[2]
-                line[k] = (line[k] + near) & 255
+            if kind == 3:
+                near = (left + up) // 2
+            else:
+                corner = last[k - step] if k >= step else 0
+                to_left, to_up, to_corner = abs(up - corner), abs(left - corner), abs(left + up - 2 * corner)
+                near = left if to_left <= to_up and to_left <= to_corner else up if to_up <= to_corner else corner
+            line[k] = (line[k] + near) & 255
         rows.append(line)
         last = line
     return lambda x, y: tuple(rows[y][x * step:x * step + 3])
