@@ -14,7 +14,7 @@ import sys
 # These terms may be evaluated: both positions matter, in a closed form without a table.
 EVALUATED = {"fire"}
 # The sizes that are doubled: tokens, or the height of a map.
-SIZES = {"N": "2048", "H": "60"}
+SIZES = {"N": "1024", "H": "60"}
 
 
 def explain(spec, options):
