@@ -85,46 +85,78 @@ private:
     if (!operands)
       return fail(Failure::Spec, llvm::toString(operands.takeError()));
     outcome.operands = static_cast<int64_t>(signature.inputs.size());
-    if (plan.poison)
-      poison(signature, *operands);
+    mlir::OwningOpRef<mlir::ModuleOp> fused;
+    std::unique_ptr<Execution> execution;
     if (plan.gpu) {
-      auto fused = compilation.fuse(kernel, nullptr, /*forGpu=*/true);
-      return fused ? runOnGpu(compilation, kernel, *fused, *operands) : fail(Failure::Compile, "fusion failed");
+      fused = compilation.fuse(kernel, nullptr, /*forGpu=*/true);
+      if (!fused)
+        return fail(Failure::Compile, "fusion failed");
+    } else {
+      execution = Execution::create(compilation, kernel, Execution::Form::Fused);
+      if (!execution)
+        return fail(Failure::Compile, "lowering failed");
     }
-    auto execution = Execution::create(compilation, kernel, Execution::Form::Fused);
-    if (!execution)
-      return fail(Failure::Compile, "lowering failed");
-    ThreadPool one(1);
-    if (!execution->bind(*operands, one) || !execution->run())
-      return fail(Failure::Call, "the call failed");
-    auto resultOf = [&](size_t number) { return execution->result(number); };
-    if (!compareToReference(kernel, *operands, execution->plan(), resultOf))
+    auto judgeCall = [&](const Operands &called) {
+      tolerances.clear();
+      return plan.gpu ? runOnGpu(compilation, kernel, *fused, called) : runHere(kernel, *execution, called);
+    };
+    isPoisoned = false, wantsTolerance = true;
+    if (plan.poison)
+      poison(signature, *operands, *plan.poison);
+    if (!judgeCall(*operands))
       return outcome;
-    if (!plan.exportFolder.empty()) {
-      auto arrayOf = [&](size_t number) { return execution->resultArray(number); };
-      if (llvm::Error error = writeCase(fmt::format("{}/{}", plan.exportFolder, kernel.name),
-                                        {subject, execution->plan(), kernel.name, kernel.einsumFunction(), *operands,
-                                         *llvm::max_element(tolerances), arrayOf}))
-        return fail(Failure::Reference, llvm::toString(std::move(error)));
-    }
     if (plan.threads && !compareThreads(*operands, *execution))
       return outcome;
     if (plan.unfused && outcome.isFused)
       compareUnfused(compilation, kernel, *operands, *execution);
+    wantsTolerance = false;
+    for (int64_t number = 0; plan.eachPoisoned && outcome.failure == Failure::None && number < outcome.operands;
+         ++number) {
+      Operands poisoned = *operands;
+      isPoisoned = false;
+      poison(signature, poisoned, number);
+      // A crash says no more than what was printed before it.
+      llvm::errs() << "then with a NaN in operand " << number << "\n";
+      if (!judgeCall(poisoned))
+        outcome.message = fmt::format("with a NaN in operand {}: {}", number, outcome.message);
+    }
     return outcome;
   }
 
-  Outcome runOnGpu(Compilation &compilation, const Kernel &kernel, mlir::ModuleOp scheduled, const Operands &operands) {
-    GpuRun gpu = fuzz::runOnGpu(compilation, kernel, scheduled, operands, *plan.gpu);
-    if (gpu.failure != Failure::None)
-      return fail(gpu.failure, gpu.message);
+  /// Calls the kernel and compares its results; returns false after a failure.
+  bool runHere(const Kernel &kernel, Execution &execution, const Operands &operands) {
+    ThreadPool one(1);
+    if (!execution.bind(operands, one) || !execution.run()) {
+      fail(Failure::Call, "the call failed");
+      return false;
+    }
+    auto resultOf = [&](size_t number) { return execution.result(number); };
+    if (!compareToReference(kernel, operands, execution.plan(), resultOf))
+      return false;
+    if (!plan.exportFolder.empty()) {
+      auto arrayOf = [&](size_t number) { return execution.resultArray(number); };
+      if (llvm::Error error = writeCase(fmt::format("{}/{}", plan.exportFolder, kernel.name),
+                                        {subject, execution.plan(), kernel.name, kernel.einsumFunction(), operands,
+                                         *llvm::max_element(tolerances), arrayOf})) {
+        fail(Failure::Reference, llvm::toString(std::move(error)));
+        return false;
+      }
+    }
+    return true;
+  }
+
+  bool runOnGpu(Compilation &compilation, const Kernel &kernel, mlir::ModuleOp fused, const Operands &operands) {
+    GpuRun gpu = fuzz::runOnGpu(compilation, kernel, fused, operands, *plan.gpu);
+    if (gpu.failure != Failure::None) {
+      fail(gpu.failure, gpu.message);
+      return false;
+    }
     if (outcome.isFused && !gpu.isFused) {
       outcome.isFused = false;
       outcome.generic = gpu.reason;
     }
     auto resultOf = [&](size_t number) { return gpu.results[number].data(); };
-    compareToReference(kernel, operands, gpu.plan, resultOf, /*isOnGpu=*/true, gpu.roundsVectors ? 2 : 1);
-    return outcome;
+    return compareToReference(kernel, operands, gpu.plan, resultOf, /*isOnGpu=*/true, gpu.roundsVectors ? 2 : 1);
   }
 
   Outcome fail(Failure failure, std::string message) {
@@ -174,10 +206,10 @@ private:
   }
 
   /// One element of an operand is NaN, of the chosen one if it can be, else of one after it.
-  void poison(const KernelPlan &signature, Operands &operands) {
-    Dice dice(*plan.poison);
+  void poison(const KernelPlan &signature, Operands &operands, uint64_t number) {
+    Dice dice(number);
     for (size_t k = 0; k < operands.inputs.size() && !isPoisoned; ++k) {
-      size_t chosen = (*plan.poison + k) % operands.inputs.size();
+      size_t chosen = (number + k) % operands.inputs.size();
       const TensorArgument &input = signature.inputs[chosen];
       Array &array = operands.inputs[chosen];
       if (input.type == ElementType::I32 || input.origin || isDropped(input.name) || array.values.empty())
@@ -194,7 +226,7 @@ private:
       const void *got = resultOf(number);
       Judgement how{/*rows=*/1 << 30, plan.operandSeed, /*flops=*/0, isOnGpu};
       // Else the tolerance itself is asked for: the generic path is compared under it, and a case is exported with it.
-      how.stopsWithin = !plan.wholeTolerance && plan.exportFolder.empty() && !plan.unfused;
+      how.stopsWithin = !plan.wholeTolerance && plan.exportFolder.empty() && !(plan.unfused && wantsTolerance);
       auto comparison = compareWithReference(kernel.einsumFunction(), operands, type, got, how, number);
       if (!comparison) {
         fail(Failure::Reference, llvm::toString(comparison.takeError()));
@@ -285,6 +317,7 @@ private:
   const Subject &subject;
   const Plan &plan;
   bool isPoisoned = false;
+  bool wantsTolerance = true;     // for the comparison with the generic path
   std::vector<double> tolerances; // of each result
   std::string dropped;            // lines of terms that are not computed
   Outcome outcome;

@@ -34,6 +34,7 @@ struct Plan {
   bool threads = false;           // call again with three threads
   bool unfused = false;           // compile for the generic path too
   std::optional<uint64_t> poison; // one element of operand `poison % operands` is NaN
+  bool eachPoisoned = false;      // call the same kernel again with a NaN in each operand, one after the other
   bool renamed = false;           // compile with other names of axes too
   bool guardPages = true;         // memory of operands ends where the process may read no further
   bool wholeTolerance = false;    // knows how much of the tolerance an error takes, not only whether it is within
