@@ -132,6 +132,7 @@ std::vector<Node *> NodeBuilder::build(func::FuncOp function, std::vector<Tensor
       indices[argument] = std::move(source);
     }
     known[argument] = own(std::make_unique<StoredNode>(input.shape, std::move(input.values), failure));
+    known[argument]->isFixed = true;
   }
   if (differentSizes.size() == 1)
     runtimeSize = *differentSizes.begin();
@@ -153,6 +154,10 @@ std::vector<Node *> NodeBuilder::build(func::FuncOp function, std::vector<Tensor
     known[op.getResult(0)] = node;
     node->roundings.unit = unitOf(&op);
     node->roundings.stream = nodes.size();
+    node->isFixed = node->roundings.unit == 0 && llvm::all_of(op.getOperands(), [&](Value operand) {
+                      Node *read = known.lookup(operand);
+                      return !read || read->isFixed;
+                    });
     // Elements that are needed more than once are computed once.
     bool contraction = isa<attn::EinsumOp, attn::ExtremumOp>(op), onlyReturned = true;
     for (Operation *user : op.getUsers()) {

@@ -9,12 +9,20 @@ namespace skewer::reference {
 /// A subscript over the values of a spec's axes.
 struct Subscript {
   int64_t constant = 0;
-  std::vector<int64_t> coefficients; // if linear
-  Expression program;                // if not linear
+  std::vector<int64_t> coefficients;             // if linear
+  std::vector<std::pair<size_t, int64_t>> terms; // the axes whose coefficient is not 0
+  Expression program;                            // if not linear
   bool isLinear = true;
   bool mayLeave = false; // an index expression whose value may be outside the operand
 
-  bool evaluate(const int64_t *axes, int64_t &value) const;
+  bool evaluate(const int64_t *axes, int64_t &value) const {
+    if (!isLinear)
+      return program.evaluate(axes, value);
+    value = constant;
+    for (auto [axis, coefficient] : terms)
+      value += coefficient * axes[axis];
+    return true;
+  }
 };
 
 /// A spec with known sizes. It computes the axes from a result's index, and the operands' indices from the axes.

@@ -314,6 +314,15 @@ bool Expression::bindReads(const IndexSources &sources, std::string &error) {
 bool Expression::evaluate(int which, const int64_t *axes, int64_t &result) const {
   const Node &node = nodes[which];
   int64_t a = 0, b = 0;
+  // Most operands are axes and constants.
+  auto operand = [&](int number, int64_t &value) {
+    const Node &read = nodes[node.operands[number]];
+    if (read.operation == Operation::Axis)
+      return value = axes[read.value], true;
+    if (read.operation == Operation::Constant)
+      return value = read.value, true;
+    return evaluate(node.operands[number], axes, value);
+  };
   switch (node.operation) {
   case Operation::Constant:
     result = node.value;
@@ -333,26 +342,26 @@ bool Expression::evaluate(int which, const int64_t *axes, int64_t &result) const
     return true;
   }
   case Operation::Select:
-    return evaluate(node.operands[0], axes, a) && evaluate(node.operands[a ? 1 : 2], axes, result);
+    return operand(0, a) && operand(a ? 1 : 2, result);
   case Operation::And:
   case Operation::Or: {
     bool decides = node.operation == Operation::Or;
-    bool first = evaluate(node.operands[0], axes, a);
+    bool first = operand(0, a);
     if (first && (a != 0) == decides)
       return result = decides, true;
-    bool second = evaluate(node.operands[1], axes, b);
+    bool second = operand(1, b);
     if (second && (b != 0) == decides)
       return result = decides, true;
     result = !decides;
     return first && second;
   }
   case Operation::Table:
-    if (!evaluate(node.operands[0], axes, a) || a < 0 || a >= static_cast<int64_t>(tables[node.value].size()))
+    if (!operand(0, a) || a < 0 || a >= static_cast<int64_t>(tables[node.value].size()))
       return false;
     return result = tables[node.value][a], true;
   case Operation::Absolute:
   case Operation::Not:
-    if (!evaluate(node.operands[0], axes, a))
+    if (!operand(0, a))
       return false;
     if (node.operation == Operation::Not)
       return result = !a, true;
@@ -360,7 +369,7 @@ bool Expression::evaluate(int which, const int64_t *axes, int64_t &result) const
   default:
     break;
   }
-  if (!evaluate(node.operands[0], axes, a) || !evaluate(node.operands[1], axes, b))
+  if (!operand(0, a) || !operand(1, b))
     return false;
   switch (node.operation) {
   case Operation::Add:

@@ -23,7 +23,8 @@ Interpreter::~Interpreter() = default;
 
 void Interpreter::disturb(std::optional<Roundings> roundings) {
   for (const std::unique_ptr<Node> &node : implementation->nodes) {
-    node->forget();
+    if (!node->isFixed)
+      node->forget();
     node->roundings.isOn = roundings.has_value();
     node->roundings.all = roundings.value_or(Roundings());
   }

@@ -82,6 +82,8 @@ public:
 
   const std::vector<int64_t> shape;
   bool mayBeAbsent = false;
+  /// Its elements are the same in every evaluation: it rounds nothing, and its operands are fixed too.
+  bool isFixed = false;
   NodeRoundings roundings;
 
 protected:

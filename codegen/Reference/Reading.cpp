@@ -4,15 +4,6 @@
 
 namespace skewer::reference {
 
-bool Subscript::evaluate(const int64_t *axes, int64_t &value) const {
-  if (!isLinear)
-    return program.evaluate(axes, value);
-  value = constant;
-  for (size_t k = 0; k < coefficients.size(); ++k)
-    value += coefficients[k] * axes[k];
-  return true;
-}
-
 bool Reading::build(const Spec &spec, const std::map<std::string, int64_t> &known, const std::string &guardText,
                     const IndexSources &sources, std::string &error) {
   names = spec.axes();
@@ -56,6 +47,9 @@ bool Reading::build(const Spec &spec, const std::map<std::string, int64_t> &know
           return false;
         subscript.isLinear = subscript.program.linear(names.size(), subscript.constant, subscript.coefficients);
       }
+      for (size_t k = 0; subscript.isLinear && k < names.size(); ++k)
+        if (subscript.coefficients[k] != 0)
+          subscript.terms.emplace_back(k, subscript.coefficients[k]);
       subscripts.push_back(std::move(subscript));
     }
     operands.push_back(std::move(subscripts));

@@ -2,6 +2,8 @@
 #include "codegen/Reference/Rounding.h"
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <limits>
 
 namespace skewer::reference {
 
@@ -18,10 +20,21 @@ double NodeRoundings::draw(int64_t element, uint64_t purpose) const {
   return (static_cast<double>(x >> 11) * 0x1p-52 - 1) * kSqrt3;
 }
 
+/// Returns whether a type of unit roundoff `unit` holds a number exactly: its mantissa ends in as many zeros as float64
+/// has more bits than the type.
+static bool isExact(double value, double unit) {
+  constexpr int kBits = std::numeric_limits<double>::digits, kBias = std::numeric_limits<double>::max_exponent - 1;
+  auto bitsOf = [](double number) {
+    uint64_t bits;
+    std::memcpy(&bits, &number, sizeof bits);
+    return bits;
+  };
+  int more = kBits + static_cast<int>(bitsOf(unit) >> (kBits - 1)) - kBias; // unit: 2 to the power of minus its bits
+  return (bitsOf(value) & ((uint64_t(1) << more) - 1)) == 0;
+}
+
 double NodeRoundings::round(double value, int64_t element) const {
-  int exponent;
-  double steps = std::frexp(value, &exponent) / unit; // an integer if the type holds the number exactly
-  if (!std::isfinite(value) || steps == std::rint(steps))
+  if (!std::isfinite(value) || isExact(value, unit))
     return value;
   return value * (1 + kRoundingDeviation * unit * draw(element));
 }
@@ -30,17 +43,6 @@ void PartialSums::endChain() {
   ofChains += chain;
   all += ofChains * ofChains;
   chain = 0, inChain = 0;
-}
-
-void PartialSums::add(double sum, double squares, int64_t count) {
-  constexpr int64_t kChain = 256; // as in passes/Analysis/Summation.h
-  if (inChain >= kChain)
-    endChain();
-  // The partial sums go from `from` to `to` along a straight line, plus a random walk that returns to the line.
-  double from = chain, to = chain + sum, n = static_cast<double>(count);
-  all += n * ((from * from + from * to + to * to) / 3 + squares / 6) + (to * to - from * from) / 2;
-  chain = to;
-  inChain += count, products += count;
 }
 
 double PartialSums::squares() const {

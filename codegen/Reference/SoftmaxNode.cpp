@@ -25,11 +25,12 @@ static double sumOfExponentials(std::vector<double> &values, double largest, con
       continue;
     double exponent = value - largest;
     value = std::exp(exponent);
-    if (roundings && std::isfinite(exponent))
-      value *= 1 + kRoundingDeviation * kUnitOfF32 * std::hypot(exponent, 1.5) *
+    if (roundings && std::isfinite(exponent) && value > 0) // then the exponent has no large square
+      value *= 1 + kRoundingDeviation * kUnitOfF32 * std::sqrt(exponent * exponent + 1.5 * 1.5) *
                        roundings.draw(firstElement + static_cast<int64_t>(n), 2);
     sum += value;
-    partialSums.add(value);
+    if (roundings)
+      partialSums.add(value);
   }
   return roundings ? sum + roundings.ofSum(partialSums, firstElement) : sum;
 }
