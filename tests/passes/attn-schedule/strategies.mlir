@@ -74,7 +74,7 @@ func.func @numbers_of_axes(%q: tensor<2x512x32xf32>, %v: tensor<2x512x32xf32>, %
     attn.term "h i jy"(%y) scale 1.0 : tensor<2x512x32xf32>
     attn.term "i jx"(%x) scale 1.0 where "0 < i" : tensor<512x16xf32>
     attn.term "(i*jx mod 64)"(%t) times "jx" scale 1.0 : tensor<64xf32>
-    attn.term "(i*jx + jy mod 64)"(%t) scale 1.0 : tensor<64xf32>
+    attn.term "((i*jx + jy) mod 64)"(%t) scale 1.0 : tensor<64xf32>
   } : tensor<2x512x32xf32> -> tensor<2x512x32xf32>
   return %o : tensor<2x512x32xf32>
 }
