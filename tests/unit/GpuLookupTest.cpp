@@ -111,6 +111,10 @@ TEST(GpuLookup, NumbersOfAxes) {
     for (auto [queries, keys] : {std::pair(64, 32), std::pair(32, 16)})
       expectOnGpu(map(3, 32, "f16", 1, columns + rows + guarded, mask, more), kHalf, tiles(queries, keys));
   expectOnGpu(map(3, 32, "f32", 1, columns + rows + guarded, "", more), kWide, tiles(48, 32));
+  // Without logits, so that nothing else waits for the queries.
+  for (auto [type, keys] : {std::pair("f16", 16), std::pair("f16", 32), std::pair("f32", 16)})
+    expectOnGpu(layer(sizes(40, 96, 24, 16), ", a : f32[N, 32]", kPlain + " + a[i, j % 32]", type),
+                type[1] == '1' ? kHalf : kWide, tiles(32, keys));
   // A map of 7 columns, of which no tile has whole rows; a table that is read through functions of axes.
   expectOnGpu(map(6, 7, "f16", 1, columns + rows + guarded, "", more), kHalf, tiles(32, 16));
   expectOnGpu(map(6, 7, "f16", -1, " + einsum(\"(iy*jx + ix) -> (iy ix) (jy jx)\", t, iy = H, ix = W, jy = H, jx = W)",

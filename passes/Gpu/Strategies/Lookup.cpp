@@ -48,6 +48,9 @@ public:
         tables, [](const Table &table) { return !table.term.numbers || table.places.use != LookupUse::OncePerTile; });
   }
   void runPrologue() override {
+    // The block's queries are being copied. Logits wait for them; numbers do not need them, and the first step does.
+    if (llvm::all_of(tables, [](const Table &table) { return table.term.numbers.has_value(); }))
+      in.pipeline.allFull();
     for (const Table &table : tables)
       if (table.term.numbers)
         keepNumbers(table);
