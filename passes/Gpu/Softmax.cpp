@@ -36,6 +36,8 @@ RowState skewer::gpu::emptyRows(GpuBuilder &b, const ScoreLayout &scores, size_t
 
 //===- Powers of two -------------------------------------------------------------===//
 
+// From here on, a reference that is rounded once more changes a weight by more than 2^-19 of it.
+constexpr double kRoundedAnew = 0x1p5;
 constexpr double kLog2E = 1.4426950408889634;
 
 Powers::Powers(GpuBuilder &b, double scale) : b(b), factor(b.f32(scale * kLog2E)), scale(scale) {}
@@ -46,7 +48,11 @@ Value Powers::isLarge(Value reference) const {
   // At 2^20 the rounding error of the reference is at most 1/16, so weights are at most 2^(1/16). Infinite products are
   // large.
   constexpr double kLargest = 0x1p20;
-  return arith::CmpFOp::create(b, arith::CmpFPredicate::UGT, math::AbsFOp::create(b, reference), b.f32(kLargest));
+  return isAbove(kLargest, reference);
+}
+
+Value Powers::isAbove(double limit, Value reference) const {
+  return arith::CmpFOp::create(b, arith::CmpFPredicate::UGT, math::AbsFOp::create(b, reference), b.f32(limit));
 }
 
 Value Powers::powerOf(Value score, Value negativeReference) const {
@@ -91,15 +97,19 @@ struct RowExponents {
 };
 } // namespace
 
-/// Subtracts large maxima from the scores of their rows. Does nothing if no row of the warp has a large maximum.
+/// Subtracts large maxima from the scores of their rows. If a number is added to all scores of a row, its sum with the
+/// reference is rounded in each tile anew; where that may be seen, the number is added to the scores first. Does nothing
+/// if no row of the warp needs either.
 static void subtractLargeMaxima(const Powers &powers, const ScoreLayout &layout, ArrayRef<Value> ofTile,
                                 const RowState &before, RowExponents &rows, Tiles &scores) {
   GpuBuilder &b = powers.b;
   Value some;
   SmallVector<Value> large, flat = flattened(scores);
-  for (Value maximum : rows.finite) {
-    large.push_back(powers.isLarge(powers.referenceOf(maximum)));
-    some = some ? arith::OrIOp::create(b, some, large.back()).getResult() : large.back();
+  for (auto [row, maximum] : llvm::enumerate(rows.finite)) {
+    Value reference = powers.referenceOf(maximum);
+    large.push_back(powers.isLarge(reference));
+    Value here = ofTile[row] ? powers.isAbove(kRoundedAnew, reference) : large.back();
+    some = some ? arith::OrIOp::create(b, some, here).getResult() : here;
   }
   flat.append(rows.least);
   flat.append(rows.shrinks);
@@ -108,12 +118,13 @@ static void subtractLargeMaxima(const Powers &powers, const ScoreLayout &layout,
     SmallVector<Value> least, shrinks;
     for (size_t row = 0; row < layout.rows(); ++row) {
       Value own = ofTile[row] ? b.subf(rows.finite[row], ofTile[row]) : rows.finite[row];
-      own = b.select(large[row], own, b.f32(0));
+      own = b.select(large[row], own, ofTile[row] ? b.negf(ofTile[row]) : b.f32(0));
       for (const HeldNumber &number : layout.numbersOfRow(row)) {
         Value &score = less[number.tile][number.part];
         score = b.subf(score, own);
       }
-      least.push_back(b.select(large[row], b.f32(0), rows.least[row]));
+      Value negative = ofTile[row] ? b.negf(powers.referenceOf(rows.finite[row])) : rows.least[row];
+      least.push_back(b.select(large[row], b.f32(0), negative));
       shrinks.push_back(powers.shrinkBetween(before.maximum[row], rows.finite[row]));
     }
     SmallVector<Value> all = flattened(less);

@@ -18,6 +18,8 @@ public:
   Value referenceOf(Value maximum) const;
   /// Returns whether the maximum is subtracted from the scores of the row with this reference (i1).
   Value isLarge(Value reference) const;
+  /// Returns whether the size of a reference is above a limit, or not a number.
+  Value isAbove(double limit, Value reference) const;
   /// Returns exp(score - maximum), times 2 to the power of the reference's rounding error.
   Value powerOf(Value score, Value negativeReference) const;
   /// Returns the exponent, to base 2, of the factor by which weights that refer to the maximum `before` become weights

@@ -3,7 +3,7 @@ set(SKEWER_PLUGIN_HEADERS
     dialect/Subscript/Analysis.h dialect/Subscript/Einsum.h dialect/Subscript/Expr.h dialect/IR/Attn.h
     dialect/IR/ElementFunction.h dialect/IR/Term.h passes/Analysis/ElementTerm.h passes/Analysis/AxisProducts.h passes/Analysis/AxisNames.h passes/Analysis/TermClass.h
     # What strategies are made of.
-    passes/Cpu/TermStrategy.h passes/Analysis/TermForm.h passes/Analysis/AttentionShape.h passes/Analysis/BiasKind.h passes/Analysis/LengthMap.h passes/Analysis/LiveTiles.h
+    passes/Cpu/TermStrategy.h passes/Analysis/TermForm.h passes/Analysis/AttentionShape.h passes/Analysis/Refusal.h passes/Analysis/BiasKind.h passes/Analysis/LengthMap.h passes/Analysis/LiveTiles.h
     passes/Analysis/RowTerm.h
     passes/Analysis/ValueTerm.h passes/Analysis/Walk.h passes/Analysis/Summation.h
     passes/Cpu/Strategy.h passes/Cpu/CpuKernel.h passes/Cpu/Geometry.h passes/Analysis/TileTables.h passes/Cpu/KeyRuns.h passes/Cpu/Layout.h passes/Cpu/LiveKeys.h

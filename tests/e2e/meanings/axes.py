@@ -103,7 +103,7 @@ CASES = {
                      "axis 'i' has size 1 in one operand and 5 in the other"),
     "by_place": ("", {"x": (2, 3), "w": (2, 1)}, (2, 3), 'einsum("a b -> a b", x) + w', lambda x, w: x + w),
     "other_names_by_place": ("", {"x": (4, 4), "w": (4,)}, (4, 4), 'einsum("a b -> a b", x)[:, None, :] * '
-                             'einsum("c -> c", w)', "would be"),
+                             'einsum("c -> c", w)', "joined by place"),
     "product_and_axis": ("", {"x": (3, 6), "y": (3, 6)}, (3, 6),
                          's = einsum("b i -> b i", x)\n  m = einsum("b (u v) -> b (u v)", y, u = 2)\n'
                          "  return (s + m) * (m + s)", lambda x, y: (x + y) ** 2),
