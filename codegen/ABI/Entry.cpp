@@ -26,7 +26,7 @@ private:
   Function *buildBody(size_t index);
   void callPhase(Function *phase, ArrayRef<Value *> values);
   void requireCpu();
-  /// Which phases to call: all, those that prepare, or the others.
+  /// The phases that an entry calls: all, those that prepare, or the others.
   enum class Phases { All, Preparing, Others };
   void buildCall(const Twine &suffix, Phases which, Function *check);
   void callInTurn(Phases which, Value *arguments, Value *how, Value *state);

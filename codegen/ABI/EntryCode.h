@@ -1,4 +1,5 @@
-// What all C entries of a kernel are made of: functions, conditions, and the fields of the structures that they read.
+// Emits the parts that all C entries of a kernel share: functions, conditions, and reads of structures' fields. The
+// builders of entries (Entry.cpp, EntryChecks.cpp) call it.
 #pragma once
 #include "codegen/ABI/CpuCheck.h"
 #include "codegen/ABI/EntryFields.h"

@@ -15,7 +15,7 @@ struct KernelMemory {
   mlir::Value output, lse, total, weights;  // results; all but `output` are null if nobody asks for them
   mlir::Value shared, local;                // the workspaces, in bytes
   mlir::Value parts;                        // the records of items with parts of the keys; null: keys are not divided
-  // Of a block, in the workspace of the worker.
+  // The buffers of the current row block, in the worker's workspace.
   mlir::Value scores;       // rows × keys; they become weights
   mlir::Value accumulators; // rows × width: sums of weights × values
 

@@ -1,5 +1,5 @@
-// What the parts of a kernel and its strategies share: the attention, the sizes of its blocks, its memory, and the head
-// and the keys for which code is emitted.
+// The context that the parts of a kernel and its strategies share: the attention, the sizes of its blocks, its memory,
+// and the head and the keys for which code is emitted.
 #pragma once
 #include "passes/Cpu/AttentionStage.h"
 #include "passes/Cpu/Blocks.h"

@@ -33,8 +33,8 @@ public:
 
   /// Returns the maximum of a row so far, as the number that is subtracted from its scores: 0 for a row without any.
   mlir::Value reference(mlir::Value row) { return referenceOf(maximumSoFar(row)); }
-  // Of a row: the sum of its weights, the maximum that the sum refers to, the factor for what earlier blocks of keys
-  // have left, and the shift.
+  // Each function loads or stores one number of a row: the sum of its weights, the maximum that the sum refers to, the
+  // factor by which sums of earlier key blocks shrink, and the shift.
   mlir::Value sum(mlir::Value row) { return b.scalar(sums, row); }
   mlir::Value maximum(mlir::Value row) { return b.scalar(scales, b.add(row, g.rowBlock)); }
   mlir::Value factor(mlir::Value row) { return b.scalar(scales, row); }

@@ -225,6 +225,14 @@ static bool isFactor(Value value) {
   });
 }
 
+/// Returns whether absent elements of some operand of a product hide the other operands.
+static bool someHidesOthers(attn::EinsumOp op, llvm::DenseMap<Value, Storage> &storage) {
+  SmallVector<const Storage *> operands;
+  for (Value input : op.getInputs())
+    operands.push_back(&storage[input]);
+  return llvm::any_of(llvm::seq(operands.size()), [&](size_t number) { return hidesOthers(operands, number); });
+}
+
 /// Returns whether elements of the result may be absent. The reference has the same rules.
 static bool mayBeAbsent(Operation *op, llvm::DenseMap<Value, Storage> &storage) {
   auto absent = [&](Value operand) {
@@ -234,13 +242,9 @@ static bool mayBeAbsent(Operation *op, llvm::DenseMap<Value, Storage> &storage) 
   auto isAbsentIn = [&](attn::EinsumOp einsum) {
     if (isGuarded(einsum))
       return true;
-    SmallVector<const Storage *> operands;
-    for (Value input : einsum.getInputs())
-      operands.push_back(&storage[input]);
-    bool keeps = isProduct(einsum) || operands.size() == 1;
-    return llvm::any_of(llvm::seq(operands.size()), [&](size_t number) {
-      return keeps ? operands[number]->mayBeAbsent : hidesOthers(operands, number);
-    });
+    if (isProduct(einsum) || einsum.getInputs().size() == 1)
+      return llvm::any_of(einsum.getInputs(), absent);
+    return someHidesOthers(einsum, storage);
   };
   return llvm::TypeSwitch<Operation *, bool>(op)
       .Case([](attn::SoftmaxOp softmax) { return softmax.getMask().has_value(); })
@@ -262,12 +266,7 @@ bool generic::hidesOthers(ArrayRef<const Storage *> operands, size_t number) {
          });
 }
 
-bool Tensors::checksAbsence(attn::EinsumOp op) {
-  SmallVector<const Storage *> operands;
-  for (Value input : op.getInputs())
-    operands.push_back(&storage[input]);
-  return llvm::any_of(llvm::seq(operands.size()), [&](size_t number) { return hidesOthers(operands, number); });
-}
+bool Tensors::checksAbsence(attn::EinsumOp op) { return someHidesOthers(op, storage); }
 
 static bool isFinite(Attribute attribute) {
   auto dense = dyn_cast_if_present<DenseFPElementsAttr>(attribute);

@@ -57,7 +57,7 @@ struct SliceTiles {
   SharedTile rows, columns;
 };
 
-/// What a stage multiplies, and in which pieces.
+/// The matrix product of a stage: its operands, and how it is divided into tiles and slices of the depth.
 struct Product {
   Product(const Stage &stage, attn::EinsumOp op, Matmul product, const std::map<std::string, Extent> &extents)
       : stage(stage), matmul(std::move(product)), extents(extents), resolved(resolve(op)),
@@ -132,7 +132,7 @@ private:
     Value rowCount;                // i32
     Symbols symbols, origin, zero; // axes of the outer index; with all others at 0; all axes at 0
   };
-  /// Where the slices of the depth come from.
+  /// Copies the slices of the depth from global memory to shared tiles.
   class Slices {
   public:
     Slices(Builders &, const Product &, const Block &, Pipeline &);

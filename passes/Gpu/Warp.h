@@ -1,4 +1,4 @@
-// What the threads of a warp and of a block do together.
+// Emits what several threads do together: shuffles and a vote of a warp, and barriers of a warp and of a block.
 #pragma once
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 

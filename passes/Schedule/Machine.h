@@ -6,7 +6,7 @@
 
 namespace skewer {
 
-/// What a number of a machine file may be: from `least` to `most`, or any positive number.
+/// The rule for a number of a machine file: it lies between `least` and `most`, or it is any positive number.
 struct NumberForm {
   llvm::StringLiteral name, unit;
   double least = 0, most = std::numeric_limits<double>::infinity();

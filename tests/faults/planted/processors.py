@@ -8,7 +8,7 @@ FAULTS = [
           "positions.atHead(b.maximum(b.add(positions.head(), -1), b.index(0)), [&] {",
           "positions.atHead(positions.head(), [&] {"),
     Fault("prefix-without-values", "passes/Cpu/ValueSums.cpp",
-          "the values of first keys that are seen beside a window are left out",
+          "the kernel leaves out the values of the first keys that a mask shows in addition to a window",
           "untested(lowKey, all);",
           ""),
     Fault("floordiv-truncates", "passes/Emit/EmitIndex.cpp",
