@@ -28,6 +28,13 @@ EinsumNode::EinsumNode(Reading read, std::vector<Node *> inputs, bool moves, std
     planInner();
 }
 
+/// Returns whether the value of an expression depends on an axis.
+static bool reads(const Expression &expression, size_t axis) {
+  return std::any_of(expression.nodes.begin(), expression.nodes.end(), [&](const Expression::Node &node) {
+    return node.operation == Expression::Operation::Axis && node.value == static_cast<int64_t>(axis);
+  });
+}
+
 /// Decides how a dot product of two lines reads them: in place if the elements of a line are neighbours in memory, else
 /// from a copy.
 void EinsumNode::planInner() {
@@ -39,8 +46,8 @@ void EinsumNode::planInner() {
     Inner &own = inners[k];
     bool hasLine = operands[k]->hasLines();
     for (const Subscript &subscript : reading.operands[k]) {
-      hasFast &= subscript.isLinear;
-      own.steps.push_back(subscript.isLinear ? subscript.coefficients[inner] : 0);
+      hasFast &= subscript.isLinear || !reads(subscript.program, inner);
+      own.steps.push_back(subscript.coefficients[inner]);
       int64_t step = operands[k]->lineStride(own.steps.size() - 1);
       hasLine &= own.steps.back() == 0 || step != 0;
       own.stride += step * own.steps.back();
@@ -101,7 +108,8 @@ double EinsumNode::element(size_t operand, const int64_t *axes) {
   return node.at(index);
 }
 
-/// Adds the products along the last contracted axis if both factors are lines; false if a line leaves its operand.
+/// Adds the products along the last contracted axis if both factors are lines; false if a line leaves its operand or
+/// has no place.
 bool EinsumNode::fast(int64_t *axes, double &sum, bool &any) {
   size_t inner = reading.names.size() - 1;
   int64_t length = reading.sizes[inner];
@@ -112,7 +120,8 @@ bool EinsumNode::fast(int64_t *axes, double &sum, bool &any) {
     int64_t *index = starts[k];
     const std::vector<Subscript> &subscripts = reading.operands[k];
     for (size_t d = 0; d < subscripts.size(); ++d) {
-      subscripts[d].evaluate(axes, index[d]);
+      if (!subscripts[d].evaluate(axes, index[d]))
+        return false;
       int64_t end = index[d] + subscripts[d].coefficients[inner] * (length - 1);
       if (std::min(index[d], end) < 0 || std::max(index[d], end) >= operands[k]->shape[d])
         return false;

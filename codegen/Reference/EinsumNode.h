@@ -9,7 +9,7 @@ namespace skewer::reference {
 /// A subscript over the values of a spec's axes.
 struct Subscript {
   int64_t constant = 0;
-  std::vector<int64_t> coefficients;             // if linear
+  std::vector<int64_t> coefficients;             // all 0 if not linear
   std::vector<std::pair<size_t, int64_t>> terms; // the axes whose coefficient is not 0
   Expression program;                            // if not linear
   bool isLinear = true;

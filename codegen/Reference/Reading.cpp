@@ -46,6 +46,8 @@ bool Reading::build(const Spec &spec, const std::map<std::string, int64_t> &know
         if (!subscript.program.bindReads(sources, error))
           return false;
         subscript.isLinear = subscript.program.linear(names.size(), subscript.constant, subscript.coefficients);
+        if (!subscript.isLinear)
+          subscript.coefficients.assign(names.size(), 0);
       }
       for (size_t k = 0; subscript.isLinear && k < names.size(); ++k)
         if (subscript.coefficients[k] != 0)

@@ -45,6 +45,17 @@ void PartialSums::endChain() {
   chain = 0, inChain = 0;
 }
 
+void PartialSums::add(double sum, double squares, int64_t count) {
+  constexpr int64_t kChain = 256; // as in passes/Analysis/Summation.h
+  if (inChain >= kChain)
+    endChain();
+  // The partial sums go from `from` to `to` along a straight line, plus a random walk that returns to the line.
+  double from = chain, to = chain + sum, n = static_cast<double>(count);
+  all += n * ((from * from + from * to + to * to) * (1.0 / 3) + squares * (1.0 / 6)) + (to * to - from * from) * 0.5;
+  chain = to;
+  inChain += count, products += count;
+}
+
 double PartialSums::squares() const {
   bool isOneChain = inChain == products;
   return isOneChain ? all : all + (ofChains + chain) * (ofChains + chain);

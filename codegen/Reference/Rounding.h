@@ -26,16 +26,7 @@ class PartialSums {
 public:
   void add(double product) { add(product, product * product, 1); }
   /// Adds `count` products at once, given their sum and their sum of squares.
-  void add(double sum, double squares, int64_t count) {
-    constexpr int64_t kChain = 256; // as in passes/Analysis/Summation.h
-    if (inChain >= kChain)
-      endChain();
-    // The partial sums go from `from` to `to` along a straight line, plus a random walk that returns to the line.
-    double from = chain, to = chain + sum, n = static_cast<double>(count);
-    all += n * ((from * from + from * to + to * to) * (1.0 / 3) + squares * (1.0 / 6)) + (to * to - from * from) * 0.5;
-    chain = to;
-    inChain += count, products += count;
-  }
+  void add(double sum, double squares, int64_t count);
   int64_t count() const { return products; }
   /// Returns the sum of the squares of the partial sums: within chains, and of the sums of chains.
   double squares() const;

@@ -183,6 +183,34 @@ TEST_F(ReferenceTest, AReadBehindTheMaskMayLeaveTheTable) {
   expectNear(all(text, {{{2, 1}, {5, 1}}, {{2, 1}, {0, std::log(3)}}}), {std::log(3), 0.75 * std::log(3)});
 }
 
+TEST_F(ReferenceTest, ARowThatAnExpressionPicksIsALine) {
+  // Of the second einsum, the products behind the guard are absent: the rows that they would meet count for nothing.
+  constexpr int64_t kCount = 5, kLong = 10;
+  const char *text = R"ir(func.func @f(%q: tensor<5x10xf32>, %t: tensor<5x10xf32>) -> tensor<5x5xf32> {
+    %s = attn.einsum "i d, (clamp(j - i, -1, 1) + 1) d -> i j" sizes {j = 5 : i64} (%q, %t)
+      : (tensor<5x10xf32>, tensor<5x10xf32>) -> tensor<5x5xf32>
+    %p = attn.einsum "i d, j d -> i j d" where "abs(j - i) < 3" (%q, %q)
+      : (tensor<5x10xf32>, tensor<5x10xf32>) -> tensor<5x5x10xf32>
+    %r = attn.einsum "i j d, (abs(j - i)) d -> i j" (%p, %t) : (tensor<5x5x10xf32>, tensor<5x10xf32>) -> tensor<5x5xf32>
+    %o = arith.addf %s, %r : tensor<5x5xf32>
+    return %o : tensor<5x5xf32> })ir";
+  Tensor q = filled({kCount, kLong}, [](int64_t n) { return double(n % 7) - 2; });
+  Tensor t = filled({kCount, kLong}, [](int64_t n) { return double(n % 11) - 3; });
+  std::vector<double> expected;
+  for (int64_t i = 0; i < kCount; ++i)
+    for (int64_t j = 0; j < kCount; ++j) {
+      double sum = 0;
+      int64_t clamped = std::clamp<int64_t>(j - i, -1, 1) + 1, distance = std::abs(j - i);
+      for (int64_t d = 0; d < kLong; ++d) {
+        sum += q.values[i * kLong + d] * t.values[clamped * kLong + d];
+        if (distance < 3)
+          sum += q.values[i * kLong + d] * q.values[j * kLong + d] * t.values[distance * kLong + d];
+      }
+      expected.push_back(sum);
+    }
+  expectNear(all(text, {q, t}), expected);
+}
+
 TEST_F(ReferenceTest, LinesThatLieApartAreReadFromCopies) {
   // x + x is computed and read along its first dimension, w along its columns backwards, m along its diagonal.
   constexpr int64_t kLong = 12, kRows = 3;
