@@ -80,14 +80,16 @@ std::set<std::string> featuresOf(const Target &target) {
 
 class Checker {
 public:
-  Checker(llvm::Module &module, StringRef name, const Target &target)
-      : context(module.getContext()), b(context), i32(b.getInt32Ty()) {
+  Checker(llvm::Module &module, StringRef name, const Target &target, bool tiles)
+      : module(module), context(module.getContext()), b(context), i32(b.getInt32Ty()), tiles(tiles) {
     std::set<std::string> wanted = featuresOf(target);
     for (const auto &[feature, place] : kPlaces)
       if (wanted.count(feature.str()))
         masks[{place.leaf, place.subleaf}][place.word] |= uint32_t(1) << place.bit;
     wide = wanted.count("avx512f");
     vectors = wide || wanted.count("avx");
+    if (tiles)
+      masks[{7, 0}][Edx] |= uint32_t(1) << kAmxTile | uint32_t(1) << kAmxBf16;
     if (masks.empty())
       return;
     check =
@@ -117,6 +119,23 @@ private:
     BasicBlock *next = block();
     b.CreateCondBr(good, next, no);
     b.SetInsertPoint(next);
+  }
+
+  /// Emits a branch to `no` unless the caller lets kernels use tiles and the system permits it. Linux reserves memory
+  /// for the tiles of a thread only after a process has asked for it (Documentation/arch/x86/xstate.rst); without that,
+  /// the first tile instruction is an illegal one. The permission is the whole process's, whatever thread asks.
+  void requirePermission() {
+    GlobalVariable *refused = module.getNamedGlobal(kRefusal);
+    if (!refused)
+      refused = new GlobalVariable(module, i32, false, GlobalValue::WeakAnyLinkage, b.getInt32(0), kRefusal);
+    require(b.CreateIsNull(b.CreateLoad(i32, refused)));
+    constexpr int64_t kArchPrctl = 158, kRequestPermission = 0x1023, kTileData = 18;
+    Type *i64 = b.getInt64Ty();
+    auto *text = InlineAsm::get(FunctionType::get(i64, {i64, i64, i64}, false), "syscall",
+                                "={ax},{ax},{di},{si},~{cx},~{r11},~{memory},~{dirflag},~{fpsr},~{flags}", true);
+    Value *status =
+        b.CreateCall(text, {b.getInt64(kArchPrctl), b.getInt64(kRequestPermission), b.getInt64(kTileData)});
+    require(b.CreateIsNull(status));
   }
 
   void build(GlobalVariable *known) {
@@ -150,21 +169,30 @@ private:
       for (const auto &[word, bits] : words)
         require(hasBits(found[word], bits));
     }
-    if (vectors) {
-      // The system must save the registers: OSXSAVE, then XCR0's bits for SSE and AVX, and the three bits of AVX-512.
+    if (vectors || tiles) {
+      // The system must save the registers: OSXSAVE, then XCR0's bits for SSE and AVX, the three bits of AVX-512, and
+      // the two of the tiles.
+      uint32_t saved = (wide ? 0xe6 : 0x06) | (tiles ? 0x60000 : 0);
       require(hasBits(cpuid(1, 0)[Ecx], 1u << 27));
       auto *type = FunctionType::get(StructType::get(context, {i32, i32}), {i32}, false);
       auto *text = InlineAsm::get(type, "xgetbv", "={ax},={dx},{cx},~{dirflag},~{fpsr},~{flags}", true);
-      require(hasBits(b.CreateExtractValue(b.CreateCall(type, text, {b.getInt32(0)}), 0), wide ? 0xe6 : 0x06));
+      require(hasBits(b.CreateExtractValue(b.CreateCall(type, text, {b.getInt32(0)}), 0), saved));
     }
+    if (tiles)
+      requirePermission();
     conclude(true);
   }
 
+  static constexpr unsigned kAmxBf16 = 22, kAmxTile = 24; // bits of edx
+  static constexpr StringLiteral kRefusal = "skewer_refuse_amx";
+
+  llvm::Module &module;
   LLVMContext &context;
   IRBuilder<> b;
   Type *i32;
   BasicBlock *no = nullptr;
   bool vectors = false, wide = false;
+  const bool tiles;
   std::map<std::pair<uint32_t, uint32_t>, std::map<Register, uint32_t>> masks;
 };
 
@@ -172,8 +200,8 @@ constexpr StringLiteral kBaseline = "skewer-baseline";
 
 } // namespace
 
-Function *addCpuCheck(llvm::Module &module, StringRef name, const Target &target) {
-  return Checker(module, name, target).check;
+Function *addCpuCheck(llvm::Module &module, StringRef name, const Target &target, bool usesTiles) {
+  return Checker(module, name, target, usesTiles).check;
 }
 
 void makeBaseline(Function &function) { function.addFnAttr(kBaseline); }

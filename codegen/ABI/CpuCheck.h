@@ -10,8 +10,9 @@ namespace skewer {
 
 /// Adds `i1 NAME.cpu()`. The first call runs cpuid and xgetbv; later calls read a byte with the answer, because cpuid
 /// takes many microseconds in a virtual machine. Null if the target needs no feature beyond x86-64 that the check
-/// knows.
-llvm::Function *addCpuCheck(llvm::Module &, llvm::StringRef name, const Target &);
+/// knows. With `usesTiles`, the processor must have AMX too, the system must permit it, which the first call asks for,
+/// and the program must not have set the i32 `skewer_refuse_amx`.
+llvm::Function *addCpuCheck(llvm::Module &, llvm::StringRef name, const Target &, bool usesTiles = false);
 
 /// Marks the function to be compiled for any x86-64, because it runs before the check.
 void makeBaseline(llvm::Function &);

@@ -76,7 +76,7 @@ private:
     choice = declare(".choice", b.getInt32Ty(), {}, GlobalValue::InternalLinkage);
     begin(choice);
     for (size_t k = 0; k + 1 < variants.size(); ++k) {
-      Function *check = addCpuCheck(module, variants[k].symbol, variants[k].target);
+      Function *check = addCpuCheck(module, variants[k].symbol, variants[k].target, variants[k].usesTiles);
       if (!check) { // this variant runs everywhere
         b.CreateRet(b.getInt32(k));
         return;

@@ -22,6 +22,7 @@ struct TargetVariant {
   std::string object;  // the file, "botnet.x86-64-v4.o"
   KernelPlan plan;     // `plan.name` is `symbol`
   std::string details; // for the manifest: JSON
+  bool usesTiles = false;
 };
 
 /// Returns a processor's name as part of a symbol: "x86_64_v4".

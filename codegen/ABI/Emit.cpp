@@ -3,6 +3,7 @@
 #include "codegen/ABI/CpuCheck.h"
 #include "codegen/ABI/Entry.h"
 #include "codegen/ABI/TargetMachine.h"
+#include "codegen/ABI/Tiles.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
@@ -146,6 +147,8 @@ Expected<std::unique_ptr<llvm::Module>> toLlvmModule(mlir::ModuleOp source, cons
   }
   for (Function *phase : phases)
     addMemoryFacts(plan, *phase);
+  if (emulatesTiles(target))
+    emulateTiles(**module);
   addEntries(**module, plan, phases, manifestText(plan, target, specHash), target, argsVersionOf(specHash));
   setAttributes(**module, target);
 

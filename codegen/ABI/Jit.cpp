@@ -7,6 +7,7 @@
 #include "codegen/ABI/Layout.h"
 #include "codegen/ABI/Status.h"
 #include "codegen/ABI/TargetMachine.h"
+#include "codegen/ABI/Tiles.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/TargetParser/SubtargetFeature.h"
 
@@ -54,6 +55,8 @@ Error addLauncher(orc::LLJIT &jit) {
   add("skewer_cuda_prepared_bytes", &skewer_cuda_prepared_bytes);
   add("skewer_cuda_prepare_const", &skewer_cuda_prepare_const);
   add("skewer_cuda_call_prepared", &skewer_cuda_call_prepared);
+  for (const EmulatedInstruction &instruction : emulatedInstructions())
+    add(instruction.name, instruction.function);
   return jit.getMainJITDylib().define(orc::absoluteSymbols(std::move(symbols)));
 }
 

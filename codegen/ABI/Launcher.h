@@ -1,5 +1,5 @@
-// Makes the launcher of GPU kernels (codegen/Runtime) available to code that is linked in memory: kernels in this
-// process (Jit.cpp) and loaded objects.
+// Makes the launcher of GPU kernels (codegen/Runtime) and the emulation of AMX (codegen/Amx) available to code that is
+// linked in memory: kernels in this process (Jit.cpp) and loaded objects.
 #pragma once
 #include "llvm/Support/Error.h"
 
@@ -10,7 +10,7 @@ class LLJIT;
 namespace skewer {
 
 /// Defines the functions that GPU entries call; they are this process's own copies of the launcher. They report a
-/// missing driver or GPU at the call.
+/// missing driver or GPU at the call. Also defines the functions that do what AMX's instructions do.
 llvm::Error addLauncher(llvm::orc::LLJIT &);
 
 } // namespace skewer

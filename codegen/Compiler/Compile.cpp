@@ -4,6 +4,7 @@
 #include "codegen/ABI/Dispatch.h"
 #include "codegen/ABI/Emit.h"
 #include "codegen/ABI/SharedObject.h"
+#include "codegen/ABI/Tiles.h"
 #include "codegen/Compiler/Compiler.h"
 #include "codegen/Compiler/KernelNames.h"
 #include "codegen/GPU/Fatbinary.h"
@@ -308,6 +309,7 @@ std::optional<TargetVariant> KernelCompiler::addObject(mlir::OwningOpRef<mlir::M
   if (!object)
     return failed(object.takeError()), std::nullopt;
   add(suffix + ".o", std::move(*object));
+  made.usesTiles = usesTiles(*module);
   made.plan = std::move(lowered->plan);
   made.symbol = made.plan.name;
   made.object = kernel.name + suffix + ".o";

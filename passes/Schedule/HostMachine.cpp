@@ -73,6 +73,8 @@ Machine skewer::hostMachine() {
   for (const Machine &known : knownMachines())
     if (llvm::is_contained(known.cpus, cpu) && (known.target.lanes < 16 || wide))
       machine = known;
+  if (!has("amx-tile") || !has("amx-bf16"))
+    machine.set("amx_rate", 0, "as this machine says");
   machine.about = "this machine, after the description " + machine.target.name;
   machine.cpus = {cpu};
   machine.target.name = "host";

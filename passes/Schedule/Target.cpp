@@ -80,3 +80,7 @@ bool skewer::hasFeature(const Target &target, llvm::StringRef feature) {
   llvm::X86::getFeaturesForCPU(target.cpu, ofCpu);
   return llvm::is_contained(ofCpu, feature);
 }
+
+bool skewer::emulatesTiles(const Target &target) {
+  return target.tileStepsPerCycle > 0 && !(hasFeature(target, "amx-tile") && hasFeature(target, "amx-bf16"));
+}
