@@ -153,7 +153,7 @@ SmallVector<Value> ContentProducts::sumsOf(const ScoreTile &tile, ArrayRef<Value
     for (const ContentTerm &term : shape.content)
       if (!engine.packsFloats() && !term.inPlace)
         product.scale = term.scale; // all have the same
-    return engine.multiply(b, product, {scores, places});
+    return engine.multiply(b, product, {scores, places, g.scoreStride});
   }
   int64_t chunk = stepsOfPass();
   if (chunk == g.depth)

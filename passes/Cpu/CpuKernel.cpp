@@ -5,6 +5,7 @@
 #include "mlir/IR/Builders.h"
 #include "passes/Analysis/FunctionRange.h"
 #include "passes/Cpu/Strategy.h"
+#include "llvm/ADT/SetVector.h"
 #include <cmath>
 
 using namespace mlir;
@@ -151,9 +152,15 @@ void CpuKernel::emitAttend(ModuleOp module, KernelPlan &plan) {
   open(phase);
   openBuffers(phase, plan);
   stream.decide();
-  content.engine.begin(b);
+  llvm::SmallSetVector<const CpuEngine *, 2> engines;
+  engines.insert(&content.engine);
+  for (const auto &strategy : strategies)
+    engines.insert(&strategy->multipliesBy());
+  for (const CpuEngine *engine : engines)
+    engine->begin(b);
   b.loop(phase.begin, endOfPhase(phase), 1, [&](Value item) { attend(items.enter(item, phase.begin)); });
-  content.engine.end(b);
+  for (const CpuEngine *engine : engines)
+    engine->end(b);
   stream.end();
   plan.phases.push_back({phase.function.getSymName().str(), "attend", itemsOfHeads(g.chunks * g.parts)});
 }

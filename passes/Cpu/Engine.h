@@ -54,6 +54,7 @@ struct TileProduct {
 struct HeldSums {
   mlir::Value memory;
   llvm::ArrayRef<mlir::Value> places;
+  int64_t stride = 0; // floats from a row to the next one, if the vectors of a row are adjacent; else 0
 };
 
 class CpuEngine {
@@ -66,7 +67,7 @@ public:
   /// what is packed. If not, rows and columns are packed as they are in memory.
   virtual bool packsFloats() const = 0;
   int64_t stepsOf(int64_t depth) const { return cost.stepsOf(depth); }
-  /// Emit what the engine needs before the first product of a phase and after the last one.
+  /// Emit what the engine needs before the first product of a phase and after the last one, for a range of work items.
   virtual void begin(VectorBuilder &) const {}
   virtual void end(VectorBuilder &) const {}
   /// Returns the floats from a panel of this many steps to the next one. Each panel has one cache line more than its

@@ -27,6 +27,8 @@ public:
   /// Returns the variance that the term adds to each score for unit-normal operands; 0 if the term is centred.
   virtual double variance() const { return 0; }
   virtual void plan(Layout &) {}
+  /// Returns the engine of its products.
+  virtual const CpuEngine &multipliesBy() const { return engine; }
   /// Whether the strategy uses the line of biases that the kernel keeps for each row of a block if some strategy does:
   /// it adds to a line as a whole, or in `meetKeys`; -inf in a line hides a key.
   enum class LineUse { None, Adds, AddsByTile, Hides };

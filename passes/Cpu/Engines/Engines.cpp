@@ -7,12 +7,14 @@ using namespace skewer;
 
 const VectorEngine &fmaVectors();
 const VectorEngine &bf16DotVectors();
+const CpuEngine &amxTiles();
 
 const CpuEngine &skewer::fmaEngine() { return fmaVectors(); }
 
 const CpuEngine &skewer::engineFor(ElementType element, const Target &target) {
   const CpuEngineCost &cost = cpuEngineFor(element, target);
-  for (const CpuEngine *engine : {&fmaEngine(), static_cast<const CpuEngine *>(&bf16DotVectors())})
+  const CpuEngine *engines[] = {&fmaEngine(), &bf16DotVectors(), &amxTiles()};
+  for (const CpuEngine *engine : engines)
     if (&engine->cost == &cost)
       return *engine;
   llvm_unreachable("an engine without code");
@@ -27,6 +29,6 @@ void CpuEngine::multiplyInto(VectorBuilder &b, const TileProduct &product, const
   for (int64_t r = 0; r < product.tile.rows; ++r)
     for (int64_t v = 0; v < product.tile.vectors; ++v)
       places.push_back(b.add(target.base, r * target.stride + v * b.lanes));
-  for (auto [sum, place] : llvm::zip(multiply(b, product, {target.memory, places}), places))
+  for (auto [sum, place] : llvm::zip(multiply(b, product, {target.memory, places, target.stride}), places))
     b.store(sum, target.memory, place);
 }

@@ -47,9 +47,10 @@ double skewer::tileCycles(RegisterTile tile, const Target &target) {
 }
 
 namespace {
-/// Returns the engine that multiplies the content. Strategies in phases multiply in f32, in their own way.
+/// Returns the engine that multiplies the packed content. Strategies in phases multiply in f32, in their own way, and so
+/// does what is not packed.
 const CpuEngineCost &contentEngine(const AttentionSizes &sizes, const Target &target) {
-  return cpuEngineFor(sizes.isInPhases ? ElementType::F32 : sizes.element, target);
+  return cpuEngineFor(sizes.isInPhases || !sizes.depth ? ElementType::F32 : sizes.element, target);
 }
 
 /// Returns the cycles of `rows` × `columns` vectors over a depth with tiles of this shape. The last tile of a row may

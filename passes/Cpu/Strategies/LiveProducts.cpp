@@ -137,7 +137,7 @@ private:
                             summation,
                             {queriesMemory, b.mul(tile.row, termDepth), termDepth},
                             {keysMemory, b.mul(tile.vector, stride()), stride()}},
-                           {memory.scores, places});
+                           {memory.scores, places, scoreStride});
   }
 
   /// Returns the products, with 0 for pairs for which the guard does not hold: their operands may be infinite.

@@ -12,6 +12,7 @@ class OffsetTable : public CpuStrategy {
 public:
   OffsetTable(CpuKernel &, const RowTerm &, const CpuEngine &);
   PackedTable *packedTable() override { return &table; }
+  const CpuEngine &multipliesBy() const override { return products; }
   void packItem(mlir::Value target, mlir::Value copy, mlir::Value panel) override;
 
 protected:

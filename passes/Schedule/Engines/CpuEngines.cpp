@@ -6,9 +6,10 @@ namespace skewer {
 
 const CpuEngineCost &fmaCost();
 const CpuEngineCost &bf16DotCost();
+const CpuEngineCost &amxCost();
 
 llvm::ArrayRef<const CpuEngineCost *> cpuEngines() {
-  static const CpuEngineCost *const engines[] = {&fmaCost(), &bf16DotCost()};
+  static const CpuEngineCost *const engines[] = {&fmaCost(), &bf16DotCost(), &amxCost()};
   return engines;
 }
 

@@ -1,0 +1,21 @@
+// The base class of engines for bf16: a step is a pair of elements as they are in memory. vdpbf16ps adds the products
+// of the pairs of each lane. The products are exact in f32; each addition rounds to nearest, and denormal numbers count
+// as 0.
+#pragma once
+#include "passes/Cpu/Engines/VectorEngine.h"
+
+namespace skewer {
+
+class Bf16Pairs : public VectorEngine {
+public:
+  using VectorEngine::VectorEngine;
+  bool packsFloats() const override { return false; }
+  mlir::Value loadSteps(VectorBuilder &, mlir::Value memory, mlir::Value at, int64_t count, double) const override;
+  mlir::Value addProducts(VectorBuilder &, mlir::Value x, mlir::Value y, mlir::Value sum) const override;
+
+protected:
+  /// Returns the elements 2·step and 2·step + 1; behind the last element of a row is 0.
+  mlir::Value loadStep(VectorBuilder &, const RowSource &, mlir::Value step) const override;
+};
+
+} // namespace skewer

@@ -1,0 +1,49 @@
+// The cost of the engine whose sums are in AMX's tiles.
+#include "passes/Schedule/CpuEngine.h"
+#include "llvm/Support/MathExtras.h"
+#include <algorithm>
+
+namespace skewer {
+
+namespace {
+
+/// TDPBF16PS, which adds the products of 16 rows × 16 columns of 16 pairs of bf16.
+class AmxCost : public CpuEngineCost {
+public:
+  llvm::StringRef name() const override { return "amx"; }
+  /// Products that do not fill tiles are those of vdpbf16ps.
+  bool fits(ElementType element, const Target &target) const override {
+    return element == ElementType::BF16 && target.tileStepsPerCycle > 0 && target.lanes == kColumns &&
+           hasFeature(target, "avx512f") && hasFeature(target, "avx512bf16");
+  }
+  int64_t elementsOfStep() const override { return 2; }
+  int64_t stepsOf(int64_t depth) const override {
+    return static_cast<int64_t>(llvm::alignTo(CpuEngineCost::stepsOf(depth), kSteps));
+  }
+  llvm::ArrayRef<int64_t> rows() const override { return kRows; }
+  llvm::ArrayRef<int64_t> vectors() const override { return kVectors; }
+  bool holds(int64_t rows, int64_t vectors, const Target &) const override {
+    return rows % kTileRows == 0 && rows / kTileRows * vectors <= kTilesOfSums;
+  }
+  double stepCycles(int64_t rows, int64_t vectors, const Target &target) const override {
+    double rowTiles = double(rows) / kTileRows, panels = double(vectors);
+    return std::max(rowTiles * panels / target.tileStepsPerCycle, (rowTiles + panels) * kLoadCycles / kSteps);
+  }
+  double products(const Target &target) const override {
+    return target.tileStepsPerCycle * double(kTileRows * elementsOfStep());
+  }
+
+private:
+  static constexpr int64_t kTileRows = 16, kColumns = 16, kSteps = 16, kTilesOfSums = 4;
+  static constexpr double kLoadCycles = 9.7; // of 16 rows of 64 bytes in L1, measured on an Emerald Rapids core
+  static constexpr int64_t kRows[] = {16}, kVectors[] = {1, 2};
+};
+
+} // namespace
+
+const CpuEngineCost &amxCost() {
+  static const AmxCost engine;
+  return engine;
+}
+
+} // namespace skewer
