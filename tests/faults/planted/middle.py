@@ -87,7 +87,7 @@ FAULTS = [
           "phases compute in the caller's floating-point state",
           "b.CreateIntrinsic(Intrinsic::x86_sse_ldmxcsr, {own});",
           ""),
-    Fault("tolerance-for-everything", "codegen/Reference/Rounding.h",
+    Fault("tolerance-for-everything", "codegen/Reference/Rounding.cpp",
           "roundings of sums are as large as if their steps never cancelled",
           "all += n * ((from * from",
           "all += n * n * ((from * from"),
