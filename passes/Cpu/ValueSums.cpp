@@ -148,18 +148,19 @@ void ValueSums::add(const WeightedRows &group) {
         return steps(key, count, tested, SmallVector<Value>(carried));
       });
     };
-    bool chained = std::min(g.keyBlock, shape.keys) > kChain;
+    int64_t chain = g.streaming && !hidesKeys(shape) ? kStreamedChain : kChain;
+    bool chained = std::min(g.keyBlock, shape.keys) > chain;
     if (chained)
       storeSums(row, out, vectors, none);
     auto untested = [&](Value from, Value to) {
       Value whole = b.add(from, b.mul(b.divide(b.sub(to, from), kUnroll), kUnroll));
       if (chained)
-        b.loop(from, whole, kChain, [&](Value first) {
-          auto chain =
-              b.loop(first, b.minimum(b.add(first, kChain), whole), kUnroll, none, [&](Value key, ValueRange carried) {
+        b.loop(from, whole, chain, [&](Value first) {
+          auto ofChain =
+              b.loop(first, b.minimum(b.add(first, chain), whole), kUnroll, none, [&](Value key, ValueRange carried) {
                 return steps(key, kUnroll, false, SmallVector<Value>(carried));
               });
-          addToStoredSums(out, vectors, chain);
+          addToStoredSums(out, vectors, ofChain);
         });
       else
         run(from, whole, kUnroll, false);
