@@ -12,8 +12,8 @@ using namespace skewer::subscript;
 
 static constexpr size_t kMostProducts = 8; // most terms that a product with a sum is written out to
 
-/// Returns whether the summand is a contraction that query and key both index: such a product makes a score.
-bool Expansion::isProduct(const Summand &summand) const {
+/// Returns whether query and key both index the summand: it is a number for each pair.
+bool Expansion::isOfPairs(const Summand &summand) const {
   auto reads = [&](const std::string &axis) {
     // A single position has no index that could appear in a subscript.
     auto range = domain.find(axis);
@@ -22,8 +22,11 @@ bool Expansion::isProduct(const Summand &summand) const {
              return llvm::any_of(factor.subscripts, [&](const Expr &e) { return symbolsOf(e).count(axis) > 0; });
            });
   };
-  return !summand.contracted.empty() && reads(options.query) && reads(options.key);
+  return reads(options.query) && reads(options.key);
 }
+
+/// Returns whether the summand is a contraction that query and key both index: such a product makes a score.
+bool Expansion::isProduct(const Summand &summand) const { return !summand.contracted.empty() && isOfPairs(summand); }
 
 bool Expansion::holdsProduct(const std::vector<Summand> &summands) const {
   return llvm::any_of(summands, [&](const Summand &summand) { return isProduct(summand); });
@@ -92,7 +95,8 @@ std::vector<Summand> Expansion::scaled(Value tensor, double number, bool divides
 }
 
 /// Writes a sum out if it holds products, which the program itself adds to the scores. A sum of two tensors without
-/// products is rounded once, wherever it is computed. Returns nothing if the sum must stay one tensor.
+/// products is rounded once, wherever it is computed. A side that is a sum itself is such a tensor if it is smaller than
+/// the scores: a sum for each query, or for each key. Returns nothing if the sum must stay one tensor.
 std::optional<std::vector<Summand>> Expansion::expandSum(Operation *op, const std::vector<Expr> &at) {
   std::vector<Summand> sides[2];
   for (unsigned side : {0u, 1u}) {
@@ -110,16 +114,21 @@ std::optional<std::vector<Summand>> Expansion::expandSum(Operation *op, const st
   auto isFree = [&](const std::vector<Summand> &side) {
     return llvm::all_of(side, [&](const Summand &summand) { return isStep(summand); });
   };
+  // `asOne` may make one summand of a sum: it is not negated yet.
+  auto takeAsOne = [&](unsigned side, std::vector<Summand> one) {
+    if (side == 1 && negates && one.size() != sides[side].size())
+      for (Summand &summand : one)
+        summand.scale = -summand.scale;
+    sides[side] = std::move(one);
+  };
+  if (!holds)
+    for (unsigned side : {0u, 1u})
+      if (std::vector<Summand> one = asOne(sides[side], op->getOperand(side), at);
+          one.size() == 1 && sides[side].size() > 1 && !isOfPairs(one.front()))
+        takeAsOne(side, std::move(one));
   if (holds || isFree(sides[0]) || isFree(sides[1]))
-    for (unsigned side : {0u, 1u}) {
-      bool changes = side == 1 && negates;
-      std::vector<Summand> one = asOne(sides[side], op->getOperand(side), at);
-      // `asOne` may have made one summand of the sum: it is not negated yet.
-      if (changes && one.size() != sides[side].size())
-        for (Summand &summand : one)
-          summand.scale = -summand.scale;
-      sides[side] = std::move(one);
-    }
+    for (unsigned side : {0u, 1u})
+      takeAsOne(side, asOne(sides[side], op->getOperand(side), at));
   else if (sides[0].size() != 1 || sides[1].size() != 1 ||
            (isOfPositions(sides[0].front()) && !sides[0].front().value) ||
            (isOfPositions(sides[1].front()) && !sides[1].front().value))

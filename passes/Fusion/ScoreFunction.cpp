@@ -19,6 +19,8 @@ static constexpr size_t kUsualSums = 2;
 // The limit if brackets of the program are computed for each query and key: a difference of times, one of gates, a
 // mask.
 static constexpr size_t kMostSums = 6;
+// The most indices of an axis whose sum is written out: the coordinates of a point. More would exceed kMostSums.
+static constexpr int64_t kShortAxis = 4;
 // Summands behind a function. Published layers have up to 7 terms.
 static constexpr size_t kMostParts = 16;
 
@@ -28,10 +30,14 @@ static bool isSame(const ElementOf &a, const ElementOf &b) { return a.tensor == 
 struct ScoreFunction::Step {
   std::optional<double> number; // the element is this number
   Operation *arithmetic = nullptr;
-  std::vector<ElementOf> operands; // of the arithmetic; or the single source of an index map, times `scale`
+  /// The operands of the arithmetic; or the single source of an index map, times `scale`; or the factors of the products
+  /// whose sum, times `scale`, the element is: `factors` of each product, one product after the other.
+  std::vector<ElementOf> operands;
+  size_t factors = 0;
   double scale = 1;
   Expr guard = 1;
   bool isLeaf() const { return !number && operands.empty(); }
+  bool isMap() const { return !arithmetic && factors == 0 && operands.size() == 1; }
 
   static Step of(const ElementOf &element, const Domain &domain) {
     Step step;
@@ -52,8 +58,10 @@ struct ScoreFunction::Step {
       return step;
     Summand &summand = summands[0];
     step.guard = summand.guard;
-    if (!summand.contracted.empty())
+    if (!summand.contracted.empty()) {
+      step.writeOut(summand);
       return step;
+    }
     // A tensor that is repeated along a run-time size is an einsum with ones.
     llvm::erase_if(summand.factors, [&](const Factor &factor) {
       auto one = splatValue(factor.operand);
@@ -66,6 +74,28 @@ struct ScoreFunction::Step {
     step.operands.push_back({summand.factors[0].operand, summand.factors[0].subscripts});
     return step;
   }
+
+private:
+  /// Takes the products of a sum over one short axis, such as the squares of the coordinates of a distance, if their
+  /// factors are computed: they are not vectors that a product of queries and keys multiplies.
+  void writeOut(const Summand &summand) {
+    if (summand.contracted.size() != 1 || !std::isfinite(summand.scale))
+      return;
+    const auto &[axis, size] = *summand.contracted.begin();
+    bool isShort = size > 0 && size <= kShortAxis;
+    if (!isShort || summand.factors.empty() || !llvm::all_of(summand.factors, [](const Factor &factor) {
+          return !factor.inverse && isArithmeticOnNumbers(factor.operand.getDefiningOp());
+        }))
+      return;
+    factors = summand.factors.size(), scale = summand.scale;
+    for (int64_t index = 0; index < size; ++index)
+      for (const Factor &factor : summand.factors) {
+        ElementOf element{factor.operand, factor.subscripts};
+        for (Expr &subscript : element.at)
+          subscript = substitute(subscript, {{axis, Expr(index)}});
+        operands.push_back(std::move(element));
+      }
+  }
 };
 
 namespace skewer {
@@ -77,7 +107,7 @@ public:
   void takeGuards(const ElementOf &element) {
     ScoreFunction::Step step = ScoreFunction::Step::of(element, domain);
     zeros.push_back(element);
-    if (!step.arithmetic && step.operands.size() == 1 && std::isfinite(step.scale)) {
+    if (step.isMap() && std::isfinite(step.scale)) {
       inside = logicalAnd(inside, step.guard);
       return takeGuards(step.operands[0]);
     }
@@ -157,7 +187,7 @@ public:
       }
       return;
     }
-    if (!step.arithmetic && step.operands.size() == 1 && std::isfinite(step.scale))
+    if (step.isMap() && std::isfinite(step.scale))
       return below(0, step.scale);
     if (isa_and_nonnull<arith::NegFOp>(step.arithmetic))
       return below(0, -1);
@@ -286,7 +316,7 @@ bool ScoreFunction::isIdentity() const {
   ElementOf element = root;
   while (sums.size() == 1 && !isSame(element, sums[0][0])) {
     Step step = Step::of(element, domain);
-    if (step.arithmetic || step.operands.size() != 1 || step.scale != 1)
+    if (!step.isMap() || step.scale != 1)
       return false;
     element = step.operands[0];
   }
@@ -304,6 +334,19 @@ static Value clonedOn(OpBuilder &builder, Operation *op, IRMapping &operands) {
   Operation *one = builder.clone(*op, operands);
   one->getResult(0).setType(getElementTypeOrSelf(one->getResult(0).getType()));
   return one->getResult(0);
+}
+
+/// Returns the sum of products of `factors` elements each; of one element if `factors` is 0.
+static Value sumOfProducts(OpBuilder &builder, Location location, size_t factors, ArrayRef<ElementOf> elements,
+                           llvm::function_ref<Value(const ElementOf &)> emitted) {
+  Value sum;
+  for (size_t first = 0; first < elements.size(); first += std::max<size_t>(factors, 1)) {
+    Value product = emitted(elements[first]);
+    for (size_t factor = 1; factor < factors; ++factor)
+      product = arith::MulFOp::create(builder, location, product, emitted(elements[first + factor]));
+    sum = sum ? arith::AddFOp::create(builder, location, sum, product) : product;
+  }
+  return sum;
 }
 
 void ScoreFunction::emit(OpBuilder &builder, Region &region) const {
@@ -335,7 +378,7 @@ void ScoreFunction::emit(OpBuilder &builder, Region &region) const {
         operands.map(operand.tensor, emitted(operand));
       value = clonedOn(builder, step.arithmetic, operands);
     } else {
-      value = emitted(step.operands[0]);
+      value = sumOfProducts(builder, element.tensor.getLoc(), step.factors, step.operands, emitted);
       if (step.scale != 1)
         value = arith::MulFOp::create(builder, element.tensor.getLoc(), value, constant(step.scale));
     }

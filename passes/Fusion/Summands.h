@@ -90,6 +90,7 @@ private:
   std::optional<std::vector<Summand>> expandSum(mlir::Operation *, const std::vector<subscript::Expr> &at);
   std::vector<Summand> scaled(mlir::Value, double number, bool divides, const std::vector<subscript::Expr> &at);
   std::vector<Summand> asOne(std::vector<Summand> summands, mlir::Value of, const std::vector<subscript::Expr> &at);
+  bool isOfPairs(const Summand &) const;
   bool isProduct(const Summand &) const;
   bool holdsProduct(const std::vector<Summand> &) const;
   std::optional<Summand> addPositions(const Summand &, const Summand &) const;
