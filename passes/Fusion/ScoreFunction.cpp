@@ -39,7 +39,8 @@ struct ScoreFunction::Step {
   bool isLeaf() const { return !number && operands.empty(); }
   bool isMap() const { return !arithmetic && factors == 0 && operands.size() == 1; }
 
-  static Step of(const ElementOf &element, const Domain &domain) {
+  /// Returns the step from an element of which only what `mask` does not hide matters.
+  static Step of(const ElementOf &element, const Domain &domain, const std::optional<Expr> &mask) {
     Step step;
     step.number = splatValue(element.tensor);
     Operation *op = element.tensor.getDefiningOp();
@@ -53,7 +54,7 @@ struct ScoreFunction::Step {
     }
     ExpansionOptions options = optionsOfScores();
     options.arithmetic = options.scaledOperands = false;
-    std::vector<Summand> summands = Expansion(domain, std::nullopt, options).expand(element.tensor, element.at);
+    std::vector<Summand> summands = Expansion(domain, mask, options).expand(element.tensor, element.at);
     if (summands.size() != 1 || summands[0].value || summands[0].application)
       return step;
     Summand &summand = summands[0];
@@ -101,11 +102,12 @@ private:
 namespace skewer {
 class ScoreFunctionFinder {
 public:
-  ScoreFunctionFinder(ScoreContents contents, const Domain &domain) : contents(std::move(contents)), domain(domain) {}
+  ScoreFunctionFinder(ScoreContents contents, const Domain &domain, const std::optional<Expr> &mask)
+      : contents(std::move(contents)), domain(domain), mask(mask) {}
 
   /// Takes the guards of elements that make the whole 0 where the guards do not hold: they become guards of the whole.
   void takeGuards(const ElementOf &element) {
-    ScoreFunction::Step step = ScoreFunction::Step::of(element, domain);
+    ScoreFunction::Step step = ScoreFunction::Step::of(element, domain, mask);
     zeros.push_back(element);
     if (step.isMap() && std::isfinite(step.scale)) {
       inside = logicalAnd(inside, step.guard);
@@ -219,7 +221,7 @@ public:
 private:
   /// Returns the step. An element with a guard that is not taken from the whole counts as a leaf.
   ScoreFunction::Step stepOf(const ElementOf &element) const {
-    ScoreFunction::Step step = ScoreFunction::Step::of(element, domain);
+    ScoreFunction::Step step = ScoreFunction::Step::of(element, domain, mask);
     bool zero = llvm::any_of(zeros, [&](const ElementOf &known) { return isSame(known, element); });
     return step.guard.isConstant(1) || zero ? step : ScoreFunction::Step();
   }
@@ -248,6 +250,7 @@ private:
 
   ScoreContents contents;
   Domain domain;
+  std::optional<Expr> mask;
   std::vector<ElementOf> zeros;
 };
 } // namespace skewer
@@ -263,13 +266,14 @@ std::optional<ScoreFunction> ScoreFunction::find(const ElementOf &root, const st
   ScoreContents contents(queryAxis, keyAxis, domain, mask);
   for (const Expr &index : root.at)
     contents.axes.merge(symbolsOf(index));
-  ScoreFunctionFinder finder(std::move(contents), domain);
+  ScoreFunctionFinder finder(std::move(contents), domain, mask);
   if (takesGuards)
     finder.takeGuards(root);
   ScoreFunction function;
   function.inside = finder.inside;
   function.root = root;
   function.domain = domain;
+  function.mask = mask;
   if (function.search(finder))
     return function;
   return std::nullopt;
@@ -315,7 +319,7 @@ bool ScoreFunction::search(ScoreFunctionFinder &finder) {
 bool ScoreFunction::isIdentity() const {
   ElementOf element = root;
   while (sums.size() == 1 && !isSame(element, sums[0][0])) {
-    Step step = Step::of(element, domain);
+    Step step = Step::of(element, domain, mask);
     if (!step.isMap() || step.scale != 1)
       return false;
     element = step.operands[0];
@@ -368,7 +372,7 @@ void ScoreFunction::emit(OpBuilder &builder, Region &region) const {
     for (const auto &[known, value] : made)
       if (isSame(known, element))
         return value;
-    Step step = Step::of(element, domain);
+    Step step = Step::of(element, domain, mask);
     Value value;
     if (step.number) {
       value = constant(*step.number);

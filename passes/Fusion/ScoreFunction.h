@@ -49,6 +49,7 @@ private:
   /// The one summand of the root that is not a sum of terms, if all others are; the others are then the second sum.
   std::optional<ScaledElement> curved;
   subscript::Domain domain;
+  std::optional<subscript::Expr> mask;
 };
 
 } // namespace skewer
