@@ -17,8 +17,8 @@ namespace skewer::reference {
 namespace {
 std::string titleOf(Operation *op) { return op->getName().getStringRef().str(); }
 
-std::map<std::string, int64_t> sizesOf(DictionaryAttr attribute) {
-  std::map<std::string, int64_t> sizes;
+AxisSizes sizesOf(DictionaryAttr attribute) {
+  AxisSizes sizes;
   if (attribute)
     for (NamedAttribute entry : attribute)
       if (auto size = dyn_cast<IntegerAttr>(entry.getValue()))
@@ -50,6 +50,10 @@ bool choosesMinusInfinity(Value scores, unsigned depth = 0) {
   return llvm::any_of(op->getOperands(), [&](Value operand) {
     return isa<RankedTensorType>(operand.getType()) && choosesMinusInfinity(operand, depth + 1);
   });
+}
+
+bool hasTooManyAxes(const Reading &reading) {
+  return reading.names.size() > 2 * kMaximumRank || reading.result.size() > kMaximumRank;
 }
 
 bool hasAxis(const SpecDimensions &dimensions, const std::string &axis) {
@@ -207,8 +211,7 @@ IndexSources NodeBuilder::sourcesOf(Operation *op) {
   return sources;
 }
 
-void NodeBuilder::addSizesOfReads(const Expression &expression, const IndexSources &sources,
-                                  std::map<std::string, int64_t> &sizes) {
+void NodeBuilder::addSizesOfReads(const Expression &expression, const IndexSources &sources, AxisSizes &sizes) {
   for (const Expression::Element &element : expression.elements) {
     auto source = sources.find(element.name);
     for (size_t d = 0; source != sources.end() && d < element.subscripts.size(); ++d) {
@@ -221,10 +224,10 @@ void NodeBuilder::addSizesOfReads(const Expression &expression, const IndexSourc
 
 Node *NodeBuilder::einsum(Operation *op, StringRef text, ValueRange inputs, DictionaryAttr sizesAttribute,
                           std::optional<StringRef> guard, bool moves) {
-  std::string error;
-  Spec spec;
-  if (!parseSpec(std::string_view(text), spec, error))
-    return fail(op, error);
+  auto parsed = parseSpec(std::string_view(text));
+  if (!parsed)
+    return fail(op, parsed.reason);
+  Spec &spec = *parsed;
   if (inputs.empty() && spec.operands.size() == 1 && spec.operands[0].empty())
     spec.operands.clear();
   std::vector<Node *> operands;
@@ -233,7 +236,7 @@ Node *NodeBuilder::einsum(Operation *op, StringRef text, ValueRange inputs, Dict
     operands.push_back(known.lookup(input));
     shapes.push_back(operands.back()->shape);
   }
-  auto sizes = sizesOf(sizesAttribute);
+  AxisSizes sizes = sizesOf(sizesAttribute);
   // An axis that no operand has, alone or in a product, gets its size from the result.
   auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType());
   for (size_t d = 0; type && d < spec.result.size() && d < static_cast<size_t>(type.getRank()); ++d) {
@@ -248,34 +251,42 @@ Node *NodeBuilder::einsum(Operation *op, StringRef text, ValueRange inputs, Dict
       sizes[axes[0]] = *runtimeSize;
   }
   IndexSources sources = sourcesOf(op);
-  std::map<std::string, int64_t> read;
+  AxisSizes read;
   for (const SpecDimensions &operand : spec.operands)
     for (const SpecDimension &dimension : operand)
       addSizesOfReads(dimension.index, sources, read);
   for (const auto &[axis, size] : read)
     if (llvm::none_of(spec.operands, [&, &axis = axis](const SpecDimensions &o) { return hasAxis(o, axis); }))
       sizes.insert({axis, size});
-  if (!solveSizes(spec, shapes, sizes, error))
-    return fail(op, error);
-  Reading reading;
-  if (!reading.build(spec, sizes, guard ? guard->str() : "", sources, error))
-    return fail(op, error);
-  if (reading.names.size() > 2 * kMaximumRank || reading.result.size() > kMaximumRank)
+  auto solved = solveSizes(spec, shapes, std::move(sizes));
+  if (!solved)
+    return fail(op, solved.reason);
+  auto reading = Reading::of(spec, *solved, guard ? guard->str() : "", sources);
+  if (!reading)
+    return fail(op, reading.reason);
+  if (hasTooManyAxes(*reading))
     return fail(op, "too many axes");
   if (moves && operands.size() != 1)
     return fail(op, "a rearrangement has one operand");
-  return own(std::make_unique<EinsumNode>(std::move(reading), std::move(operands), moves, titleOf(op), failure));
+  return own(std::make_unique<EinsumNode>(std::move(*reading), std::move(operands), moves, titleOf(op), failure));
 }
 
-/// Parses the axes of one tensor as a spec in which they are the only operand and the result.
-static bool readAxes(StringRef axes, const std::vector<int64_t> &shape, DictionaryAttr sizesAttribute, Spec &spec,
-                     std::map<std::string, int64_t> &sizes, std::string &error) {
-  if (!parseSpec(std::string_view(axes), spec, error, /*compact=*/false))
-    return false;
-  spec.result = spec.operands[0];
-  spec.hasResult = true;
-  sizes = sizesOf(sizesAttribute);
-  return solveSizes(spec, {shape}, sizes, error);
+/// Returns the reading of one tensor of this shape with this spec; `guard` may be empty.
+static OrError<Reading> readingOf(const Spec &spec, const std::vector<int64_t> &shape, DictionaryAttr sizesAttribute,
+                                  const std::string &guard, const IndexSources &sources) {
+  auto sizes = solveSizes(spec, {shape}, sizesOf(sizesAttribute));
+  return sizes ? Reading::of(spec, *sizes, guard, sources) : Error{sizes.reason};
+}
+
+/// Returns the reading of one tensor by the list of its axes, which are the result's too.
+static OrError<Reading> readingOfAxes(StringRef axes, const std::vector<int64_t> &shape, DictionaryAttr sizes,
+                                      const std::string &guard, const IndexSources &sources) {
+  auto spec = parseSpec(std::string_view(axes), /*compact=*/false);
+  if (!spec)
+    return Error{spec.reason};
+  spec->result = spec->operands[0];
+  spec->hasResult = true;
+  return readingOf(*spec, shape, sizes, guard, sources);
 }
 
 Node *NodeBuilder::rows(Operation *op) {
@@ -284,106 +295,95 @@ Node *NodeBuilder::rows(Operation *op) {
     return attribute ? attribute.str() : std::string();
   };
   Node *input = known.lookup(op->getOperand(0));
-  std::string error;
-  Spec spec, over;
-  std::map<std::string, int64_t> sizes;
-  if (!readAxes(text("axes"), input->shape, op->getAttrOfType<DictionaryAttr>("sizes"), spec, sizes, error))
-    return fail(op, error);
-  if (!parseSpec(text("over"), over, error, /*compact=*/false))
-    return fail(op, error);
+  auto reading = readingOfAxes(text("axes"), input->shape, op->getAttrOfType<DictionaryAttr>("sizes"), text("mask"),
+                               sourcesOf(op));
+  if (!reading)
+    return fail(op, reading.reason);
+  auto over = parseSpec(text("over"), /*compact=*/false);
+  if (!over)
+    return fail(op, over.reason);
   std::vector<std::string> wanted;
-  for (const SpecDimension &dimension : over.operands[0])
+  for (const SpecDimension &dimension : over->operands[0])
     wanted.insert(wanted.end(), dimension.axes.begin(), dimension.axes.end());
-  size_t dimension = 0;
-  while (dimension < spec.result.size() && spec.result[dimension].axes != wanted)
-    ++dimension;
-  if (dimension == spec.result.size())
+  auto found = llvm::find_if(reading->result, [&](const std::vector<size_t> &places) {
+    return llvm::equal(places, wanted,
+                       [&](size_t place, const std::string &axis) { return reading->names[place] == axis; });
+  });
+  if (found == reading->result.end())
     return fail(op, "no dimension is made of '" + text("over") + "'");
-  Reading reading;
-  if (!reading.build(spec, sizes, text("mask"), sourcesOf(op), error))
-    return fail(op, error);
+  size_t dimension = found - reading->result.begin();
   if (isa<attn::SoftmaxOp>(op))
-    return own(std::make_unique<SoftmaxNode>(std::move(reading), input, dimension, choosesMinusInfinity(op->getOperand(0)),
-                                             titleOf(op), failure));
+    return own(std::make_unique<SoftmaxNode>(std::move(*reading), input, dimension,
+                                             choosesMinusInfinity(op->getOperand(0)), titleOf(op), failure));
   std::vector<int64_t> shape = input->shape;
   shape.erase(shape.begin() + static_cast<int64_t>(dimension));
   return own(
-      std::make_unique<LogSumExpNode>(std::move(shape), std::move(reading), input, dimension, titleOf(op), failure));
+      std::make_unique<LogSumExpNode>(std::move(shape), std::move(*reading), input, dimension, titleOf(op), failure));
 }
 
 Node *NodeBuilder::extremum(attn::ExtremumOp op) {
-  std::string error;
-  Spec spec;
-  std::map<std::string, int64_t> sizes = sizesOf(op.getSizesAttr());
+  auto spec = parseSpec(std::string_view(op.getSpec()));
+  if (!spec)
+    return fail(op, spec.reason);
   Node *input = known.lookup(op.getInput());
-  Reading reading;
-  if (!parseSpec(std::string_view(op.getSpec()), spec, error) || !solveSizes(spec, {input->shape}, sizes, error) ||
-      !reading.build(spec, sizes, "", {}, error))
-    return fail(op, error);
-  if (reading.names.size() > 2 * kMaximumRank || reading.result.size() > kMaximumRank)
+  auto reading = readingOf(*spec, input->shape, op.getSizesAttr(), "", {});
+  if (!reading)
+    return fail(op, reading.reason);
+  if (hasTooManyAxes(*reading))
     return fail(op, "too many axes");
-  return own(std::make_unique<ExtremumNode>(std::move(reading), input, op.getLeast(), titleOf(op), failure));
+  return own(std::make_unique<ExtremumNode>(std::move(*reading), input, op.getLeast(), titleOf(op), failure));
+}
+
+std::optional<std::vector<int64_t>> NodeBuilder::shapeOf(attn::PositionOp op, const SpecDimensions &axes,
+                                                         const AxisSizes &read) {
+  auto type = dyn_cast<RankedTensorType>(op.getResult().getType());
+  if (!type || type.hasStaticShape() || static_cast<size_t>(type.getRank()) != axes.size())
+    return shapeOf(op.getResult());
+  std::vector<int64_t> shape = type.getShape().vec();
+  auto stated = op->getAttrOfType<ArrayAttr>("attn.shape");
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (!type.isDynamicDim(d))
+      continue;
+    const std::vector<std::string> &names = axes[d].axes;
+    auto name = stated && d < stated.size() ? dyn_cast<StringAttr>(stated[d]) : StringAttr();
+    auto known = name ? runtimeSizes.find(name.str()) : runtimeSizes.end();
+    auto size = names.size() == 1 ? read.find(names[0]) : read.end();
+    if (known != runtimeSizes.end())
+      shape[d] = known->second;
+    else if (size != read.end())
+      shape[d] = size->second;
+    else
+      return shapeOf(op.getResult());
+  }
+  return shape;
 }
 
 Node *NodeBuilder::position(attn::PositionOp op) {
-  std::string error, missing;
-  Spec spec, axes;
-  std::map<std::string, int64_t> sizes, read;
-  Reading reading;
-  Expression expression;
+  auto expression = parseExpression(std::string_view(op.getExpression()));
+  if (!expression)
+    return fail(op, expression.reason);
   IndexSources sources = sourcesOf(op);
-  if (!parseExpression(std::string_view(op.getExpression()), expression, error) ||
-      !expression.bindReads(sources, error) ||
-      !parseSpec(std::string_view(op.getAxes()), axes, error, /*compact=*/false))
-    return fail(op, error);
-  addSizesOfReads(expression, sources, read);
-  // A run-time dimension has the size of the axis that is read along it.
-  std::optional<std::vector<int64_t>> shape;
-  auto type = dyn_cast<RankedTensorType>(op.getResult().getType());
-  if (type && !type.hasStaticShape() && static_cast<size_t>(type.getRank()) == axes.operands[0].size()) {
-    shape = type.getShape().vec();
-    for (size_t d = 0; d < shape->size(); ++d)
-      if (type.isDynamicDim(d)) {
-        const std::vector<std::string> &names = axes.operands[0][d].axes;
-        auto stated = op->getAttrOfType<ArrayAttr>("attn.shape");
-        auto name = stated && d < stated.size() ? dyn_cast<StringAttr>(stated[d]) : StringAttr();
-        auto known = name ? runtimeSizes.find(name.str()) : runtimeSizes.end();
-        auto size = names.size() == 1 ? read.find(names[0]) : read.end();
-        if (known != runtimeSizes.end()) {
-          (*shape)[d] = known->second;
-        } else if (size != read.end()) {
-          (*shape)[d] = size->second;
-        } else {
-          shape.reset();
-          break;
-        }
-      }
-  }
-  if (!shape)
-    shape = shapeOf(op.getResult());
+  if (auto error = expression->bindReads(sources))
+    return fail(op, error->reason);
+  auto axes = parseSpec(std::string_view(op.getAxes()), /*compact=*/false);
+  if (!axes)
+    return fail(op, axes.reason);
+  AxisSizes read;
+  addSizesOfReads(*expression, sources, read);
+  auto shape = shapeOf(op, axes->operands[0], read);
   if (!shape)
     return fail(op, "the result's run-time size is not known");
-  if (!readAxes(op.getAxes(), *shape, op.getSizesAttr(), spec, sizes, error) ||
-      !reading.build(spec, sizes, "", {}, error))
-    return fail(op, error);
-  if (!expression.bind(reading.names, missing))
-    return fail(op, "'" + missing + "' is no axis");
-  return own(std::make_unique<PositionNode>(*shape, std::move(reading), std::move(expression), titleOf(op), failure));
+  auto reading = readingOfAxes(op.getAxes(), *shape, op.getSizesAttr(), "", {});
+  if (!reading)
+    return fail(op, reading.reason);
+  if (auto error = expression->bind(reading->names))
+    return fail(op, error->reason);
+  return own(std::make_unique<PositionNode>(*shape, std::move(*reading), std::move(*expression), titleOf(op), failure));
 }
 
 Node *NodeBuilder::pointwise(Operation *op) {
-  static const std::map<std::string, Function> functions = {
-      {"arith.addf", Function::Add},      {"arith.subf", Function::Subtract},    {"arith.mulf", Function::Multiply},
-      {"arith.divf", Function::Divide},   {"arith.maximumf", Function::Maximum}, {"arith.minimumf", Function::Minimum},
-      {"arith.negf", Function::Negate},   {"arith.sitofp", Function::Identity},  {"arith.truncf", Function::Identity},
-      {"arith.extf", Function::Identity}, {"math.exp", Function::Exp},           {"math.exp2", Function::Exp2},
-      {"math.log", Function::Log},        {"math.log2", Function::Log2},         {"math.sqrt", Function::Sqrt},
-      {"math.rsqrt", Function::Rsqrt},    {"math.tanh", Function::Tanh},         {"math.absf", Function::Absolute},
-      {"math.sin", Function::Sin},        {"math.cos", Function::Cos},           {"math.powf", Function::Power},
-      {"math.erf", Function::Erf},        {"math.floor", Function::Floor},       {"math.ceil", Function::Ceil},
-      {"math.roundeven", Function::Round}};
-  auto found = functions.find(titleOf(op));
-  if (found == functions.end() || op->getNumOperands() == 0)
+  const Function *function = findFunction(titleOf(op));
+  if (!function || op->getNumOperands() == 0)
     return fail(op, "the reference does not know this operation");
   std::vector<Node *> inputs;
   for (Value operand : op->getOperands()) {
@@ -391,7 +391,7 @@ Node *NodeBuilder::pointwise(Operation *op) {
     if (inputs.back()->shape != inputs.front()->shape)
       return fail(op, "the operands' shapes differ");
   }
-  return own(std::make_unique<PointwiseNode>(found->second, std::move(inputs), failure));
+  return own(std::make_unique<PointwiseNode>(*function, std::move(inputs), failure));
 }
 
 Node *NodeBuilder::apply(attn::ApplyOp op) {

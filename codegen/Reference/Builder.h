@@ -37,12 +37,15 @@ private:
   Node *concat(attn::ConcatOp);
   /// Returns the result's shape if its type has no run-time size.
   std::optional<std::vector<int64_t>> shapeOf(mlir::Value);
+  /// Does the same for positions along `axes`: a run-time dimension has the size that the type of an argument names, or
+  /// that of the axis in `read`.
+  std::optional<std::vector<int64_t>> shapeOf(attn::PositionOp, const SpecDimensions &axes, const AxisSizes &read);
   Node *fail(mlir::Operation *, const std::string &why);
   std::vector<Node *> fail(const std::string &why);
   /// Returns the index operands of an operation by the names in its texts.
   IndexSources sourcesOf(mlir::Operation *);
   /// Adds the sizes of axes that only the reads of index operands determine.
-  void addSizesOfReads(const Expression &, const IndexSources &, std::map<std::string, int64_t> &sizes);
+  void addSizesOfReads(const Expression &, const IndexSources &, AxisSizes &sizes);
   template <typename T> T *own(std::unique_ptr<T> node) {
     T *raw = node.get();
     nodes.push_back(std::move(node));

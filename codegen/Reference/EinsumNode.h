@@ -28,9 +28,8 @@ struct Subscript {
 /// A spec with known sizes. It computes the axes from a result's index, and the operands' indices from the axes.
 class Reading {
 public:
-  /// Builds the reading; `guard` may be empty. Returns false with a reason if the texts are wrong.
-  bool build(const Spec &, const std::map<std::string, int64_t> &sizes, const std::string &guard,
-             const IndexSources &sources, std::string &error);
+  /// Returns the reading of a spec; `guard` may be empty.
+  static OrError<Reading> of(const Spec &, const AxisSizes &, const std::string &guard, const IndexSources &);
   /// Computes the axes of the result from an index into it; does not touch the other axes.
   void axesOf(const int64_t *resultIndex, int64_t *axes) const;
   /// Computes the operand's index. Returns false if an expression has no value.
@@ -44,6 +43,10 @@ public:
   std::vector<std::vector<size_t>> result; // positions in `names` of the axes of each dimension
   std::vector<std::vector<Subscript>> operands;
   Expression guard;
+
+private:
+  size_t placeOf(const std::string &axis) const;
+  OrError<Subscript> subscriptOf(const SpecDimension &, const IndexSources &) const;
 };
 
 /// Lines of an operand as contiguous copies, by their start. A sum over keys or channels reads the same line for every

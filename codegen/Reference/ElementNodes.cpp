@@ -2,6 +2,7 @@
 #include "codegen/Reference/ElementNodes.h"
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 namespace skewer::reference {
 
@@ -101,7 +102,46 @@ double GatherNode::compute(const int64_t *index) {
   return input->at(inner);
 }
 
-PointwiseNode::PointwiseNode(Function function, std::vector<Node *> inputs, Failure &failure)
+const Function *findFunction(const std::string &operation) {
+  using Two = double (*)(double, double);
+  static const Two maximum = [](double a, double b) {
+    return std::isnan(a) || std::isnan(b) ? std::nan("") : std::max(a, b);
+  };
+  static const Two minimum = [](double a, double b) {
+    return std::isnan(a) || std::isnan(b) ? std::nan("") : std::min(a, b);
+  };
+  static const Function identity(Absence::OfFirst, [](double a) { return a; });
+  static const std::map<std::string, Function> functions = {
+      {"arith.addf", {Absence::OfBoth, [](double a, double b) { return a + b; }}},
+      {"arith.subf", {Absence::OfBoth, [](double a, double b) { return a - b; }}},
+      {"arith.mulf", {Absence::OfEither, [](double a, double b) { return a * b; }}},
+      {"arith.divf", {Absence::OfFirst, [](double a, double b) { return a / b; }}},
+      {"arith.maximumf", {Absence::IsZero, maximum}},
+      {"arith.minimumf", {Absence::IsZero, minimum}},
+      {"math.powf", {Absence::IsZero, std::pow}},
+      {"arith.negf", {Absence::OfFirst, [](double a) { return -a; }}},
+      {"arith.sitofp", identity},
+      {"arith.truncf", identity},
+      {"arith.extf", identity},
+      {"math.exp", {Absence::IsZero, std::exp}},
+      {"math.exp2", {Absence::IsZero, std::exp2}},
+      {"math.log", {Absence::IsZero, std::log}},
+      {"math.log2", {Absence::IsZero, std::log2}},
+      {"math.sqrt", {Absence::OfFirst, std::sqrt}},
+      {"math.rsqrt", {Absence::IsZero, [](double a) { return 1 / std::sqrt(a); }}},
+      {"math.tanh", {Absence::OfFirst, std::tanh}},
+      {"math.absf", {Absence::OfFirst, std::fabs}},
+      {"math.sin", {Absence::OfFirst, std::sin}},
+      {"math.cos", {Absence::IsZero, std::cos}},
+      {"math.erf", {Absence::OfFirst, std::erf}},
+      {"math.floor", {Absence::OfFirst, std::floor}},
+      {"math.ceil", {Absence::OfFirst, std::ceil}},
+      {"math.roundeven", {Absence::OfFirst, std::nearbyint}}};
+  auto found = functions.find(operation);
+  return found == functions.end() ? nullptr : &found->second;
+}
+
+PointwiseNode::PointwiseNode(const Function &function, std::vector<Node *> inputs, Failure &failure)
     : Node(inputs[0]->shape, failure), function(function), inputs(std::move(inputs)) {
   for (Node *input : this->inputs)
     mayBeAbsent |= input->mayBeAbsent;
@@ -111,84 +151,13 @@ double PointwiseNode::compute(const int64_t *index) {
   double a = inputs[0]->at(index), b = inputs.size() > 1 ? inputs[1]->at(index) : 0;
   if (mayBeAbsent) {
     bool goneA = isAbsent(a), goneB = inputs.size() > 1 && isAbsent(b);
-    switch (function) {
-    case Function::Multiply:
-    case Function::Divide: // an absent element stays absent, whatever scales it
-      if (goneA || (goneB && function == Function::Multiply))
-        return absent();
-      break;
-    case Function::Add:
-    case Function::Subtract:
-      if (goneA && goneB)
-        return absent();
-      break;
-    case Function::Negate:
-    case Function::Identity:
-    case Function::Sqrt:
-    case Function::Absolute:
-    case Function::Tanh:
-    case Function::Sin:
-    case Function::Erf:
-    case Function::Floor:
-    case Function::Ceil:
-    case Function::Round:
-      if (goneA)
-        return absent();
-      break;
-    default:
-      break;
-    }
+    if ((function.absence == Absence::OfFirst && goneA) ||
+        (function.absence == Absence::OfEither && (goneA || goneB)) ||
+        (function.absence == Absence::OfBoth && goneA && goneB))
+      return absent();
     a = present(a), b = present(b);
   }
-  switch (function) {
-  case Function::Add:
-    return a + b;
-  case Function::Subtract:
-    return a - b;
-  case Function::Multiply:
-    return a * b;
-  case Function::Divide:
-    return a / b;
-  case Function::Maximum: // a NaN is the result
-    return std::isnan(a) || std::isnan(b) ? std::nan("") : std::max(a, b);
-  case Function::Minimum:
-    return std::isnan(a) || std::isnan(b) ? std::nan("") : std::min(a, b);
-  case Function::Negate:
-    return -a;
-  case Function::Exp:
-    return std::exp(a);
-  case Function::Exp2:
-    return std::exp2(a);
-  case Function::Log:
-    return std::log(a);
-  case Function::Log2:
-    return std::log2(a);
-  case Function::Sqrt:
-    return std::sqrt(a);
-  case Function::Rsqrt:
-    return 1 / std::sqrt(a);
-  case Function::Tanh:
-    return std::tanh(a);
-  case Function::Absolute:
-    return std::fabs(a);
-  case Function::Sin:
-    return std::sin(a);
-  case Function::Cos:
-    return std::cos(a);
-  case Function::Erf:
-    return std::erf(a);
-  case Function::Floor:
-    return std::floor(a);
-  case Function::Ceil:
-    return std::ceil(a);
-  case Function::Round: // halves round to the even number
-    return std::nearbyint(a);
-  case Function::Power:
-    return std::pow(a, b);
-  case Function::Identity:
-    return a;
-  }
-  return 0;
+  return function.ofOne ? function.ofOne(a) : function.ofTwo(a, b);
 }
 
 ApplyNode::ApplyNode(std::vector<int64_t> shape, const attn::ElementFunction &function, std::vector<Node *> inputs,

@@ -81,42 +81,31 @@ private:
   std::vector<int64_t> rows;
 };
 
-enum class Function {
-  Add,
-  Subtract,
-  Multiply,
-  Divide,
-  Maximum,
-  Minimum,
-  Negate,
-  Exp,
-  Exp2,
-  Log,
-  Log2,
-  Sqrt,
-  Rsqrt,
-  Tanh,
-  Absolute,
-  Sin,
-  Cos,
-  Erf,
-  Floor,
-  Ceil,
-  Round,
-  Identity,
-  Power
+/// Says which absent operands make the result absent. All other absent operands count as 0.
+enum class Absence { IsZero, OfFirst, OfEither, OfBoth };
+
+/// A function of one or two numbers.
+struct Function {
+  Function(Absence absence, double (*ofOne)(double)) : absence(absence), ofOne(ofOne) {}
+  Function(Absence absence, double (*ofTwo)(double, double)) : absence(absence), ofTwo(ofTwo) {}
+  Absence absence;
+  double (*ofOne)(double) = nullptr; // one of the two is set
+  double (*ofTwo)(double, double) = nullptr;
 };
+/// Returns the function that an operation applies, by the operation's name; null if the reference does not know it. A
+/// maximum or a minimum with a NaN is a NaN; `math.roundeven` rounds halves to the even number.
+const Function *findFunction(const std::string &operation);
 
 /// Applies one function to the elements at the same index.
 class PointwiseNode : public Node {
 public:
-  PointwiseNode(Function function, std::vector<Node *> inputs, Failure &failure);
+  PointwiseNode(const Function &function, std::vector<Node *> inputs, Failure &failure);
 
 protected:
   double compute(const int64_t *index) override;
 
 private:
-  Function function;
+  const Function &function;
   std::vector<Node *> inputs;
 };
 

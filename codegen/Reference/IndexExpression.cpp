@@ -10,14 +10,14 @@ using Operation = Expression::Operation;
 namespace {
 class Reader {
 public:
-  Reader(std::string_view text, Expression &out, std::string &error) : text(text), out(out), error(error) {}
+  explicit Reader(std::string_view text) : text(text) {}
 
-  bool run() {
+  OrError<Expression> run() {
     out.root = disjunction();
-    if (out.root < 0)
-      return false;
     space();
-    return at == text.size() || (fail("unexpected text after an index expression"), false);
+    if (out.root >= 0 && at < text.size())
+      fail("unexpected text after an index expression");
+    return error.empty() ? OrError<Expression>(std::move(out)) : Error{error};
   }
 
 private:
@@ -270,45 +270,38 @@ private:
   }
 
   std::string_view text;
-  Expression &out;
-  std::string &error;
+  Expression out;
+  std::string error;
   size_t at = 0;
   int nesting = 0;
 };
 } // namespace
 
-bool parseExpression(std::string_view text, Expression &expression, std::string &error) {
-  expression = {};
-  return Reader(text, expression, error).run();
-}
+OrError<Expression> parseExpression(std::string_view text) { return Reader(text).run(); }
 
-bool Expression::bind(const std::vector<std::string> &axes, std::string &missing) {
+std::optional<Error> Expression::bind(const std::vector<std::string> &axes) {
   for (Node &node : nodes) {
     if (node.operation != Operation::Axis)
       continue;
     const std::string &name = names[node.value];
     auto found = std::find(axes.begin(), axes.end(), name);
-    if (found == axes.end()) {
-      missing = name;
-      return false;
-    }
+    if (found == axes.end())
+      return Error{"'" + name + "' is no axis"};
     node.value = found - axes.begin();
   }
   names = axes;
-  return true;
+  return std::nullopt;
 }
 
-bool Expression::bindReads(const IndexSources &sources, std::string &error) {
+std::optional<Error> Expression::bindReads(const IndexSources &sources) {
   for (Element &element : elements) {
     auto found = sources.find(element.name);
-    if (found == sources.end() || found->second->shape.size() != element.subscripts.size()) {
-      error = "there is no index operand '" + element.name + "' of " + std::to_string(element.subscripts.size()) +
-              " dimensions";
-      return false;
-    }
+    if (found == sources.end() || found->second->shape.size() != element.subscripts.size())
+      return Error{"there is no index operand '" + element.name + "' of " + std::to_string(element.subscripts.size()) +
+                   " dimensions"};
     element.source = found->second;
   }
-  return true;
+  return std::nullopt;
 }
 
 bool Expression::evaluate(int which, const int64_t *axes, int64_t &result) const {

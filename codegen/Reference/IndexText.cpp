@@ -31,50 +31,52 @@ bool onlyNames(std::string_view text, std::vector<std::string> &names) {
   return true;
 }
 
-bool parseDimensions(std::string_view text, SpecDimensions &dimensions, std::string &error) {
+/// Returns the dimension of an index expression.
+OrError<SpecDimension> indexDimension(std::string_view text) {
+  auto index = parseExpression(text);
+  if (!index)
+    return Error{index.reason};
+  return SpecDimension{{}, std::move(*index)};
+}
+
+/// Parses the dimension at `text[at]`, and moves `at` behind it.
+OrError<SpecDimension> parseDimension(std::string_view text, size_t &at) {
+  size_t begin = at++;
+  if (text[begin] == '(') {
+    int depth = 1;
+    for (; at < text.size() && depth > 0; ++at)
+      depth += text[at] == '(' ? 1 : text[at] == ')' ? -1 : 0;
+    if (depth > 0)
+      return Error{"a ')' is missing in '" + std::string(text) + "'"};
+    std::string_view inside = text.substr(begin + 1, at - begin - 2);
+    SpecDimension dimension;
+    if (!onlyNames(inside, dimension.axes))
+      return indexDimension(inside);
+    return dimension.axes.empty() ? indexDimension("0") : std::move(dimension);
+  }
+  if (isLetter(text[begin])) {
+    while (at < text.size() && isWord(text[at]))
+      ++at;
+    return SpecDimension{{std::string(text.substr(begin, at - begin))}, {}};
+  }
+  if (text[begin] == '1' && (at == text.size() || !isWord(text[at])))
+    return indexDimension("0");
+  return Error{"'" + std::string(1, text[begin]) + "' begins no dimension in '" + std::string(text) + "'"};
+}
+
+OrError<SpecDimensions> parseDimensions(std::string_view text) {
+  SpecDimensions dimensions;
   for (size_t at = 0; at < text.size();) {
     if (isSpace(text[at])) {
       ++at;
       continue;
     }
-    SpecDimension dimension;
-    size_t end = at;
-    if (text[at] == '(') {
-      int depth = 0;
-      for (; end < text.size(); ++end)
-        if (text[end] == '(')
-          ++depth;
-        else if (text[end] == ')' && --depth == 0)
-          break;
-      if (end == text.size()) {
-        error = "a ')' is missing in '" + std::string(text) + "'";
-        return false;
-      }
-      std::string_view inside = text.substr(at + 1, end - at - 1);
-      ++end;
-      if (!onlyNames(inside, dimension.axes)) {
-        dimension.axes.clear();
-        if (!parseExpression(inside, dimension.index, error))
-          return false;
-      } else if (dimension.axes.empty() && !parseExpression("0", dimension.index, error)) {
-        return false;
-      }
-    } else if (isLetter(text[at])) {
-      while (end < text.size() && isWord(text[end]))
-        ++end;
-      dimension.axes.emplace_back(text.substr(at, end - at));
-    } else if (text[at] == '1' && (at + 1 == text.size() || !isWord(text[at + 1]))) {
-      ++end;
-      if (!parseExpression("0", dimension.index, error))
-        return false;
-    } else {
-      error = "'" + std::string(1, text[at]) + "' begins no dimension in '" + std::string(text) + "'";
-      return false;
-    }
-    dimensions.push_back(std::move(dimension));
-    at = end;
+    auto dimension = parseDimension(text, at);
+    if (!dimension)
+      return Error{dimension.reason};
+    dimensions.push_back(std::move(*dimension));
   }
-  return true;
+  return dimensions;
 }
 
 /// Splits words into one-letter axes if every operand and the result are a single word: "bhid,bhjd->bhij".
@@ -118,13 +120,10 @@ std::vector<std::string> Spec::axes() const {
   return all;
 }
 
-bool parseSpec(std::string_view text, Spec &spec, std::string &error, bool compact) {
-  spec = {};
+OrError<Spec> parseSpec(std::string_view text, bool compact) {
+  Spec spec;
   size_t begin = 0;
   int depth = 0;
-  auto part = [&](size_t end, SpecDimensions &into) {
-    return parseDimensions(text.substr(begin, end - begin), into, error);
-  };
   for (size_t k = 0; k <= text.size(); ++k) {
     bool last = k == text.size();
     if (!last && (text[k] == '(' || text[k] == '['))
@@ -134,13 +133,13 @@ bool parseSpec(std::string_view text, Spec &spec, std::string &error, bool compa
     bool arrow = !last && depth == 0 && text.substr(k, 2) == "->";
     if (!last && !arrow && (depth != 0 || text[k] != ','))
       continue;
-    SpecDimensions list;
-    if (!part(k, list))
-      return false;
+    auto list = parseDimensions(text.substr(begin, k - begin));
+    if (!list)
+      return Error{list.reason};
     if (spec.hasResult)
-      spec.result = std::move(list);
+      spec.result = std::move(*list);
     else
-      spec.operands.push_back(std::move(list));
+      spec.operands.push_back(std::move(*list));
     if (arrow) {
       spec.hasResult = true;
       ++k;
@@ -148,31 +147,26 @@ bool parseSpec(std::string_view text, Spec &spec, std::string &error, bool compa
     begin = k + 1;
   }
   if (!compact)
-    return true;
+    return spec;
   std::vector<SpecDimensions *> lists;
   for (SpecDimensions &operand : spec.operands)
     lists.push_back(&operand);
   if (spec.hasResult)
     lists.push_back(&spec.result);
   splitLetters(lists, text);
-  return true;
+  return spec;
 }
 
-bool solveSizes(const Spec &spec, const std::vector<std::vector<int64_t>> &shapes,
-                std::map<std::string, int64_t> &sizes, std::string &error) {
-  if (shapes.size() != spec.operands.size()) {
-    error = "the text has " + std::to_string(spec.operands.size()) + " operands, the operation " +
-            std::to_string(shapes.size());
-    return false;
-  }
+OrError<AxisSizes> solveSizes(const Spec &spec, const std::vector<std::vector<int64_t>> &shapes, AxisSizes sizes) {
+  if (shapes.size() != spec.operands.size())
+    return Error{"the text has " + std::to_string(spec.operands.size()) + " operands, the operation " +
+                 std::to_string(shapes.size())};
   for (bool changed = true; changed;) {
     changed = false;
     for (size_t k = 0; k < shapes.size(); ++k) {
-      if (shapes[k].size() != spec.operands[k].size()) {
-        error = "operand " + std::to_string(k + 1) + " has " + std::to_string(shapes[k].size()) +
-                " dimensions, the text gives it " + std::to_string(spec.operands[k].size());
-        return false;
-      }
+      if (shapes[k].size() != spec.operands[k].size())
+        return Error{"operand " + std::to_string(k + 1) + " has " + std::to_string(shapes[k].size()) +
+                     " dimensions, the text gives it " + std::to_string(spec.operands[k].size())};
       for (size_t d = 0; d < shapes[k].size(); ++d) {
         const std::vector<std::string> &axes = spec.operands[k][d].axes;
         int64_t known = 1;
@@ -185,11 +179,9 @@ bool solveSizes(const Spec &spec, const std::vector<std::vector<int64_t>> &shape
         if (axes.empty() || unknown.size() > 1)
           continue;
         bool fits = unknown.empty() ? known == shapes[k][d] : known > 0 && shapes[k][d] % known == 0;
-        if (!fits) {
-          error = "dimension " + std::to_string(d) + " of operand " + std::to_string(k + 1) + " has size " +
-                  std::to_string(shapes[k][d]) + ", which does not agree with its axes";
-          return false;
-        }
+        if (!fits)
+          return Error{"dimension " + std::to_string(d) + " of operand " + std::to_string(k + 1) + " has size " +
+                       std::to_string(shapes[k][d]) + ", which does not agree with its axes"};
         if (!unknown.empty()) {
           sizes[unknown[0]] = shapes[k][d] / known;
           changed = true;
@@ -198,11 +190,9 @@ bool solveSizes(const Spec &spec, const std::vector<std::vector<int64_t>> &shape
     }
   }
   for (const std::string &axis : spec.axes())
-    if (!sizes.count(axis)) {
-      error = "axis '" + axis + "' has no size";
-      return false;
-    }
-  return true;
+    if (!sizes.count(axis))
+      return Error{"axis '" + axis + "' has no size"};
+  return sizes;
 }
 
 } // namespace skewer::reference

@@ -1,10 +1,10 @@
 // The reference's own parser of index expressions and einsum texts. It shares nothing with the compiler, so that a
 // mistake in the compiler's parser does not hide itself. It uses neither MLIR nor LLVM.
 #pragma once
+#include "codegen/Reference/OrError.h"
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -15,6 +15,7 @@ struct IndexSource {
   std::vector<int64_t> shape, values;
 };
 using IndexSources = std::map<std::string, std::shared_ptr<const IndexSource>>;
+using AxisSizes = std::map<std::string, int64_t>;
 
 /// An integer function of axes and of index operands, as a pool of nodes.
 struct Expression {
@@ -58,11 +59,10 @@ struct Expression {
   int root = -1;
 
   bool empty() const { return root < 0; }
-  /// Replaces indices in `names` by indices in `axes`. Returns false if a name is not among them; `missing` is that
-  /// name.
-  bool bind(const std::vector<std::string> &axes, std::string &missing);
-  /// Finds the operands that are read. Returns false with a reason if there is no operand of that name and rank.
-  bool bindReads(const IndexSources &, std::string &error);
+  /// Replaces indices in `names` by indices in `axes`. Returns an error if a name is not among them.
+  std::optional<Error> bind(const std::vector<std::string> &axes);
+  /// Finds the operands that are read. Returns an error if there is no operand of that name and rank.
+  std::optional<Error> bindReads(const IndexSources &);
   /// Returns false on a divisor that is not positive, on overflow or on a read outside an operand. Parts that a select,
   /// an `and` or an `or` does not need are not evaluated.
   bool evaluate(const int64_t *axes, int64_t &result) const { return evaluate(root, axes, result); }
@@ -76,8 +76,7 @@ private:
   bool linear(int node, size_t axes, int64_t &constant, std::vector<int64_t> &coefficients) const;
 };
 
-/// Parses an expression. Returns false with a reason if the text is not one.
-bool parseExpression(std::string_view text, Expression &, std::string &error);
+OrError<Expression> parseExpression(std::string_view text);
 
 /// A dimension of an operand: a row-major product of axes, or an index expression. The literal 1 is the constant 0.
 struct SpecDimension {
@@ -94,10 +93,9 @@ struct Spec {
 };
 /// Parses a spec. `compact`: reads "bhid,bhjd->bhij" as single letters; a plain list of dimensions is never read like
 /// this.
-bool parseSpec(std::string_view text, Spec &, std::string &error, bool compact = true);
+OrError<Spec> parseSpec(std::string_view text, bool compact = true);
 
-/// Finds the axes' sizes from the operands' shapes and what `sizes` already holds.
-bool solveSizes(const Spec &, const std::vector<std::vector<int64_t>> &shapes, std::map<std::string, int64_t> &sizes,
-                std::string &error);
+/// Returns the axes' sizes: those in `known`, and those that the operands' shapes give.
+OrError<AxisSizes> solveSizes(const Spec &, const std::vector<std::vector<int64_t>> &shapes, AxisSizes known);
 
 } // namespace skewer::reference

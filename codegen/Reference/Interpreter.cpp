@@ -35,18 +35,12 @@ std::vector<int64_t> Interpreter::resultShape(size_t result) const {
   return result < results.size() ? results[result]->shape : std::vector<int64_t>();
 }
 
-std::optional<std::vector<double>> Interpreter::row(const std::vector<int64_t> &leading, std::string *error,
-                                                    size_t result) {
+OrError<std::vector<double>> Interpreter::row(const std::vector<int64_t> &leading, size_t result) {
   Implementation &self = *implementation;
-  auto fail = [&](std::string why) -> std::optional<std::vector<double>> {
-    if (error)
-      *error = std::move(why);
-    return std::nullopt;
-  };
   if (!self.broken.empty())
-    return fail(self.broken);
+    return Error{self.broken};
   if (result >= self.results.size())
-    return fail("there is no result " + std::to_string(result));
+    return Error{"there is no result " + std::to_string(result)};
   Node &node = *self.results[result];
   const std::vector<int64_t> &shape = node.shape;
   int64_t index[kMaximumRank] = {};
@@ -54,12 +48,12 @@ std::optional<std::vector<double>> Interpreter::row(const std::vector<int64_t> &
   size_t expected = shape.empty() ? 0 : shape.size() - 1;
   int64_t width = shape.empty() ? 1 : shape.back();
   if (leading.size() != expected)
-    return fail("a row of this result has " + std::to_string(expected) + " leading indices, got " +
-                std::to_string(leading.size()));
+    return Error{"a row of this result has " + std::to_string(expected) + " leading indices, got " +
+                 std::to_string(leading.size())};
   std::copy(leading.begin(), leading.end(), index);
   if (width > 0 && !node.contains(index))
-    return fail("there is no row " + printIndex(index, leading.size()) + " in a result of shape " +
-                printIndex(shape.data(), shape.size()));
+    return Error{"there is no row " + printIndex(index, leading.size()) + " in a result of shape " +
+                 printIndex(shape.data(), shape.size())};
   std::vector<double> values;
   for (int64_t n = 0; n < width; ++n) {
     index[expected] = n;
@@ -67,7 +61,7 @@ std::optional<std::vector<double>> Interpreter::row(const std::vector<int64_t> &
     if (self.failure.any()) {
       // The interpreter stays broken, because remembered elements may depend on the error.
       self.broken = self.failure.message;
-      return fail(self.broken);
+      return Error{self.broken};
     }
   }
   return values;

@@ -4,69 +4,73 @@
 
 namespace skewer::reference {
 
-bool Reading::build(const Spec &spec, const std::map<std::string, int64_t> &known, const std::string &guardText,
-                    const IndexSources &sources, std::string &error) {
-  names = spec.axes();
-  for (const std::string &name : names)
-    sizes.push_back(known.at(name));
-  auto place = [&](const std::string &name) {
-    return static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin());
-  };
+size_t Reading::placeOf(const std::string &axis) const {
+  return static_cast<size_t>(std::find(names.begin(), names.end(), axis) - names.begin());
+}
+
+OrError<Subscript> Reading::subscriptOf(const SpecDimension &dimension, const IndexSources &sources) const {
+  Subscript subscript;
+  subscript.coefficients.assign(names.size(), 0);
+  if (!dimension.axes.empty()) {
+    int64_t stride = 1;
+    for (size_t k = dimension.axes.size(); k-- > 0;) {
+      size_t place = placeOf(dimension.axes[k]);
+      subscript.coefficients[place] += stride;
+      stride *= sizes[place];
+    }
+  } else {
+    subscript.mayLeave = true;
+    subscript.program = dimension.index;
+    if (auto error = subscript.program.bind(names))
+      return *error;
+    if (auto error = subscript.program.bindReads(sources))
+      return *error;
+    subscript.isLinear = subscript.program.linear(names.size(), subscript.constant, subscript.coefficients);
+    if (!subscript.isLinear)
+      subscript.coefficients.assign(names.size(), 0);
+  }
+  for (size_t k = 0; subscript.isLinear && k < names.size(); ++k)
+    if (subscript.coefficients[k] != 0)
+      subscript.terms.emplace_back(k, subscript.coefficients[k]);
+  return subscript;
+}
+
+OrError<Reading> Reading::of(const Spec &spec, const AxisSizes &known, const std::string &guardText,
+                             const IndexSources &sources) {
+  Reading reading;
+  reading.names = spec.axes();
+  for (const std::string &name : reading.names)
+    reading.sizes.push_back(known.at(name));
   for (const SpecDimension &dimension : spec.result) {
     std::vector<size_t> places;
     for (const std::string &axis : dimension.axes)
-      places.push_back(place(axis));
-    if (dimension.axes.empty() && !dimension.index.names.empty()) {
-      error = "the result of an einsum has an index expression";
-      return false;
-    }
+      places.push_back(reading.placeOf(axis));
+    if (dimension.axes.empty() && !dimension.index.names.empty())
+      return Error{"the result of an einsum has an index expression"};
     for (size_t p : places)
-      kept = std::max(kept, p + 1);
-    result.push_back(std::move(places));
+      reading.kept = std::max(reading.kept, p + 1);
+    reading.result.push_back(std::move(places));
   }
-  std::string missing;
   for (const SpecDimensions &dimensions : spec.operands) {
-    std::vector<Subscript> subscripts;
+    std::vector<Subscript> &subscripts = reading.operands.emplace_back();
     for (const SpecDimension &dimension : dimensions) {
-      Subscript subscript;
-      subscript.coefficients.assign(names.size(), 0);
-      if (!dimension.axes.empty()) {
-        int64_t stride = 1;
-        for (size_t k = dimension.axes.size(); k-- > 0;) {
-          subscript.coefficients[place(dimension.axes[k])] += stride;
-          stride *= known.at(dimension.axes[k]);
-        }
-      } else {
-        subscript.mayLeave = true;
-        subscript.program = dimension.index;
-        if (!subscript.program.bind(names, missing)) {
-          error = "'" + missing + "' is no axis";
-          return false;
-        }
-        if (!subscript.program.bindReads(sources, error))
-          return false;
-        subscript.isLinear = subscript.program.linear(names.size(), subscript.constant, subscript.coefficients);
-        if (!subscript.isLinear)
-          subscript.coefficients.assign(names.size(), 0);
-      }
-      for (size_t k = 0; subscript.isLinear && k < names.size(); ++k)
-        if (subscript.coefficients[k] != 0)
-          subscript.terms.emplace_back(k, subscript.coefficients[k]);
-      subscripts.push_back(std::move(subscript));
+      auto subscript = reading.subscriptOf(dimension, sources);
+      if (!subscript)
+        return Error{subscript.reason};
+      subscripts.push_back(std::move(*subscript));
     }
-    operands.push_back(std::move(subscripts));
   }
-  if (!guardText.empty()) {
-    if (!parseExpression(guardText, guard, error))
-      return false;
-    if (!guard.bind(names, missing)) {
-      error = "'" + missing + "' is no axis";
-      return false;
-    }
-    if (!guard.bindReads(sources, error))
-      return false;
-  }
-  return true;
+  if (guardText.empty())
+    return reading;
+  auto guard = parseExpression(guardText);
+  if (!guard)
+    return Error{guard.reason};
+  if (auto error = guard->bind(reading.names))
+    return *error;
+  if (auto error = guard->bindReads(sources))
+    return *error;
+  reading.guard = std::move(*guard);
+  return reading;
 }
 
 void Reading::axesOf(const int64_t *resultIndex, int64_t *axes) const {

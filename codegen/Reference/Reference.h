@@ -2,12 +2,11 @@
 // the C API and the tests compare results with it. It shares no code with the passes, so it cannot share their
 // mistakes, and it evaluates only the requested elements.
 #pragma once
+#include "codegen/Reference/OrError.h"
 #include "codegen/Reference/Rounding.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include <map>
 #include <memory>
-#include <optional>
-#include <string>
 #include <vector>
 
 namespace skewer::reference {
@@ -35,10 +34,9 @@ public:
   /// Returns the shape of a result (by its number) with run-time sizes filled in.
   std::vector<int64_t> resultShape(size_t result = 0) const;
   /// Returns one row of a result: the elements along its last dimension at the given leading indices. A result without
-  /// dimensions has one row with its one element, at no indices. Nothing, with a reason in `error`, if the function
-  /// contains an operation that the interpreter does not know or an index leaves its tensor.
-  std::optional<std::vector<double>> row(const std::vector<int64_t> &leading, std::string *error = nullptr,
-                                         size_t result = 0);
+  /// dimensions has one row with its one element, at no indices. Returns an error if the function contains an operation
+  /// that the interpreter does not know, or an index leaves its tensor.
+  OrError<std::vector<double>> row(const std::vector<int64_t> &leading, size_t result = 0);
 
 private:
   struct Implementation;

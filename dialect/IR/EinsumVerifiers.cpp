@@ -24,11 +24,9 @@ LogicalResult EinsumOp::verify() {
   static const SubscriptConstraints constraints = {"einsum_c1", "einsum_c2", "einsum_c3", "einsum_c5"};
   if (failed(verifyAttributes(*this)))
     return failure();
-  auto spec = verifySpec(*this, "spec", getSpec(), constraints.parses);
+  auto spec = verifySpecWithResult(*this, getSpec(), constraints.parses);
   if (!spec)
     return failure();
-  if (!spec->result)
-    return emitOpError() << "spec \"" << getSpec() << "\" has no '->' and result (einsum_c1)";
   auto shapes = shapesOf(getInputs());
   auto sizes = verifyOperands(*this, *spec, shapes, sizesFrom(getSizesAttr()), constraints);
   if (!sizes || failed(verifyResult(*this, *spec->result, *sizes, getResult().getType(), "einsum_c4")))

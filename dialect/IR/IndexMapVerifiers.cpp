@@ -20,17 +20,26 @@ static LogicalResult verifyMove(Operation *op) {
   return failure(failed(verifyShapes(op)) || failed(verifyElementType(op)));
 }
 
-static LogicalResult verifyCount(Operation *op, StringRef name, size_t count, size_t rank, StringRef constraint) {
-  if (count != rank)
-    return op->emitOpError() << "has " << count << " entries in '" << name << "', expected one for each of the " << rank
-                             << " dimensions (" << constraint << ")";
-  return success();
-}
+namespace {
+/// A list of numbers with one entry for each dimension, and its name.
+struct PerDimension {
+  StringRef name;
+  ArrayRef<int64_t> numbers;
+};
+} // namespace
 
-static LogicalResult verifyRank(Operation *op, size_t operandRank, size_t resultRank, StringRef constraint) {
-  if (operandRank != resultRank)
-    return op->emitOpError() << "result has " << resultRank << " dimensions, expected " << operandRank
-                             << " as the operand (" << constraint << ")";
+/// Checks a move that keeps the number of dimensions, and the lengths of its lists.
+static LogicalResult verifyMoveOf(Operation *op, ArrayRef<PerDimension> lists, StringRef constraint) {
+  if (failed(verifyMove(op)))
+    return failure();
+  size_t rank = shapeOf(op->getOperand(0)).size(), resultRank = shapeOf(op->getResult(0)).size();
+  for (const PerDimension &list : lists)
+    if (list.numbers.size() != rank)
+      return op->emitOpError() << "has " << list.numbers.size() << " entries in '" << list.name
+                               << "', expected one for each of the " << rank << " dimensions (" << constraint << ")";
+  if (rank != resultRank)
+    return op->emitOpError() << "result has " << resultRank << " dimensions, expected " << rank << " as the operand ("
+                             << constraint << ")";
   return success();
 }
 
@@ -39,13 +48,9 @@ static std::string sizeText(int64_t size) {
 }
 
 LogicalResult PadOp::verify() {
-  if (failed(verifyMove(*this)))
+  if (failed(verifyMoveOf(*this, {{"low", getLow()}, {"high", getHigh()}}, "pad_c1")))
     return failure();
   std::vector<int64_t> input = shapeOf(getInput()), result = shapeOf(getResult());
-  if (failed(verifyCount(*this, "low", getLow().size(), input.size(), "pad_c1")) ||
-      failed(verifyCount(*this, "high", getHigh().size(), input.size(), "pad_c1")) ||
-      failed(verifyRank(*this, input.size(), result.size(), "pad_c1")))
-    return failure();
   for (size_t k = 0; k < input.size(); ++k) {
     int64_t low = getLow()[k], high = getHigh()[k];
     if (low < 0 || high < 0)
@@ -90,13 +95,9 @@ LogicalResult ReshapeOp::verify() {
 }
 
 LogicalResult SliceOp::verify() {
-  if (failed(verifyMove(*this)))
+  if (failed(verifyMoveOf(*this, {{"offsets", getOffsets()}, {"strides", getStrides()}}, "slice_c1")))
     return failure();
   std::vector<int64_t> input = shapeOf(getInput()), result = shapeOf(getResult());
-  if (failed(verifyCount(*this, "offsets", getOffsets().size(), input.size(), "slice_c1")) ||
-      failed(verifyCount(*this, "strides", getStrides().size(), input.size(), "slice_c1")) ||
-      failed(verifyRank(*this, input.size(), result.size(), "slice_c1")))
-    return failure();
   for (size_t k = 0; k < input.size(); ++k) {
     int64_t offset = getOffsets()[k], stride = getStrides()[k];
     if (offset < 0 || stride < 1)
@@ -174,11 +175,9 @@ LogicalResult RearrangeOp::verify() {
   static const SubscriptConstraints constraints = {"rearrange_c1", "rearrange_c2", "rearrange_c3", "rearrange_c1"};
   if (failed(verifyMove(*this)) || failed(verifySizes(*this, getSizesAttr())))
     return failure();
-  auto spec = verifySpec(*this, "spec", getSpec(), constraints.parses);
+  auto spec = verifySpecWithResult(*this, getSpec(), constraints.parses);
   if (!spec)
     return failure();
-  if (!spec->result)
-    return emitOpError() << "spec \"" << getSpec() << "\" has no '->' and result (rearrange_c1)";
   for (const Dimensions &dimensions : spec->operands)
     for (const Dimension &dimension : dimensions)
       if (!dimension.isProduct() && !dimension.index.isConstant(0))

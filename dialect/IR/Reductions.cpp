@@ -15,11 +15,9 @@ LogicalResult ExtremumOp::verify() {
   static const SubscriptConstraints constraints = {"extremum_c1", "extremum_c1", "extremum_c2", "extremum_c2"};
   if (failed(verifyShapes(*this)) || failed(verifySizes(*this, getSizesAttr())))
     return failure();
-  auto spec = verifySpec(*this, "spec", getSpec(), constraints.parses);
+  auto spec = verifySpecWithResult(*this, getSpec(), constraints.parses);
   if (!spec)
     return failure();
-  if (!spec->result)
-    return emitOpError() << "spec \"" << getSpec() << "\" has no '->' and result (extremum_c1)";
   for (const Dimensions &operand : spec->operands)
     for (const Dimension &dimension : operand)
       if (!dimension.isProduct())

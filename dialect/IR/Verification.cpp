@@ -163,6 +163,15 @@ std::optional<Einsum> skewer::attn::verifySpec(Operation *op, StringRef role, St
   return spec;
 }
 
+std::optional<Einsum> skewer::attn::verifySpecWithResult(Operation *op, StringRef text, StringRef constraint) {
+  auto spec = verifySpec(op, "spec", text, constraint);
+  if (spec && !spec->result) {
+    op->emitOpError() << "spec \"" << text << "\" has no '->' and result (" << constraint << ")";
+    return std::nullopt;
+  }
+  return spec;
+}
+
 LogicalResult skewer::attn::verifyNamesOnce(Operation *op, StringRef role, const Dimensions &dimensions,
                                             StringRef constraint) {
   std::set<std::string> seen;

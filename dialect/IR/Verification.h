@@ -51,6 +51,9 @@ llvm::LogicalResult verifyNamesOnce(mlir::Operation *, llvm::StringRef role, con
 /// Parses a spec. Returns nothing after an error.
 std::optional<subscript::Einsum> verifySpec(mlir::Operation *, llvm::StringRef role, llvm::StringRef text,
                                             llvm::StringRef constraint);
+/// Parses the attribute `spec`, which states a result. Returns nothing after an error.
+std::optional<subscript::Einsum> verifySpecWithResult(mlir::Operation *, llvm::StringRef text,
+                                                      llvm::StringRef constraint);
 /// Parses a list of dimensions that are all axes or products of axes, each axis named once. Returns nothing after an
 /// error.
 std::optional<subscript::Dimensions> verifyDimensions(mlir::Operation *, llvm::StringRef role, llvm::StringRef text,

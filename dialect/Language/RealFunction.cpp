@@ -1,5 +1,7 @@
 // Trees of real-valued functions: construction, evaluation, and the linear forms that they depend on.
 #include "dialect/Language/RealFunction.h"
+#include "llvm/Support/ErrorHandling.h"
+#include <array>
 #include <cmath>
 #include <functional>
 #include <numeric>
@@ -27,25 +29,11 @@ RealPtr makeReal(Expr index, const Node *node) {
   return finish(std::move(f));
 }
 
-RealPtr makeReal(RealKind kind, std::vector<RealPtr> operands, const Node *node) {
-  RealFunction f;
-  f.kind = kind, f.node = node;
-  bool all = true;
-  for (const RealPtr &operand : operands)
-    all &= operand->whole;
+static bool isCondition(RealKind kind) { return kind >= RealKind::Less && kind <= RealKind::Not; }
+
+/// Returns whether the kind makes a whole number of whole numbers. A condition and a rounding make one of any numbers.
+static bool keepsWhole(RealKind kind) {
   switch (kind) {
-  case RealKind::Floor:
-  case RealKind::Ceil:
-  case RealKind::Round:
-  case RealKind::Less:
-  case RealKind::LessEqual:
-  case RealKind::Equal:
-  case RealKind::NotEqual:
-  case RealKind::And:
-  case RealKind::Or:
-  case RealKind::Not:
-    f.whole = true;
-    break;
   case RealKind::Single:
   case RealKind::Double:
   case RealKind::Negate:
@@ -58,14 +46,24 @@ RealPtr makeReal(RealKind kind, std::vector<RealPtr> operands, const Node *node)
   case RealKind::Maximum:
   case RealKind::Abs:
   case RealKind::Relu:
-    f.whole = all;
-    break;
-  case RealKind::Select:
-    f.whole = operands[1]->whole && operands[2]->whole;
-    break;
+    return true;
   default:
-    break;
+    return false;
   }
+}
+
+RealPtr makeReal(RealKind kind, std::vector<RealPtr> operands, const Node *node) {
+  RealFunction f;
+  f.kind = kind, f.node = node;
+  bool all = true;
+  for (const RealPtr &operand : operands)
+    all &= operand->whole;
+  if (isCondition(kind) || kind == RealKind::Floor || kind == RealKind::Ceil || kind == RealKind::Round)
+    f.whole = true;
+  else if (kind == RealKind::Select)
+    f.whole = operands[1]->whole && operands[2]->whole;
+  else
+    f.whole = all && keepsWhole(kind);
   f.operands = std::move(operands);
   return finish(std::move(f));
 }
@@ -140,23 +138,13 @@ void collectWholes(const RealFunction &f, std::vector<int64_t> &wholes) {
 }
 
 bool isOfTensors(const RealFunction &f) {
-  switch (f.kind) {
-  case RealKind::Select:
+  if (f.kind == RealKind::Select)
     return isOfTensors(*f.operands[1]) && isOfTensors(*f.operands[2]);
-  case RealKind::Double: // computed at compile time
-  case RealKind::FloorDivide:
-  case RealKind::Modulo:
-  case RealKind::Less:
-  case RealKind::LessEqual:
-  case RealKind::Equal:
-  case RealKind::NotEqual:
-  case RealKind::And:
-  case RealKind::Or:
-  case RealKind::Not:
+  // f64(…) is computed at compile time.
+  if (isCondition(f.kind) || f.kind == RealKind::Double || f.kind == RealKind::FloorDivide ||
+      f.kind == RealKind::Modulo)
     return false;
-  default:
-    return llvm::all_of(f.operands, [](const RealPtr &operand) { return isOfTensors(*operand); });
-  }
+  return llvm::all_of(f.operands, [](const RealPtr &operand) { return isOfTensors(*operand); });
 }
 
 bool isArithmetic(const RealFunction &f) {
@@ -196,124 +184,95 @@ size_t RealProgram::add(const RealFunction &f, bool single) {
   return known[{&f, single}] = code.size() - 1;
 }
 
+using FunctionOfOne = double (*)(double);
+constexpr std::pair<RealKind, FunctionOfOne> kFunctionsOfOne[] = {
+    {RealKind::Single, [](double a) { return static_cast<double>(static_cast<float>(a)); }},
+    {RealKind::Negate, [](double a) { return -a; }},
+    {RealKind::Not, [](double a) { return static_cast<double>(a == 0); }},
+    {RealKind::Rsqrt, [](double a) { return 1 / std::sqrt(a); }},
+    {RealKind::Relu, [](double a) { return a < 0 ? 0 : a; }},
+    {RealKind::Sigmoid, [](double a) { return 1 / (1 + std::exp(-a)); }},
+    {RealKind::Abs, std::fabs},
+    {RealKind::Floor, std::floor},
+    {RealKind::Ceil, std::ceil},
+    {RealKind::Round, std::nearbyint},
+    {RealKind::Exp, std::exp},
+    {RealKind::Log, std::log},
+    {RealKind::Sqrt, std::sqrt},
+    {RealKind::Sin, std::sin},
+    {RealKind::Cos, std::cos},
+    {RealKind::Tanh, std::tanh},
+    {RealKind::Erf, std::erf}};
+
+/// Returns the function of one number that the kind stands for; null if it stands for none.
+static FunctionOfOne functionOfOne(RealKind kind) {
+  static const auto functions = [] {
+    std::array<FunctionOfOne, static_cast<size_t>(RealKind::Sigmoid) + 1> byKind = {};
+    for (auto [kind, function] : kFunctionsOfOne)
+      byKind[static_cast<size_t>(kind)] = function;
+    return byKind;
+  }();
+  return functions[static_cast<size_t>(kind)];
+}
+
+/// Computes a kind of two or three operands.
+static double combine(RealKind kind, double a, double b, double c) {
+  switch (kind) {
+  case RealKind::Add:
+    return a + b;
+  case RealKind::Subtract:
+    return a - b;
+  case RealKind::Multiply:
+    return a * b;
+  case RealKind::Divide:
+    return a / b;
+  case RealKind::FloorDivide:
+    return std::floor(a / b);
+  case RealKind::Modulo:
+    return a - std::floor(a / b) * b;
+  case RealKind::Power:
+    return std::pow(a, b);
+  case RealKind::Less:
+    return a < b;
+  case RealKind::LessEqual:
+    return a <= b;
+  case RealKind::Equal:
+    return a == b;
+  case RealKind::NotEqual:
+    return a != b;
+  case RealKind::And:
+    return a != 0 && b != 0;
+  case RealKind::Or:
+    return a != 0 || b != 0;
+  case RealKind::Minimum:
+    return std::isnan(a) || a < b ? a : b;
+  case RealKind::Maximum:
+    return std::isnan(a) || a > b ? a : b;
+  case RealKind::Select:
+    return a != 0 ? b : c;
+  default:
+    llvm_unreachable("the kind has fewer than two operands");
+  }
+}
+
 double RealProgram::run(const std::vector<int64_t> &point) {
   indices.run(point);
   for (size_t k = 0; k < code.size(); ++k) {
     const Instruction &instruction = code[k];
-    // The operand of an index is not one of these registers.
-    bool ofIndex = instruction.kind == RealKind::Index;
-    double a = ofIndex ? 0 : registers[instruction.operands[0]], b = registers[instruction.operands[1]], result = 0;
-    switch (instruction.kind) {
-    case RealKind::Number:
+    const size_t *operands = instruction.operands; // of an index: the register of `indices`
+    double result = 0;
+    if (instruction.kind == RealKind::Number) {
       result = instruction.number;
-      break;
-    case RealKind::Index: {
-      auto value = indices.value(instruction.operands[0]);
+    } else if (instruction.kind == RealKind::Index) {
+      auto value = indices.value(operands[0]);
       result = value ? static_cast<double>(*value) : NAN;
-      break;
-    }
-    case RealKind::Double:
-      registers[k] = a; // not rounded
+    } else if (instruction.kind == RealKind::Double) {
+      registers[k] = registers[operands[0]]; // not rounded
       continue;
-    case RealKind::Single:
-      result = static_cast<double>(static_cast<float>(a));
-      break;
-    case RealKind::Negate:
-      result = -a;
-      break;
-    case RealKind::Add:
-      result = a + b;
-      break;
-    case RealKind::Subtract:
-      result = a - b;
-      break;
-    case RealKind::Multiply:
-      result = a * b;
-      break;
-    case RealKind::Divide:
-      result = a / b;
-      break;
-    case RealKind::FloorDivide:
-      result = std::floor(a / b);
-      break;
-    case RealKind::Modulo:
-      result = a - std::floor(a / b) * b;
-      break;
-    case RealKind::Power:
-      result = std::pow(a, b);
-      break;
-    case RealKind::Less:
-      result = a < b;
-      break;
-    case RealKind::LessEqual:
-      result = a <= b;
-      break;
-    case RealKind::Equal:
-      result = a == b;
-      break;
-    case RealKind::NotEqual:
-      result = a != b;
-      break;
-    case RealKind::And:
-      result = a != 0 && b != 0;
-      break;
-    case RealKind::Or:
-      result = a != 0 || b != 0;
-      break;
-    case RealKind::Not:
-      result = a == 0;
-      break;
-    case RealKind::Minimum:
-      result = std::isnan(a) || a < b ? a : b;
-      break;
-    case RealKind::Maximum:
-      result = std::isnan(a) || a > b ? a : b;
-      break;
-    case RealKind::Select:
-      result = a != 0 ? b : registers[instruction.operands[2]];
-      break;
-    case RealKind::Abs:
-      result = std::fabs(a);
-      break;
-    case RealKind::Floor:
-      result = std::floor(a);
-      break;
-    case RealKind::Ceil:
-      result = std::ceil(a);
-      break;
-    case RealKind::Round:
-      result = std::nearbyint(a);
-      break;
-    case RealKind::Exp:
-      result = std::exp(a);
-      break;
-    case RealKind::Log:
-      result = std::log(a);
-      break;
-    case RealKind::Sqrt:
-      result = std::sqrt(a);
-      break;
-    case RealKind::Rsqrt:
-      result = 1 / std::sqrt(a);
-      break;
-    case RealKind::Sin:
-      result = std::sin(a);
-      break;
-    case RealKind::Cos:
-      result = std::cos(a);
-      break;
-    case RealKind::Tanh:
-      result = std::tanh(a);
-      break;
-    case RealKind::Erf:
-      result = std::erf(a);
-      break;
-    case RealKind::Relu:
-      result = a < 0 ? 0 : a;
-      break;
-    case RealKind::Sigmoid:
-      result = 1 / (1 + std::exp(-a));
-      break;
+    } else if (FunctionOfOne function = functionOfOne(instruction.kind)) {
+      result = function(registers[operands[0]]);
+    } else {
+      result = combine(instruction.kind, registers[operands[0]], registers[operands[1]], registers[operands[2]]);
     }
     registers[k] = instruction.single ? static_cast<double>(static_cast<float>(result)) : result;
   }

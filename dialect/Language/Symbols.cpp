@@ -2,39 +2,27 @@
 #include "dialect/Language/Symbols.h"
 #include "dialect/Language/Diagnostics.h"
 #include "llvm/ADT/StringSet.h"
+#include <map>
 
 using namespace llvm;
 
 namespace skewer::language {
 
 StringRef describe(SymbolKind kind) {
-  switch (kind) {
-  case SymbolKind::Unknown:
-    return "unknown";
-  case SymbolKind::Param:
-    return "a param";
-  case SymbolKind::Length:
-  case SymbolKind::Size:
-    return "a size";
-  case SymbolKind::Operand:
-    return "an operand";
-  case SymbolKind::Argument:
-    return "an argument";
-  case SymbolKind::Local:
-    return "a value";
-  case SymbolKind::Axis:
-    return "an axis";
-  case SymbolKind::Either:
-  case SymbolKind::Contested:
-    return "an axis and a value";
-  case SymbolKind::Scheme:
-    return "a scheme";
-  case SymbolKind::Builtin:
-    return "a built-in scheme";
-  case SymbolKind::Function:
-    return "a function";
-  }
-  return "";
+  static const std::map<SymbolKind, StringLiteral> names = {{SymbolKind::Unknown, "unknown"},
+                                                            {SymbolKind::Param, "a param"},
+                                                            {SymbolKind::Length, "a size"},
+                                                            {SymbolKind::Size, "a size"},
+                                                            {SymbolKind::Operand, "an operand"},
+                                                            {SymbolKind::Argument, "an argument"},
+                                                            {SymbolKind::Local, "a value"},
+                                                            {SymbolKind::Axis, "an axis"},
+                                                            {SymbolKind::Either, "an axis and a value"},
+                                                            {SymbolKind::Contested, "an axis and a value"},
+                                                            {SymbolKind::Scheme, "a scheme"},
+                                                            {SymbolKind::Builtin, "a built-in scheme"},
+                                                            {SymbolKind::Function, "a function"}};
+  return names.at(kind);
 }
 
 bool isReserved(StringRef word) {

@@ -9,6 +9,7 @@
 //
 // `make` returns the object that emits the term (passes/Cpu/Strategy.h).
 #pragma once
+#include "passes/Analysis/Refusal.h"
 #include "passes/Analysis/TermForm.h"
 #include <map>
 #include <memory>
@@ -61,9 +62,9 @@ public:
   virtual bool isInPhases() const { return false; }
   /// Adds the facts about the term that the choice of tiles and blocks needs.
   virtual void addSizes(const TermForm &, const AttentionShape &, AttentionSizes &) const {}
-  /// Returns the reason why a processor is unsuited for the strategy: "16 vector registers are too few"; else "". The
+  /// Returns the reason why a processor is unsuited for the strategy, if it is: "16 vector registers are too few". The
   /// strategy is then never chosen, but can still be requested.
-  virtual std::string whyNotOn(const Target &) const { return ""; }
+  virtual std::optional<Refusal> whyNotOn(const Target &) const { return std::nullopt; }
   /// Returns whether the cost model uses this strategy in place of the one that analysis meant for a term, if it
   /// predicts clearly less time for the whole attention. Strategies that do not compete are used only on request.
   virtual bool competes(const AttentionShape &) const { return false; }

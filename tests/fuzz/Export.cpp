@@ -17,10 +17,9 @@ using namespace driver;
 static llvm::Expected<Array> referenceOf(reference::Interpreter &interpreter, size_t number) {
   Array all{interpreter.resultShape(number), {}};
   for (const std::vector<int64_t> &leading : reference::sampleRows(all.shape, /*limit=*/1 << 30, /*seed=*/0)) {
-    std::string why;
-    auto row = interpreter.row(leading, &why, number);
+    auto row = interpreter.row(leading, number);
     if (!row)
-      return llvm::createStringError(std::errc::invalid_argument, "%s", why.c_str());
+      return llvm::createStringError(std::errc::invalid_argument, "%s", row.reason.c_str());
     llvm::append_range(all.values, *row);
   }
   return all;

@@ -73,10 +73,9 @@ static bool printReference(const Kernel &kernel, const Operands &operands) {
   for (size_t number = 0; number < kernel.einsumFunction().getNumResults(); ++number) {
     Array all{interpreter.resultShape(number), {}};
     for (const std::vector<int64_t> &leading : reference::sampleRows(all.shape, /*limit=*/1 << 30, /*seed=*/0)) {
-      std::string why;
-      auto row = interpreter.row(leading, &why, number);
+      auto row = interpreter.row(leading, number);
       if (!row) {
-        llvm::errs() << "error: the reference: " << why << "\n";
+        llvm::errs() << "error: the reference: " << row.reason << "\n";
         return false;
       }
       llvm::append_range(all.values, *row);

@@ -68,9 +68,8 @@ std::vector<double> evaluated(const std::string &text, std::vector<reference::Te
     int64_t rest = row;
     for (size_t d = leading.size(); d-- > 0; rest /= shape[d])
       leading[d] = rest % shape[d];
-    std::string error;
-    auto values = interpreter.row(leading, &error);
-    EXPECT_TRUE(values.has_value()) << error;
+    auto values = interpreter.row(leading);
+    EXPECT_TRUE(values.has_value()) << values.reason;
     if (values)
       all.insert(all.end(), values->begin(), values->end());
   }

@@ -123,10 +123,9 @@ protected:
     reference::Interpreter interpreter(*module->getOps<func::FuncOp>().begin(), inputs);
     shape = interpreter.resultShape();
     std::vector<double> values;
-    std::string error;
     for (const auto &leading : reference::sampleRows(shape, 1 << 20, 1)) {
-      auto row = interpreter.row(leading, &error);
-      EXPECT_TRUE(row) << error;
+      auto row = interpreter.row(leading);
+      EXPECT_TRUE(row) << row.reason;
       if (!row)
         return {};
       values.insert(values.end(), row->begin(), row->end());

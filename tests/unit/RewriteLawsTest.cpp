@@ -226,9 +226,8 @@ protected:
     reference::Interpreter interpreter(function, inputs);
     std::vector<double> elements;
     for (const auto &leading : reference::sampleRows(interpreter.resultShape(), 1 << 20, 1)) {
-      std::string error;
-      auto row = interpreter.row(leading, &error);
-      EXPECT_TRUE(row.has_value()) << error;
+      auto row = interpreter.row(leading);
+      EXPECT_TRUE(row.has_value()) << row.reason;
       if (!row)
         return {};
       elements.insert(elements.end(), row->begin(), row->end());

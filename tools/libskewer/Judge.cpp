@@ -131,10 +131,9 @@ int reference(const Options &options, const std::vector<skewer_tensor> &tensors,
   for (size_t number = 0; number < judged.signature.outputs.size(); ++number) {
     Array result{judged.operands.outputShapes[number], {}};
     for (const std::vector<int64_t> &leading : reference::sampleRows(result.shape, INT64_MAX, 1)) {
-      std::string why;
-      auto row = interpreter.row(leading, &why, number);
+      auto row = interpreter.row(leading, number);
       if (!row)
-        return wrong(fmt::format("the reference cannot judge row {}: {}", textOf(leading), why));
+        return wrong(fmt::format("the reference cannot judge row {}: {}", textOf(leading), row.reason));
       result.values.insert(result.values.end(), row->begin(), row->end());
     }
     files.push_back({titleOf(judged.signature.outputs[number]) + ".npy", npyBytes(result, "<f8")});

@@ -143,9 +143,8 @@ public:
     Judge judge(function, operands, how, result);
     std::vector<int64_t> shape = judge.interpreter->resultShape(result);
     if (shape.empty()) { // a number, or an operation that the interpreter does not support; a row says which
-      std::string why;
-      if (!judge.interpreter->row({}, &why, result))
-        return wrong(fmt::format("the reference cannot judge it: {}", why));
+      if (auto row = judge.interpreter->row({}, result); !row)
+        return wrong(fmt::format("the reference cannot judge it: {}", row.reason));
     }
     if (shape != operands.outputShapes[result])
       return wrong(fmt::format("the reference's result has shape {}, the kernel's {}", textOf(shape),
@@ -163,10 +162,9 @@ public:
   }
 
   llvm::Expected<std::vector<double>> row(const std::vector<int64_t> &leading) {
-    std::string why;
-    auto values = interpreter->row(leading, &why, result);
+    auto values = interpreter->row(leading, result);
     if (!values)
-      return wrong(fmt::format("the reference cannot judge row {}: {}", textOf(leading), why));
+      return wrong(fmt::format("the reference cannot judge row {}: {}", textOf(leading), values.reason));
     return std::move(*values);
   }
 

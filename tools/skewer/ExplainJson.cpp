@@ -32,7 +32,7 @@ llvm::json::Array unreadJson(const std::vector<UnreadRows> &tables) {
 llvm::json::Array alternativesJson(size_t term, const LayerFacts &layer) {
   llvm::json::Array array;
   for (const Alternative &other : layer.alternatives)
-    if (other.term == term && other.whyNot.empty())
+    if (other.term == term && !other.whyNot)
       array.push_back(llvm::json::Object{{"strategy", other.strategy}, {"time", other.cycles / layer.work.cycles}});
   return array;
 }

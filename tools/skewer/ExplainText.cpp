@@ -99,8 +99,8 @@ static std::string alternativesTo(size_t term, const LayerFacts &layer) {
     if (other.term == term)
       text +=
           fmt::format("{}{} ({})", text.empty() ? "" : ", ", other.strategy.str(),
-                      other.whyNot.empty() ? fmt::format("{:.2g} × the layer's time", other.cycles / layer.work.cycles)
-                                           : other.whyNot);
+                      other.whyNot ? other.whyNot->reason
+                                   : fmt::format("{:.2g} × the layer's time", other.cycles / layer.work.cycles));
   return text;
 }
 

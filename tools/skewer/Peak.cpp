@@ -27,62 +27,26 @@ struct Choice {
 #define SKEWER_KEEP(x) asm volatile("" : "+v"(x))
 
 #if defined(__x86_64__)
-__attribute__((target("avx512f"))) static int64_t loopAvx512(int64_t rounds) {
-  constexpr int kAccumulators = 24; // of 32 registers
-  __m512 sum[kAccumulators], a = _mm512_set1_ps(0.999f), b = _mm512_set1_ps(0.001f);
-  SKEWER_KEEP(a);
-  SKEWER_KEEP(b);
-#pragma clang loop unroll(full)
-  for (int k = 0; k < kAccumulators; ++k)
-    sum[k] = _mm512_set1_ps(static_cast<float>(k));
-  for (int64_t round = 0; round < rounds; ++round) {
-#pragma clang loop unroll(full)
-    for (int k = 0; k < kAccumulators; ++k)
-      sum[k] = _mm512_fmadd_ps(sum[k], a, b);
-#pragma clang loop unroll(full)
-    for (int k = 0; k < kAccumulators; ++k)
-      SKEWER_KEEP(sum[k]);
+// Defines the loop NAME for one vector width. ACCUMULATORS registers sum; two more hold the factors. It is a macro,
+// since intrinsics need a function with the attribute of their instructions.
+#define SKEWER_LOOP(NAME, FEATURES, ACCUMULATORS, VECTOR, BROADCAST, MULTIPLY_ADD)                                     \
+  __attribute__((target(FEATURES))) static int64_t NAME(int64_t rounds) {                                              \
+    VECTOR sum[ACCUMULATORS], a = BROADCAST(0.999f), b = BROADCAST(0.001f);                                            \
+    SKEWER_KEEP(a);                                                                                                    \
+    SKEWER_KEEP(b);                                                                                                    \
+    _Pragma("clang loop unroll(full)") for (int k = 0; k < ACCUMULATORS; ++k) sum[k] =                                 \
+        BROADCAST(static_cast<float>(k));                                                                              \
+    for (int64_t round = 0; round < rounds; ++round) {                                                                 \
+      _Pragma("clang loop unroll(full)") for (int k = 0; k < ACCUMULATORS; ++k) sum[k] = MULTIPLY_ADD(sum[k], a, b);   \
+      _Pragma("clang loop unroll(full)") for (int k = 0; k < ACCUMULATORS; ++k) SKEWER_KEEP(sum[k]);                   \
+    }                                                                                                                  \
+    return 2 * (sizeof(VECTOR) / sizeof(float)) * ACCUMULATORS;                                                        \
   }
-  return 2 * 16 * kAccumulators;
-}
+#define SKEWER_SSE_MULTIPLY_ADD(x, y, z) _mm_add_ps(_mm_mul_ps(x, y), z)
 
-__attribute__((target("avx2,fma"))) static int64_t loopAvx2(int64_t rounds) {
-  constexpr int kAccumulators = 12; // of 16 registers
-  __m256 sum[kAccumulators], a = _mm256_set1_ps(0.999f), b = _mm256_set1_ps(0.001f);
-  SKEWER_KEEP(a);
-  SKEWER_KEEP(b);
-#pragma clang loop unroll(full)
-  for (int k = 0; k < kAccumulators; ++k)
-    sum[k] = _mm256_set1_ps(static_cast<float>(k));
-  for (int64_t round = 0; round < rounds; ++round) {
-#pragma clang loop unroll(full)
-    for (int k = 0; k < kAccumulators; ++k)
-      sum[k] = _mm256_fmadd_ps(sum[k], a, b);
-#pragma clang loop unroll(full)
-    for (int k = 0; k < kAccumulators; ++k)
-      SKEWER_KEEP(sum[k]);
-  }
-  return 2 * 8 * kAccumulators;
-}
-
-static int64_t loopSse(int64_t rounds) {
-  constexpr int kAccumulators = 12;
-  __m128 sum[kAccumulators], a = _mm_set1_ps(0.999f), b = _mm_set1_ps(0.001f);
-  SKEWER_KEEP(a);
-  SKEWER_KEEP(b);
-#pragma clang loop unroll(full)
-  for (int k = 0; k < kAccumulators; ++k)
-    sum[k] = _mm_set1_ps(static_cast<float>(k));
-  for (int64_t round = 0; round < rounds; ++round) {
-#pragma clang loop unroll(full)
-    for (int k = 0; k < kAccumulators; ++k)
-      sum[k] = _mm_add_ps(_mm_mul_ps(sum[k], a), b);
-#pragma clang loop unroll(full)
-    for (int k = 0; k < kAccumulators; ++k)
-      SKEWER_KEEP(sum[k]);
-  }
-  return 2 * 4 * kAccumulators;
-}
+SKEWER_LOOP(loopAvx512, "avx512f", 24, __m512, _mm512_set1_ps, _mm512_fmadd_ps) // of 32 registers
+SKEWER_LOOP(loopAvx2, "avx2,fma", 12, __m256, _mm256_set1_ps, _mm256_fmadd_ps)  // of 16 registers
+SKEWER_LOOP(loopSse, "sse2", 12, __m128, _mm_set1_ps, SKEWER_SSE_MULTIPLY_ADD)
 
 static Choice choose() {
   __builtin_cpu_init();

@@ -147,10 +147,11 @@ llvm::Expected<std::vector<double>> TensorValues::row(const std::vector<int64_t>
   auto found = known.find(leading);
   if (found != known.end())
     return found->second;
-  std::string why = "it is not interpreted";
-  auto values = interpreter ? interpreter->row(leading, &why) : std::nullopt;
+  using Row = reference::OrError<std::vector<double>>;
+  Row values = interpreter ? interpreter->row(leading) : Row(reference::Error{"it is not interpreted"});
   if (!values)
-    return llvm::createStringError(std::errc::invalid_argument, "the reference cannot judge it: %s", why.c_str());
+    return llvm::createStringError(std::errc::invalid_argument, "the reference cannot judge it: %s",
+                                   values.reason.c_str());
   return known[leading] = std::move(*values);
 }
 

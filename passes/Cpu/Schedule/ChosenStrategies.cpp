@@ -38,7 +38,7 @@ OrRefusal<ChosenStrategies> skewer::chooseStrategies(const AttentionShape &shape
   addMasks(chosen, shape, known);
   for (size_t number = 0; number < terms; ++number)
     for (const TermStrategy *strategy : known.fitting(chosen[number].form, shape)) {
-      if (strategy == chosen[number].strategy || !strategy->competes(shape) || !strategy->whyNotOn(target).empty())
+      if (strategy == chosen[number].strategy || !strategy->competes(shape) || strategy->whyNotOn(target))
         continue;
       ChosenStrategies other = chosen;
       other[number].strategy = strategy;

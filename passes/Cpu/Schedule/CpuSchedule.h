@@ -25,8 +25,8 @@ llvm::LogicalResult verifySchedule(attn::AttentionOp, const OrRefusal<AttentionS
 struct Alternative {
   size_t term; // place among the terms that the schedule names
   llvm::StringRef strategy;
-  double cycles;      // predicted for the whole attention with this strategy, in the best blocks for it
-  std::string whyNot; // TermStrategy::whyNotOn
+  double cycles;                 // predicted for the whole attention with this strategy, in the best blocks for it
+  std::optional<Refusal> whyNot; // TermStrategy::whyNotOn
 };
 std::vector<Alternative> alternativesOf(attn::AttentionOp, const AttentionShape &, const Target &);
 

@@ -166,8 +166,10 @@ public:
     sizes.more.push_back(cyclesOfRow);
   }
   bool isInPhases() const override { return true; }
-  std::string whyNotOn(const Target &target) const override {
-    return target.registers < kRegisters ? std::to_string(target.registers) + " vector registers are too few" : "";
+  std::optional<Refusal> whyNotOn(const Target &target) const override {
+    if (target.registers >= kRegisters)
+      return std::nullopt;
+    return Refusal{std::to_string(target.registers) + " vector registers are too few"};
   }
   /// Competes for run-time lengths too: a phase of a short layer has few rows, but short layers have a schedule of
   /// their own (ShortSchedule.h).
