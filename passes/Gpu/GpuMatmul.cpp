@@ -33,9 +33,9 @@ bool GpuStages::isMatrixProduct(attn::EinsumOp op) {
   if (tensors.checksAbsence(op))
     return false;
   auto matmul = matmulOf(op);
-  // Offsets within one outer index have 32 bits.
-  constexpr int64_t kMost = int64_t(1) << 30;
-  return matmul && matmul->batch.empty() && matmul->rowDepthStride && matmul->rows < kMost && matmul->columns < kMost &&
+  // An instruction of tensor cores multiplies 8 or 16 steps. Offsets within one outer index have 32 bits.
+  constexpr int64_t kFewSteps = 8, kMost = int64_t(1) << 30;
+  return matmul && matmul->depth >= kFewSteps && matmul->batch.empty() && matmul->rowDepthStride && matmul->rows < kMost && matmul->columns < kMost &&
          matmul->rows * matmul->depth < kMost && matmul->columns * matmul->depth < kMost;
 }
 

@@ -10,8 +10,10 @@ using subscript::kRuntime;
 
 namespace {
 
-/// Products smaller than this are not worth packing: a register tile has at least 4 rows of 4 to 48 columns.
-constexpr int64_t kFewRows = 8, kFewColumns = 16, kFewSteps = 8;
+/// Products smaller than this are not worth packing: a register tile has at least 4 rows of 4 to 48 columns. Two steps
+/// are enough if arithmetic follows, because it is applied to the sums before they are stored: a layer with a network
+/// of two inputs and 256 hidden numbers takes 0.94 of the time.
+constexpr int64_t kFewRows = 8, kFewColumns = 16, kFewSteps = 2;
 /// The most columns, in elements, that each worker packs for itself: 16 MiB.
 constexpr int64_t kMostOwnColumns = 1 << 22;
 
