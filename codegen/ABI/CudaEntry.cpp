@@ -237,7 +237,7 @@ private:
   }
 };
 
-Error problem(const KernelPlan &plan, const Twine &what) {
+Error entryProblem(const KernelPlan &plan, const Twine &what) {
   return createStringError(inconvertibleErrorCode(), "kernel '" + Twine(plan.name) + "': " + what);
 }
 
@@ -248,7 +248,7 @@ Error check(const KernelPlan &plan) {
     return error;
   size_t arguments = plan.inputs.size() + plan.outputs.size() + plan.sizes.size() + (plan.hasConst() ? 2 : 1);
   if (arguments > kMaximumArguments)
-    return problem(plan,
+    return entryProblem(plan,
                    "it has " + Twine(arguments) + " arguments; a launch on a GPU takes " + Twine(kMaximumArguments));
   return Error::success();
 }
@@ -263,7 +263,7 @@ Error addCudaEntries(llvm::Module &module, const KernelPlan &plan, ArrayRef<Cuda
   std::string why;
   raw_string_ostream stream(why);
   if (verifyModule(module, &stream))
-    return problem(plan, "the entries for GPUs are malformed: " + why);
+    return entryProblem(plan, "the entries for GPUs are malformed: " + why);
   return Error::success();
 }
 

@@ -8,7 +8,7 @@ using namespace skewer::subscript;
 void skewer::attn::visitExpressions(
     Operation *op, llvm::function_ref<void(const Expr &, const Domain &, const std::optional<Expr> &)> visit) {
   auto with = [&](const Expr &expression, const AxisSizes &sizes, const std::optional<Expr> &where) {
-    Domain domain = domainOf(sizes);
+    Domain domain = subscript::domainOf(sizes);
     addRanges(domain, kernelIndices(op));
     visit(expression, domain, where);
   };

@@ -102,7 +102,7 @@ std::optional<Expr> SeenElements::throughAxes(Operation *op, const ResolvedEinsu
   std::set<std::string> others = symbolsOf(seen);
   for (const auto &entry : toOperand)
     others.erase(entry.first);
-  Domain domain = domainOf(einsum.sizes);
+  Domain domain = subscript::domainOf(einsum.sizes);
   addRanges(domain, kernelIndices(op));
   return substitute(projectOut(seen, others, domain), toOperand);
 }

@@ -54,7 +54,7 @@ void skewer::attn::rewriteTexts(Operation *op, const TextRewrite &rewrite) {
   }
 }
 
-static const std::string &nameOf(const std::string &axis, const AxisRenaming &names) {
+static const std::string &newNameOf(const std::string &axis, const AxisRenaming &names) {
   auto name = names.find(axis);
   return name == names.end() ? axis : name->second;
 }
@@ -69,7 +69,7 @@ Expr skewer::attn::renamed(const Expr &expression, const AxisRenaming &names) {
 Dimensions skewer::attn::renamed(Dimensions dimensions, const AxisRenaming &names) {
   for (Dimension &dimension : dimensions) {
     for (std::string &axis : dimension.axes)
-      axis = nameOf(axis, names);
+      axis = newNameOf(axis, names);
     dimension.index = renamed(dimension.index, names);
   }
   return dimensions;
@@ -83,7 +83,7 @@ void skewer::attn::renameAxes(Operation *op, const AxisRenaming &names) {
     return;
   AxisSizes sizes;
   for (const auto &[axis, size] : sizesFrom(before))
-    sizes[nameOf(axis, names)] = size;
+    sizes[newNameOf(axis, names)] = size;
   if (!sizes.empty())
     op->setAttr("sizes", sizesTo(op->getContext(), sizes));
 }

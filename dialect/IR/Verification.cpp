@@ -149,7 +149,7 @@ std::optional<Expr> skewer::attn::verifyExpression(Operation *op, StringRef role
                         << " (attn_c3)";
       return std::nullopt;
     }
-  if (failed(verifyEvaluates(op, role, *expression, domainOf(sizes), where)))
+  if (failed(verifyEvaluates(op, role, *expression, subscript::domainOf(sizes), where)))
     return std::nullopt;
   return expression;
 }

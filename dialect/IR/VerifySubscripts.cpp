@@ -84,7 +84,7 @@ std::optional<AxisSizes> skewer::attn::verifyOperands(Operation *op, const Einsu
 LogicalResult skewer::attn::verifyReads(Operation *op, const Einsum &spec,
                                         const std::vector<std::vector<int64_t>> &shapes, const AxisSizes &sizes,
                                         const std::optional<Expr> &guard, const SubscriptConstraints &constraints) {
-  Domain domain = domainOf(sizes);
+  Domain domain = subscript::domainOf(sizes);
   IndexOperands indices = kernelIndices(op); // an attention's mask may read other operands than the term
   addRanges(domain, indices);
   for (size_t k = 0; k < spec.operands.size(); ++k)

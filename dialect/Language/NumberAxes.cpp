@@ -9,7 +9,7 @@ using namespace llvm;
 namespace skewer::language {
 
 namespace {
-bool isWord(char c) { return isAlnum(c) || c == '_' || c == '\''; }
+bool isPartOfName(char c) { return isAlnum(c) || c == '_' || c == '\''; }
 
 /// Returns a name that the text does not contain and that is as long as the number, so that places in the text stay the
 /// same.
@@ -27,7 +27,7 @@ bool isProduct(StringRef inner) {
   static const StringRef operators[] = {"floordiv", "mod", "and", "or", "not"};
   size_t words = 0;
   while (!(inner = inner.ltrim()).empty()) {
-    StringRef word = inner.take_while(isWord);
+    StringRef word = inner.take_while(isPartOfName);
     if (word.empty() || is_contained(operators, word) || word.starts_with("len'"))
       return false;
     inner = inner.drop_front(word.size());
@@ -42,7 +42,7 @@ std::string withNumberAxes(std::string text, std::map<std::string, int64_t> &num
   const std::string written = text;
   auto replace = [&](size_t from, size_t to, bool one) {
     for (size_t at = from; at < to;) {
-      StringRef word = StringRef(written).slice(at, to).take_while(isWord);
+      StringRef word = StringRef(written).slice(at, to).take_while(isPartOfName);
       int64_t value = 0;
       bool isNumber = !word.empty() && all_of(word, isDigit) && word[0] != '0' && !word.getAsInteger(10, value);
       if (isNumber && (one || value != 1) && value > 0) {

@@ -6,7 +6,7 @@ using namespace llvm;
 
 namespace skewer::language {
 
-static bool isWord(char c) { return isAlnum(c) || c == '_'; }
+static bool isLetter(char c) { return isAlnum(c) || c == '_'; }
 
 void BodyResolver::visitKeywords(const Node &node) {
   for (const Keyword &k : node.keywords)
@@ -104,7 +104,7 @@ void BodyResolver::checkIndices(StringRef text, ParsedText &parsed) {
           continue;
         size_t at = 0; // the place of the whole word
         while ((at = place.find(name, at)) != StringRef::npos &&
-               ((at > 0 && isWord(place[at - 1])) || isWord((place.drop_front(at + name.size()) + " ").str()[0])))
+               ((at > 0 && isLetter(place[at - 1])) || isLetter((place.drop_front(at + name.size()) + " ").str()[0])))
           ++at;
         StringRef word = at == StringRef::npos ? place : place.substr(at, name.size());
         parsed.isRefused = true;

@@ -19,7 +19,7 @@ std::optional<RowTerm> AttentionAnalyzer::tableOf(const Term &term, unsigned tab
   Value operand = TermOp(term.op).getInputs()[table];
   const std::vector<int64_t> &sizes = term.shapes[table];
   // Rows are evenly spaced if all dimensions behind the first picked one have known sizes.
-  std::vector<Expr> extents = extentsOf(operand), rest = term.einsum.subscripts[table];
+  std::vector<Expr> extents = attn::extentsOf(operand), rest = term.einsum.subscripts[table];
   auto isKnown = [](const Expr &e) { return e.isConstant(); };
   if (!llvm::all_of(ArrayRef<Expr>(extents).drop_front(picked.front() + 1), isKnown))
     return std::nullopt;
@@ -201,7 +201,7 @@ void AttentionAnalyzer::keepInside(OtherTerm &term, const std::optional<Expr> &g
   term.insideGuard = guard;
   for (auto [place, operand] : llvm::enumerate(TermOp(read.op).getInputs())) {
     std::vector<Expr> subscripts = read.einsum.subscripts[place];
-    for (auto [subscript, extent] : llvm::zip(subscripts, extentsOf(operand)))
+    for (auto [subscript, extent] : llvm::zip(subscripts, attn::extentsOf(operand)))
       if (!extent.isConstant() ||
           (extent.value() != kRuntime &&
            proveWithin(subscript, {0, extent.value() - 1}, read.domain, guard).outcome != Proof::Proven))
@@ -241,7 +241,7 @@ bool AttentionAnalyzer::findRowsOfCall(OtherTerm &term) {
   for (const auto &[axis, length] : lengths)
     inLayer = logicalAnd(inLayer, less(Expr::symbol(axis), length));
   for (auto [subscript, extent] :
-       llvm::zip(term.term->einsum.subscripts[*rows], extentsOf(TermOp(term.term->op).getInputs()[*rows])))
+       llvm::zip(term.term->einsum.subscripts[*rows], attn::extentsOf(TermOp(term.term->op).getInputs()[*rows])))
     if (!extent.isConstant())
       for (const Expr &room : {subscript, extent - 1 - subscript})
         if (proveWithin(room, {0, INT64_MAX}, within, inLayer).outcome != Proof::Proven)

@@ -11,7 +11,7 @@ ElementTerm skewer::flatTermOf(const Term &term, ArrayRef<Value> operands) {
   ElementTerm flat;
   for (auto [operand, subscripts] : llvm::zip_equal(TermOp(term.op).getInputs(), term.einsum.subscripts)) {
     flat.arguments.push_back(static_cast<unsigned>(llvm::find(operands, operand) - operands.begin()));
-    flat.offsets.push_back(simplify(rowMajorIn(extentsOf(operand), subscripts), term.domain));
+    flat.offsets.push_back(simplify(rowMajorIn(attn::extentsOf(operand), subscripts), term.domain));
   }
   for (const std::string &axis : term.einsum.contracted)
     flat.contracted.push_back({axis, term.sizeOf(axis)});

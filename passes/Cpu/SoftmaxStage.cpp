@@ -12,7 +12,7 @@ using namespace skewer;
 using namespace skewer::generic;
 using subscript::Expr;
 
-static constexpr float kInfinity = std::numeric_limits<float>::infinity();
+static constexpr float kNoScore = -std::numeric_limits<float>::infinity();
 // Vectors of powers that one chain sums up: after a large power, a longer chain loses small ones (1e-6 of the weights
 // for 1030 elements in vectors of 4).
 static constexpr int64_t kShortChain = 32;
@@ -42,7 +42,7 @@ struct RowOfVectors {
   /// Returns the largest element; ignores NaN.
   Value maximum() {
     Value largest =
-        v.loop(v.index(0), v.index(whole), v.lanes, ValueRange{v.constant(-kInfinity)}, [&](Value x, ValueRange so) {
+        v.loop(v.index(0), v.index(whole), v.lanes, ValueRange{v.constant(kNoScore)}, [&](Value x, ValueRange so) {
           return SmallVector<Value>{larger(v, v.load(source, v.add(from, x)), so[0])};
         })[0];
     return v.loop(v.index(whole), v.index(length), 1, ValueRange{reduceMax(v, largest)}, [&](Value x, ValueRange so) {
@@ -100,14 +100,14 @@ bool CpuStages::emitSoftmaxRow(const SoftmaxRow &row) {
   if (row.mask) {
     code.loops(row.inner, row.symbols, [&] {
       Value seen =
-          code.guarded(isVisible(), code.real(-kInfinity), [&] { return code.load(row.input, element(row.input)); });
+          code.guarded(isVisible(), code.real(kNoScore), [&] { return code.load(row.input, element(row.input)); });
       code.store(seen, row.result, element(row.result));
     });
     vectors.source = row.result.memory;
     vectors.from = to;
   }
   Value largest = vectors.maximum();
-  Value none = v.compare(arith::CmpFPredicate::OEQ, largest, v.constantScalar(-kInfinity));
+  Value none = v.compare(arith::CmpFPredicate::OEQ, largest, v.constantScalar(kNoScore));
   Value sum = vectors.powers(v.select(none, v.constantScalar(0), largest));
   // Only a row without a visible element, or with only -inf, sums to 0.
   Value empty = v.compare(arith::CmpFPredicate::OEQ, sum, v.constantScalar(0));

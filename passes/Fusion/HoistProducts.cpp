@@ -35,10 +35,10 @@ int64_t elementsOf(const std::vector<int64_t> &shape) {
 
 /// The sum of one term as a tensor of its own, with an axis for each subscript by which positions and heads read the
 /// operands.
-class Product {
+class HoistedProduct {
 public:
   /// `read` must outlive the product, and describes the operation until the sum is hoisted.
-  explicit Product(const Term &read) : read(read), term(read.op), space(*read.space), resolved(read.einsum) {}
+  explicit HoistedProduct(const Term &read) : read(read), term(read.op), space(*read.space), resolved(read.einsum) {}
 
   /// Makes the term read the hoisted sum; returns false if the sum is better, or must be, computed pair by pair.
   bool hoist() {
@@ -203,7 +203,7 @@ struct HoistProducts : skewer::impl::AttnHoistProductsBase<HoistProducts> {
     getOperation().walk([](AttentionOp attention) {
       auto view = viewOf(attention);
       for (const Term &term : view->score)
-        Product(term).hoist();
+        HoistedProduct(term).hoist();
     });
     eraseDead(getOperation());
   }

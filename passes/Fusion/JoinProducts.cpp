@@ -73,7 +73,7 @@ std::optional<Apart> apart(const Dimensions &dimensions, Value tensor, const std
 }
 
 /// A product of weights and values, and the values' own axes.
-struct Product {
+struct WeighedValues {
   EinsumOp op;
   unsigned valueOperand = 0;
   ResolvedEinsum resolved;
@@ -87,11 +87,11 @@ struct Product {
   bool hasRows() const { return written.place + 1 == written.shape.size(); }
 };
 
-std::optional<Product> productOf(EinsumOp op, Value weights) {
+std::optional<WeighedValues> productOf(EinsumOp op, Value weights) {
   if (op.getInputs().size() != 2 || op.getGuard() || !op.getIndices().empty() ||
       (op.getInputs()[0] == weights) == (op.getInputs()[1] == weights))
     return std::nullopt;
-  Product product{op, op.getInputs()[0] == weights ? 1u : 0u, resolve(op), {}, {}, {}};
+  WeighedValues product{op, op.getInputs()[0] == weights ? 1u : 0u, resolve(op), {}, {}, {}};
   const Einsum &spec = product.resolved.spec;
   if (!spec.result)
     return std::nullopt;
@@ -128,7 +128,7 @@ struct Form {
   std::map<std::string, int64_t> sizes;
 };
 
-Form formOf(const Product &product) {
+Form formOf(const WeighedValues &product) {
   Dimensions weights = product.resolved.spec.operands[1 - product.valueOperand], values = product.read.dimensions,
              result = product.written.dimensions;
   values[product.read.place].axes = result[product.written.place].axes = {kColumns};
@@ -173,7 +173,7 @@ void putInOrder(Apart &apart, ArrayRef<size_t> order) {
 }
 
 /// Returns whether two products differ at most in the values' own axes and in the order of dimensions.
-bool areAlike(const Product &one, const Product &other) {
+bool areAlike(const WeighedValues &one, const WeighedValues &other) {
   Form a = formOf(one), b = formOf(other);
   return a.weights == b.weights && a.sizes == b.sizes && orderOf(a.values, b.values) && orderOf(a.result, b.result) &&
          getElementTypeOrSelf(one.value()) == getElementTypeOrSelf(other.value()) &&
@@ -181,32 +181,32 @@ bool areAlike(const Product &one, const Product &other) {
 }
 
 /// Puts the dimensions of a product into the order of `model`, which is alike.
-void follow(Product &product, const Product &model) {
+void follow(WeighedValues &product, const WeighedValues &model) {
   Form own = formOf(product), wanted = formOf(model);
   putInOrder(product.read, *orderOf(own.values, wanted.values));
   putInOrder(product.written, *orderOf(own.result, wanted.result));
 }
 
-bool isMadeFrom(Value tensor, ArrayRef<Product> products) {
+bool isMadeFrom(Value tensor, ArrayRef<WeighedValues> products) {
   SetVector<Operation *> slice;
   BackwardSliceOptions options;
   options.inclusive = true;
   if (!tensor.getDefiningOp() || failed(getBackwardSlice(tensor, &slice, options)))
     return false;
-  return llvm::any_of(products, [&](const Product &product) { return slice.contains(product.op); });
+  return llvm::any_of(products, [&](const WeighedValues &product) { return slice.contains(product.op); });
 }
 
 /// Writes one product in place of several of one form.
 class Joining {
 public:
-  explicit Joining(ArrayRef<Product> products)
+  explicit Joining(ArrayRef<WeighedValues> products)
       : products(products), first(products.front()), builder(EinsumOp(first.op)) {}
 
   void write() {
     Location location = EinsumOp(first.op).getLoc();
     SmallVector<Value> values;
     int64_t width = 0;
-    for (const Product &product : products) {
+    for (const WeighedValues &product : products) {
       values.push_back(arranged(product, product.value(), product.read,
                                 product.read.typeWith(product.width(), product.value()), false));
       width += product.width();
@@ -215,7 +215,7 @@ public:
                                       builder.getI64IntegerAttr(static_cast<int64_t>(first.read.place)));
     Value joined = product(together, first.written.typeWith(width, first.result()));
     SmallVector<int64_t> offsets(first.written.shape.size(), 0), strides(offsets.size(), 1);
-    for (const Product &product : products) {
+    for (const WeighedValues &product : products) {
       Value before = product.result();
       Value part = SliceOp::create(builder, before.getLoc(), first.written.typeWith(product.width(), before), joined,
                                    builder.getDenseI64ArrayAttr(offsets), builder.getDenseI64ArrayAttr(strides));
@@ -228,7 +228,7 @@ public:
 private:
   /// Returns the tensor with the own axes apart, in the order of the first product's dimensions; with `back`, undoes
   /// that.
-  Value arranged(const Product &product, Value tensor, const Apart &apart, Type type, bool back) {
+  Value arranged(const WeighedValues &product, Value tensor, const Apart &apart, Type type, bool back) {
     if (apart.movesNothing())
       return tensor;
     Einsum spec = apart.moves;
@@ -256,14 +256,14 @@ private:
                             sizesTo(builder.getContext(), sizes), StringAttr(), inputs);
   }
 
-  ArrayRef<Product> products;
-  const Product &first;
+  ArrayRef<WeighedValues> products;
+  const WeighedValues &first;
   OpBuilder builder;
 };
 } // namespace
 
 bool skewer::joinProducts(const WeightSource &source) {
-  std::vector<Product> products;
+  std::vector<WeighedValues> products;
   for (OpOperand &use : source.weights.getUses()) {
     auto einsum = dyn_cast<EinsumOp>(use.getOwner());
     if (llvm::is_contained(source.stored, &use) || llvm::is_contained(source.totals, einsum))
@@ -274,14 +274,14 @@ bool skewer::joinProducts(const WeightSource &source) {
     products.push_back(std::move(*product));
   }
   if (products.size() < 2 ||
-      llvm::any_of(products, [&](const Product &product) { return isMadeFrom(product.value(), products); }))
+      llvm::any_of(products, [&](const WeighedValues &product) { return isMadeFrom(product.value(), products); }))
     return false;
   // The first product of the block leads, but products whose columns are adjacent in the result are before others.
-  llvm::sort(products, [](const Product &a, const Product &b) {
+  llvm::sort(products, [](const WeighedValues &a, const WeighedValues &b) {
     bool ofRows = a.hasRows(), otherOfRows = b.hasRows();
     return ofRows != otherOfRows ? ofRows : EinsumOp(a.op)->isBeforeInBlock(b.op);
   });
-  for (Product &product : llvm::drop_begin(products))
+  for (WeighedValues &product : llvm::drop_begin(products))
     follow(product, products.front());
   Joining(products).write();
   return true;

@@ -8,7 +8,7 @@
 using namespace mlir;
 using namespace skewer::gpu;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNoScore = -std::numeric_limits<double>::infinity();
 
 SmallVector<Value> RowState::numbers() const {
   SmallVector<Value> flat(maximum);
@@ -27,7 +27,7 @@ RowState RowState::of(ValueRange numbers, size_t rows) {
 
 RowState skewer::gpu::emptyRows(GpuBuilder &b, const ScoreLayout &scores, size_t columnTiles) {
   RowState state;
-  Value zero = b.f32(0), least = b.f32(-kInfinity);
+  Value zero = b.f32(0), least = b.f32(kNoScore);
   state.maximum.assign(scores.rows(), least);
   state.sum.assign(scores.rows(), zero);
   state.output.tiles.assign(size_t(scores.rowTiles()) * columnTiles, {zero, zero, zero, zero});
@@ -38,9 +38,9 @@ RowState skewer::gpu::emptyRows(GpuBuilder &b, const ScoreLayout &scores, size_t
 
 // From here on, a reference that is rounded once more changes a weight by more than 2^-19 of it.
 constexpr double kRoundedAnew = 0x1p5;
-constexpr double kLog2E = 1.4426950408889634;
+constexpr double kLog2OfE = 1.4426950408889634;
 
-Powers::Powers(GpuBuilder &b, double scale) : b(b), factor(b.f32(scale * kLog2E)), scale(scale) {}
+Powers::Powers(GpuBuilder &b, double scale) : b(b), factor(b.f32(scale * kLog2OfE)), scale(scale) {}
 
 Value Powers::referenceOf(Value maximum) const { return b.mulf(maximum, factor); }
 
@@ -148,14 +148,14 @@ RowState skewer::gpu::softmaxStep(GpuBuilder &b, const ScoreLayout &layout, Tile
   ScoreLayout outputs = layout.across(int64_t(8 * columnTiles));
   RowExponents rows;
   for (size_t row = 0; row < layout.rows(); ++row) {
-    Value maximum = ofTile[row] ? b.f32(-kInfinity) : before.maximum[row];
+    Value maximum = ofTile[row] ? b.f32(kNoScore) : before.maximum[row];
     for (const HeldNumber &number : layout.numbersOfRow(row))
       maximum = b.maxf(maximum, scores[number.tile][number.part]);
     if (ofTile[row])
       maximum = b.maxf(before.maximum[row], b.addf(maximum, ofTile[row]));
     maximum = layout.acrossRow(maximum, [&](Value x, Value y) { return b.maxf(x, y); });
     state.maximum[row] = maximum;
-    rows.finite.push_back(b.select(b.equalf(maximum, b.f32(-kInfinity)), b.f32(0), maximum));
+    rows.finite.push_back(b.select(b.equalf(maximum, b.f32(kNoScore)), b.f32(0), maximum));
     Value reference = powers.referenceOf(rows.finite.back()), negative = b.negf(reference);
     rows.least.push_back(ofTile[row] ? b.fma(ofTile[row], powers.factor, negative) : negative);
     rows.shrinks.push_back(b.subf(powers.referenceOf(before.maximum[row]), reference));

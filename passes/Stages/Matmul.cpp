@@ -13,7 +13,7 @@ namespace {
 /// Products smaller than this are not worth packing: a register tile has at least 4 rows of 4 to 48 columns. Two steps
 /// are enough if arithmetic follows, because it is applied to the sums before they are stored: a layer with a network
 /// of two inputs and 256 hidden numbers takes 0.94 of the time.
-constexpr int64_t kFewRows = 8, kFewColumns = 16, kFewSteps = 2;
+constexpr int64_t kFewRows = 8, kFewColumns = 16, kFewDepth = 2;
 /// The most columns, in elements, that each worker packs for itself: 16 MiB.
 constexpr int64_t kMostOwnColumns = 1 << 22;
 
@@ -113,7 +113,7 @@ std::optional<Matmul> skewer::matmulOf(attn::EinsumOp op) {
   auto columnStride = evenStride(columns.coefficients, result.columnAxes, resolved.sizes);
   auto depthStride = evenStride(columns.coefficients, result.depthAxes, resolved.sizes);
   if (!columnStride || !depthStride || result.rows < kFewRows || result.columns < kFewColumns ||
-      result.depth < kFewSteps)
+      result.depth < kFewDepth)
     return std::nullopt;
   if (!result.batch.empty() && result.columns > kMostOwnColumns / result.depth)
     return std::nullopt;

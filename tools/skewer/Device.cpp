@@ -5,7 +5,7 @@
 namespace skewer::driver {
 namespace {
 constexpr int kClockRate = 13, kMajor = 75, kMinor = 76; // CUdevice_attribute
-constexpr int kNoDevice = 100;                           // CUDA_ERROR_NO_DEVICE
+constexpr int kNoDeviceError = 100;                           // CUDA_ERROR_NO_DEVICE
 constexpr int kSmClock = 1;                              // nvmlClockType_t
 
 llvm::Error problem(const llvm::Twine &text) { return llvm::createStringError(llvm::inconvertibleErrorCode(), text); }
@@ -87,7 +87,7 @@ llvm::Expected<std::unique_ptr<Device>> Device::open() {
     return problem(llvm::Twine("libcuda.so.1 has no function ") + missing + "; install a newer driver");
   int count = 0, major = 0, minor = 0;
   int error = driver.init(0);
-  if (error == kNoDevice || (!error && (driver.deviceCount(&count) || count < 1)))
+  if (error == kNoDeviceError || (!error && (driver.deviceCount(&count) || count < 1)))
     return problem("NVIDIA's driver finds no GPU");
   if (error)
     return device->failed("cuInit", error);

@@ -13,7 +13,7 @@ namespace {
 
 // A head's keys and values are 96 KiB: more than L1, less than half of L2. A call takes about a tenth of a millisecond.
 constexpr int64_t kHeads = 2, kTokens = 192, kWidth = 64;
-constexpr int kRepeats = 5, kSlices = 8;
+constexpr int kTrafficRepeats = 5, kTrafficSlices = 8;
 
 const char *const kLayer = R"(
 kernel probe(q, k, v : f32[{0}, {1}, {2}]) -> f32[{0}, {1}, {2}] {{
@@ -39,7 +39,7 @@ public:
     if (!compilation || !prepare())
       return doubt("the kernels that show it were not made");
     std::vector<double> shares;
-    for (int repeat = 0; repeat < kRepeats; ++repeat) {
+    for (int repeat = 0; repeat < kTrafficRepeats; ++repeat) {
       auto few = cyclesOf(variants[0]), many = cyclesOf(variants[1]);
       if (!few || !many)
         return doubt("the kernels that show it did not run");
@@ -88,7 +88,7 @@ private:
   /// Returns the cycles of a query row: the least of some calls, since interruptions only add time.
   std::optional<double> cyclesOf(Variant &variant) {
     double least = INFINITY;
-    for (int slice = 0; slice < kSlices; ++slice) {
+    for (int slice = 0; slice < kTrafficSlices; ++slice) {
       double start = now();
       if (!variant.execution->run())
         return std::nullopt;

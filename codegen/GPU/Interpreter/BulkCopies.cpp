@@ -6,7 +6,7 @@
 using namespace skewer::gpu;
 
 namespace {
-constexpr unsigned kChunk = 16;
+constexpr unsigned kBytesOfChunk = 16;
 constexpr size_t kParts = 4; // a copy arrives in so many parts
 
 /// Returns the place of a chunk in its row; rows of `swizzle` bytes are swizzled.
@@ -38,12 +38,12 @@ std::vector<BulkRow> skewer::gpu::rowsOfBox(const TensorMap &map, llvm::ArrayRef
       inside &= place >= 0 && uint64_t(place) < map.dims[k];
       base += uint64_t(place) * map.strides[k - 1];
     }
-    for (unsigned chunk = 0; chunk < rowBytes / kChunk; ++chunk) {
+    for (unsigned chunk = 0; chunk < rowBytes / kBytesOfChunk; ++chunk) {
       BulkRow part;
-      part.shared = shared + row * rowBytes + swizzled(chunk, row, map.swizzleBytes) * kChunk;
+      part.shared = shared + row * rowBytes + swizzled(chunk, row, map.swizzleBytes) * kBytesOfChunk;
       part.each = each;
-      for (unsigned k = 0; k < kChunk / each; ++k) {
-        int64_t place = coordinates[0] + chunk * kChunk / each + k;
+      for (unsigned k = 0; k < kBytesOfChunk / each; ++k) {
+        int64_t place = coordinates[0] + chunk * kBytesOfChunk / each + k;
         bool exists = inside && place >= 0 && uint64_t(place) < map.dims[0];
         part.device.push_back(exists ? base + uint64_t(place) * each : 0);
       }
@@ -55,7 +55,7 @@ std::vector<BulkRow> skewer::gpu::rowsOfBox(const TensorMap &map, llvm::ArrayRef
 
 std::vector<BulkRow> skewer::gpu::rowsOfBytes(uint64_t device, uint64_t shared, uint64_t bytes) {
   std::vector<BulkRow> chunks;
-  for (uint64_t k = 0; k < bytes; k += kChunk)
+  for (uint64_t k = 0; k < bytes; k += kBytesOfChunk)
     chunks.push_back({shared + k, {device + k, device + k + 8}, 8});
   return chunks;
 }

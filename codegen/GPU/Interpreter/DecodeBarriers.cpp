@@ -11,9 +11,9 @@ using namespace skewer::gpu;
 
 namespace {
 
-constexpr unsigned kShared = 3;
+constexpr unsigned kSpace = 3;
 
-bool isShared(Value pointer) { return cast<LLVM::LLVMPointerType>(pointer.getType()).getAddressSpace() == kShared; }
+bool isShared(Value pointer) { return cast<LLVM::LLVMPointerType>(pointer.getType()).getAddressSpace() == kSpace; }
 
 bool decodeInit(Decoder &decoder, NVVM::MBarrierInitOp op, Step &step) {
   unsigned address = decoder.slots(op.getAddr()).first, count = decoder.slots(op.getCount()).first;

@@ -61,6 +61,8 @@ struct Access {
   uint32_t warpEpoch = 0; // the number of barriers of the warp alone
   mlir::Operation *operation = nullptr;
 };
+/// Returns the words of a message for the thread that reads or writes.
+std::string who(const Access &);
 
 class AccessHistory;
 struct Concurrency;

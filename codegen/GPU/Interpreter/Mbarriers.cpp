@@ -7,7 +7,6 @@ using namespace skewer::gpu;
 namespace {
 constexpr uint64_t kMostArrivals = (1 << 20) - 1;
 constexpr int64_t kMostBytes = (1 << 20) - 1;
-std::string who(const Access &access) { return fmt::format("thread {} of block {}", access.thread, access.block); }
 } // namespace
 
 Mbarriers::Object *Mbarriers::find(uint64_t address, const Access &access) {

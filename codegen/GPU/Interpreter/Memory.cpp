@@ -80,7 +80,7 @@ void SharedMemory::reset() {
   epoch = 1;
 }
 
-static std::string who(const Access &access) {
+std::string skewer::gpu::who(const Access &access) {
   return fmt::format("thread {} of block {}", access.thread, access.block);
 }
 

@@ -9,9 +9,9 @@ using namespace skewer::gpu;
 
 namespace {
 
-std::string who(const Warp &warp) { return fmt::format("warp {} of block {}", warp.index, warp.block->index); }
+std::string warpOf(const Warp &warp) { return fmt::format("warp {} of block {}", warp.index, warp.block->index); }
 void fault(const Warp &warp, FaultKind kind, std::string message) {
-  warp.block->report->add(kind, warp.operation, fmt::format("{} {}", who(warp), message));
+  warp.block->report->add(kind, warp.operation, fmt::format("{} {}", warpOf(warp), message));
 }
 
 /// Return the part of A or B that a warp needs. Each warp of a warpgroup has 16 rows of A.
@@ -198,5 +198,5 @@ void WgmmaRegisters::wait(Warp &warp, unsigned pending) {
 void WgmmaRegisters::end(const Warp &warp, mlir::Operation *end) {
   if (!flights.empty())
     warp.block->report->add(FaultKind::Race, end,
-                            fmt::format("{} ends before its wgmma have been waited for", who(warp)));
+                            fmt::format("{} ends before its wgmma have been waited for", warpOf(warp)));
 }

@@ -10,7 +10,7 @@ using namespace mlir;
 using namespace skewer;
 
 // Cycles for each vector of scores: an addition, for one term or for several. Cycles of a number, as an element's.
-static constexpr double kAddCycles = 1, kNumberCycles = 6;
+static constexpr double kAddedCycles = 1, kNumberCycles = 6;
 
 namespace {
 class QueryNumbers : public CpuStrategy {
@@ -87,7 +87,7 @@ public:
     double numbers = double(shape.queries);
     for (const auto &[axis, size] : form.as<OtherTerm>()->contracted)
       numbers *= double(size);
-    return {0, kNumberCycles * numbers + kAddCycles * double(shape.queries) * tile.columns / double(tile.lanes)};
+    return {0, kNumberCycles * numbers + kAddedCycles * double(shape.queries) * tile.columns / double(tile.lanes)};
   }
   std::unique_ptr<CpuStrategy> make(CpuKernel &, const TermForm &) const override { return nullptr; }
   void makeShared(CpuKernel &kernel, std::vector<std::unique_ptr<CpuStrategy>> &strategies) const override {

@@ -103,7 +103,7 @@ class BuildTest(unittest.TestCase):
     def test_an_installation_is_built_whole_and_installed(self):
         for arguments in ("--prefix={root}/to/here",), ("--prefix", "{root}/to/here"):
             configure, build, install = self.commands("install", *arguments)
-            self.assertEqual(configure, "cmake --preset release -DSKEWER_BUILD_TESTS=OFF")
+            self.assertEqual(configure, "cmake --preset release -DSKEWER_BUILD_TESTS=OFF -DSKEWER_UNITY=ON")
             self.assertRegex(build, r"^ninja -C /build/release -j [12] skewer-installation$")
             self.assertEqual(install, "cmake --install /build/release --component skewer --prefix /to/here")
 
@@ -117,20 +117,20 @@ class BuildTest(unittest.TestCase):
 
     def test_the_demo_builds_the_compiler_alone(self):
         configure, build, table = self.commands("demo")
-        self.assertEqual(configure, "cmake --preset release -DSKEWER_BUILD_TESTS=OFF")
+        self.assertEqual(configure, "cmake --preset release -DSKEWER_BUILD_TESTS=OFF -DSKEWER_UNITY=ON")
         self.assertRegex(build, r"^ninja -C /build/release -j [12] skewer$")
         self.assertTrue(table.startswith("python3"))
 
     def test_a_configuration_that_failed_is_begun_anew(self):
         configure = self.commands("demo", configured=False)[0]
-        self.assertEqual(configure, "cmake --fresh --preset release -DSKEWER_BUILD_TESTS=OFF")
+        self.assertEqual(configure, "cmake --fresh --preset release -DSKEWER_BUILD_TESTS=OFF -DSKEWER_UNITY=ON")
 
     def test_the_demo_leaves_the_tests_of_a_build_alone(self):
         self.assertIn("-DSKEWER_BUILD_TESTS=ON", self.commands("demo", cache="SKEWER_BUILD_TESTS:BOOL=ON\n")[0])
 
     def test_the_tests_are_built_and_run(self):
         commands = self.commands("test", cache="SKEWER_BUILD_TESTS:BOOL=OFF\n")
-        self.assertEqual(commands[0], "cmake --preset release -DSKEWER_BUILD_TESTS=ON")
+        self.assertEqual(commands[0], "cmake --preset release -DSKEWER_BUILD_TESTS=ON -DSKEWER_UNITY=ON")
         self.assertRegex(commands[1], r"^ninja -C /build/release -j [12]$")
         self.assertRegex(commands[2], r"^ctest --preset release")
         self.assertEqual(commands[3], "cmake --preset sanitized")
