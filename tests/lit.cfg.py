@@ -1,4 +1,4 @@
-# How lit runs the .mlir, .attn and .test files under tests/. CMake writes lit.site.cfg.py, which loads this file.
+# Configures lit for the .mlir, .attn and .test files under tests/. CMake writes lit.site.cfg.py, which loads this file.
 import os
 
 import lit.formats

@@ -71,6 +71,7 @@ void printIndices(mlir::OpAsmPrinter &, mlir::Operation *, mlir::ArrayAttr names
 namespace skewer::attn {
 /// Returns the axis sizes in an optional dictionary attribute of integers.
 subscript::AxisSizes sizesFrom(mlir::DictionaryAttr);
+/// Returns axis sizes as a dictionary attribute of i64 integers, as the operations state them.
 mlir::DictionaryAttr sizesTo(mlir::MLIRContext *, const subscript::AxisSizes &);
 /// Returns a tensor's shape with `subscript::kRuntime` for run-time sizes.
 std::vector<int64_t> shapeOf(mlir::Value);

@@ -373,9 +373,9 @@ def AttentionOp : Attn_Op<"attention", [Pure, SingleBlock, NoTerminator, AttrSiz
     (`schedule` $schedule^)?
   }];
   let extraClassDeclaration = [{
-    /// How many sums of terms there are: what `through` takes, or one.
+    /// Returns the number of sums of terms: the number of arguments of `through`, or one.
     int64_t getSums() { return getThrough().empty() ? 1 : getThrough().front().getNumArguments(); }
-    /// Whether weights are the softmax of the scores as they are.
+    /// Returns whether weights are the softmax of the scores themselves.
     bool isPlainSoftmax() { return !getDirect() && getThrough().empty(); }
   }];
 }

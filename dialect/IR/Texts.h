@@ -5,7 +5,7 @@
 
 namespace skewer::attn {
 
-/// How the texts of an operation are rewritten.
+/// A change of the texts of an operation: a function for each kind of text.
 struct TextRewrite {
   /// Rewrites a list of dimensions: an operand or the result of an einsum, a softmax's axes, an attention's space.
   llvm::function_ref<subscript::Dimensions(subscript::Dimensions)> dimensions;

@@ -1,5 +1,5 @@
-// How arithmetic joins the dimensions of two tensors: by the names of their axes, or by place. Pure functions: nothing
-// here creates an operation or reports an error.
+// Joins the dimensions of two tensors in arithmetic, by the names of their axes or by place. All functions are pure:
+// nothing here creates an operation or reports an error.
 #pragma once
 #include "dialect/Language/Values.h"
 

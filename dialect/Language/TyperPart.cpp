@@ -1,4 +1,4 @@
-// What all parts of the typer use.
+// Implements the base of all parts of the typer.
 #include "dialect/Language/Typer.h"
 
 using namespace llvm;

@@ -1,5 +1,6 @@
-// What the parts of the typer share: the names that a piece of the specification sees, the kernel at hand, and the way
-// to the other parts. Each part is a class of its own, which holds what it alone needs (Typer.h has all of them).
+// The base of all parts of the typer. It holds what they share: the names that a piece of the specification sees, the
+// kernel at hand, and the way to the other parts. Each part is a class of its own, which holds what it alone needs
+// (Typer.h has all of them).
 #pragma once
 #include "dialect/IR/ElementFunction.h"
 #include "dialect/Language/Ast.h"
@@ -50,7 +51,7 @@ struct AxisFacts {
   std::map<std::vector<const Node *>, std::map<std::string, std::vector<Axis>>> found;
 };
 
-/// What the typer knows of the file and of the kernel at hand.
+/// The typer's state: what it knows of the file and of the kernel at hand.
 struct TypingState {
   Diagnostics &diagnostics;
   const Options &options;

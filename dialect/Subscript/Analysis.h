@@ -77,7 +77,7 @@ std::vector<Expr> conjunctsOf(const Expr &predicate);
 /// Returns the parts of a disjunction in the same way.
 std::vector<Expr> disjunctsOf(const Expr &predicate);
 
-/// How an expression depends on two groups of symbols.
+/// The groups of symbols, of two, on which an expression depends.
 struct Dependence {
   bool query = false, key = false;
 };

@@ -1,4 +1,4 @@
-// How the place at which an operand is read moves with the axes.
+// Computes how the place at which an operand is read moves with the axes.
 #pragma once
 #include "dialect/Subscript/Einsum.h"
 #include "llvm/ADT/ArrayRef.h"

@@ -14,12 +14,12 @@ namespace {
 bool contains(const std::vector<std::string> &list, const std::string &name) { return llvm::is_contained(list, name); }
 std::set<std::string> asSet(const std::vector<std::string> &list) { return {list.begin(), list.end()}; }
 
-/// Which groups of axes some expressions use.
+/// The groups of axes that some expressions use.
 struct Uses {
   bool leading = false, query = false, key = false, contracted = false;
 };
 
-/// How the subscripts of one operand use positions.
+/// The axes in the subscripts of one operand, and the dimensions that need more than an axis.
 struct Reading {
   Uses uses;
   /// The dimensions whose subscripts use positions otherwise than as an axis or a product of axes.

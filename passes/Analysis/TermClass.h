@@ -15,7 +15,7 @@
 namespace skewer {
 class TermClass;
 
-/// How a class uses its operands, for code that has a strategy for each kind. The class of a plugin is `Custom`.
+/// The classes of terms, for code that has a strategy for each of them. The class of a plugin is `Custom`.
 enum class TermKind {
   Content,         // q_i·k_j, also q_i·E[j]: one operand read by the query, one by the key, both by whole positions;
                    // heads may share keys, k[h floordiv 4]

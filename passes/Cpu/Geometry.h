@@ -7,11 +7,11 @@ namespace skewer {
 
 /// The size of a cache line, which one prefetch brings, in bytes and in floats.
 constexpr int64_t kLineBytes = 64, kLineFloats = 16;
-/// How many bytes ahead of the current product keys and values are prefetched, if each of them is read once. Measured
-/// on a Zen 4 core, with 8 rows, 512 to 4096 keys and depth 128, in f32 and in bf16: 9.7 and 5.4 ms at 4 KiB, 9.0 and
-/// 4.4 ms at 8 KiB, 9.2 and 4.9 ms at 16 KiB; 13.2 and 6.1 ms with prefetches into L1 instead of L2. Since bf16 is
-/// multiplied in pairs, the speed as a share of a plain read of the same memory, in f32 and in bf16: 0.63 and 0.51 at
-/// 4 KiB, 0.66 and 0.64 at 8 KiB, 0.66 and 0.68 at 16 KiB, 0.65 and 0.66 at 24 KiB, 0.66 and 0.64 at 32 KiB.
+/// The distance in bytes at which keys and values are prefetched ahead of the current product, if each of them is read
+/// once. Measured on a Zen 4 core, with 8 rows, 512 to 4096 keys and depth 128, in f32 and in bf16: 9.7 and 5.4 ms at 4
+/// KiB, 9.0 and 4.4 ms at 8 KiB, 9.2 and 4.9 ms at 16 KiB; 13.2 and 6.1 ms with prefetches into L1 instead of L2. Since
+/// bf16 is multiplied in pairs, the speed as a share of a plain read of the same memory, in f32 and in bf16: 0.63 and
+/// 0.51 at 4 KiB, 0.66 and 0.64 at 8 KiB, 0.66 and 0.68 at 16 KiB, 0.65 and 0.66 at 24 KiB, 0.66 and 0.64 at 32 KiB.
 constexpr int64_t kFetchedAhead = 16384;
 
 struct Geometry {

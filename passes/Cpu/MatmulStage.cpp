@@ -181,7 +181,7 @@ private:
   std::vector<Axis> outer;
   bool consecutive = false; // vectors of the result are consecutive in memory, and are stored as they are
   bool finishes = false;    // the arithmetic behind the product takes `kLanes` columns at a time
-  // Of the current item.
+  // The state of the current item.
   Symbols symbols;
   Value firstRow, rowCount, tiles;
 };

@@ -30,7 +30,8 @@ static SmallVector<Value> sumCompensated(VectorBuilder &b, int64_t depth, int64_
                                          const ProductsOfSteps &products) {
   size_t count = part.rows * part.vectors;
   SmallVector<Value> none(count, b.constant(0));
-  // What an infinite sum loses is NaN or infinite too. It may be any finite number, which leaves the sum infinite.
+  // The rounding error of an infinite sum is NaN or infinite too. Any finite number may replace it, since the sum stays
+  // infinite.
   Value most = b.constant(0x1p104f), least = b.constant(-0x1p104f);
   auto add = [&](Value first, int64_t steps, ValueRange before) {
     SmallVector<Value> sums(before.take_front(count)), lost(before.drop_front(count));

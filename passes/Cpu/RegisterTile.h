@@ -6,12 +6,12 @@
 
 namespace skewer {
 
-/// How the steps of a product are summed up: each `chunk` of steps has a sum of its own (see `chunkOf`), and these sums
-/// are added up. With `compensated`, the rounding error of each addition is added to the next chunk. With 32 registers,
-/// the sum so far and the sum of the chunk are both in registers, for one part of the tile after the other. With
-/// `wholeTile`, the operands of a step are made for the whole tile: table rows that are added to keys would be added
-/// once for each part, which took 1.14 of the time of two such layers (Zen 4). All tiles of a panel then compute a
-/// chunk before the next chunk begins, with their sums so far in memory, so that what they read stays in L1.
+/// The order in which the steps of a product are summed up: each `chunk` of steps has a sum of its own (see `chunkOf`),
+/// and these sums are added up. With `compensated`, the rounding error of each addition is added to the next chunk.
+/// With 32 registers, the sum so far and the sum of the chunk are both in registers, for one part of the tile after the
+/// other. With `wholeTile`, the operands of a step are made for the whole tile: table rows that are added to keys would
+/// be added once for each part, which took 1.14 of the time of two such layers (Zen 4). All tiles of a panel then
+/// compute a chunk before the next chunk begins, with their sums so far in memory, so that what they read stays in L1.
 struct Summation {
   int64_t chunk;
   bool compensated = false;

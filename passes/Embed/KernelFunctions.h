@@ -1,4 +1,4 @@
-// Which functions of a module are whole kernels.
+// Finds the functions of a module that are whole kernels.
 #pragma once
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 

@@ -104,7 +104,7 @@ public:
   }
 
 private:
-  /// How the operands of a term, or the values, are read after the change.
+  /// The operands of a term, or the values, with their subscripts after the change.
   struct Operands {
     Einsum spec;
     SmallVector<Value> inputs;

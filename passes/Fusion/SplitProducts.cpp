@@ -110,7 +110,7 @@ LogicalResult ProductPattern::matchAndRewrite(EinsumOp op, PatternRewriter &rewr
 }
 
 namespace {
-/// How an operand is read, and its shape.
+/// The dimensions at which an operand is read, and the operand's shape.
 using Read = std::pair<Dimensions, std::vector<int64_t>>;
 
 /// Returns the dimensions of both with names of their own, the same name where both are read at the same index.

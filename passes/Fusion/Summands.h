@@ -36,7 +36,7 @@ struct Summand {
 /// f32.
 bool isScale(double number);
 
-/// What an expansion may look through.
+/// The operations that an expansion may look through.
 struct ExpansionOptions {
   bool arithmetic = true;     // sums, differences and products by numbers
   bool scaledOperands = true; // an operand of an einsum that is a multiple of another tensor

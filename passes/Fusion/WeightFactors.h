@@ -36,7 +36,7 @@ mlir::Value factorsAtContent(mlir::OpBuilder &, mlir::Value weights,
 /// Rewrites (p × a) · v as (p · v) × a for a number a. Returns whether there was one.
 bool moveNumber(mlir::RewriterBase &, attn::EinsumOp product, unsigned operand);
 
-/// Where the factors of an operand of a product belong.
+/// The place to which the factors of an operand of a product belong.
 enum class FactorPlace { stays, outside, content };
 
 /// Returns the place for factors of weights without a softmax. They stay in sums of terms. If the weights are also

@@ -1,4 +1,4 @@
-// How a lowered GPU program is launched: the data that its caller, the manifest and the interpreter need.
+// Describes the launches of a lowered GPU program, for its caller, the manifest and the interpreter.
 #pragma once
 #include "dialect/IR/KernelPlan.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"

@@ -1,4 +1,4 @@
-// Which numbers of a warp's rows a thread holds. The layout is that of mma.sync's results, which each warp has in
+// Tells which numbers of a warp's rows a thread holds. The layout is that of mma.sync's results, which each warp has in
 // wgmma's too. A warp has tiles of 16 rows, one below the other; an accumulator holds 8 columns of such a tile: rows g
 // and g + 8, columns 2t and 2t + 1 (g = lane / 4, t = lane % 4). All other code asks this class.
 #pragma once

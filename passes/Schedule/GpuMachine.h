@@ -68,7 +68,7 @@ std::optional<GpuMachine> findGpuMachine(llvm::StringRef target);
 /// Returns the devices that run the code of the target.
 std::vector<GpuDevice> gpuDevicesOf(llvm::StringRef target);
 
-/// How many blocks are resident on a multiprocessor at once, and the limit that determines this.
+/// The number of blocks that are resident on a multiprocessor at once, and the limit that determines it.
 struct Occupancy {
   int64_t blocks = 0, warps = 0;
   std::string limit; // "registers", "shared memory", "warps", "blocks"

@@ -17,13 +17,13 @@ static const std::set<std::string> &neverInKernels() {
   return classes;
 }
 
-/// What no spec for GPUs has, where it would make every layer go by rows.
+/// Returns the features that no spec for GPUs has, because each of them makes a layer go by rows.
 static const std::set<std::string> &byRowsOnGpus() {
   static const std::set<std::string> features = {"weights returned"};
   return features;
 }
 
-/// What may stand around the terms.
+/// Returns the features of a layer around its terms, each with a test for it.
 static const std::vector<std::pair<std::string, bool (*)(const Spec &)>> &allFeatures() {
   static const std::vector<std::pair<std::string, bool (*)(const Spec &)>> features = {
       {"lse", [](const Spec &s) { return s.lse; }},

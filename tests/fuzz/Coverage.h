@@ -1,4 +1,4 @@
-// Which kinds of terms, masks and classes a range of seeds has met, and which of them were fused.
+// Counts the kinds of terms, masks and classes that a range of seeds has met, and those that were fused.
 #pragma once
 #include "tests/fuzz/Differential.h"
 #include <set>
@@ -10,10 +10,10 @@ public:
   void add(const Spec &, const Outcome &);
   /// A table of counts.
   std::string report() const;
-  /// What 500 seeds must have met and have not, a line each: every class of the registry; every kind of term under
-  /// every mask, and beside each feature of a layer; every class, kind, mask and feature in a fused kernel, but for
-  /// those that the compiler does not fuse; every class under every mask that it has met. With `isForGpus` every class
-  /// in each type too, and no feature that makes a layer go by rows there.
+  /// Returns what 500 seeds must have met and have not, a line each: every class of the registry; every kind of term
+  /// under every mask, and beside each feature of a layer; every class, kind, mask and feature in a fused kernel, but
+  /// for those that the compiler does not fuse; every class under every mask that it has met. With `isForGpus` every
+  /// class in each type too, and no feature that makes a layer go by rows there.
   std::vector<std::string> gaps(bool isForGpus) const;
 
 private:

@@ -233,7 +233,7 @@ private:
         return false;
       }
       double error = comparison->error;
-      // Of several results, the one that has the least room is told of.
+      // The outcome reports the result whose error is the largest share of its tolerance.
       double tolerance = room * comparison->tolerance;
       tolerances.push_back(tolerance);
       if (number == 0 || error * outcome.tolerance > outcome.error * tolerance) {
@@ -273,7 +273,8 @@ private:
     return outcome.failure == Failure::None;
   }
 
-  /// What is lowered is the same to the letter: so is every byte of the object.
+  /// Compares the lowered modules of the layer and of the same layer with other names of axes, letter by letter. If
+  /// they are equal, so is every byte of the objects.
   bool compareRenamed(const Kernel &kernel, mlir::ModuleOp scheduled) {
     auto target = findTarget(plan.target);
     auto other = Compilation::createFromText(withOtherAxisNames(subject.text), "layer.attn", {}, *target);

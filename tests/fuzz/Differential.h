@@ -25,7 +25,7 @@ enum class Failure {
 };
 const char *nameOf(Failure);
 
-/// What is done with a spec besides comparing one call with the reference.
+/// The checks of a spec, in addition to the comparison of one call with the reference.
 struct Plan {
   std::string target = "host";
   std::optional<gpu::GpuRequest> gpu; // as kernels for this GPU, which the interpreter runs
@@ -53,7 +53,7 @@ struct Outcome {
   std::vector<std::string> classes; // of the terms, by the registry; "query only" where such a term was dropped
 };
 
-/// What is judged: every kernel of a text. Run-time sizes that have no value are 2, origins 0.
+/// The text whose kernels are judged. Run-time sizes that have no value are 2, origins 0.
 struct Subject {
   std::string text;
   std::map<std::string, int64_t> sizes = {}, origins = {};

@@ -7,7 +7,7 @@
 
 namespace skewer::fuzz {
 
-/// What `writeCase` writes.
+/// A case that `writeCase` writes.
 struct Case {
   const Subject &subject;
   const KernelPlan &plan;

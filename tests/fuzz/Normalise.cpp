@@ -1,4 +1,4 @@
-// What fits together in a spec: applied to what the dice gave, and to every smaller spec that is tried.
+// Changes a spec so that its parts fit together: a drawn spec, and every smaller one that is tried.
 #include "tests/fuzz/RandomSpec.h"
 #include <algorithm>
 
@@ -73,7 +73,7 @@ static bool hasOffset(TermKind kind) {
 static void normaliseRow(const Spec &spec, Term &term) {
   if (!hasOffset(term.kind))
     term.row = RowForm::Plain;
-  // What a softmax masks away may be read outside; other functions see every score.
+  // A score that a softmax masks away may be read outside; other functions see every score.
   if (term.row == RowForm::Causal && spec.weights != Weights::Softmax)
     term.row = RowForm::Plain;
   bool isCausal = spec.mask == Mask::Causal || spec.mask == Mask::Strict;
@@ -214,7 +214,7 @@ void normalise(Spec &spec) {
   for (Term &term : spec.terms) {
     normaliseRow(spec, term);
     normaliseSpelling(spec, term);
-    // What follows names positions as the content does.
+    // The terms that come after the content name positions as it does.
     spec.contentLast &= !term.otherNames && (!spec.map || term.spelling != Spelling::Gather);
     term.ofKey &= (spec.content && term.kind == TermKind::TokenRows) || term.kind == TermKind::ValueOffset;
     bool isClosedForm =

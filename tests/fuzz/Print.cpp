@@ -92,7 +92,7 @@ static std::string contentOf(const Spec &spec) {
   return spec.weights == Weights::Shifted ? fmt::format("4 * tanh({} / 4)", content) : content;
 }
 
-/// Of the scores, without a softmax.
+/// Returns the text of the weights that are a function of the scores, without a softmax.
 static std::string directWeights(const Spec &spec, const Names &names, const std::string &mask) {
   std::string weights;
   switch (spec.weights) {
@@ -122,7 +122,7 @@ static std::string directWeights(const Spec &spec, const Names &names, const std
   return fmt::format(spec.maskArgument ? "({}) * ({})" : "({}) if {} else 0", weights, mask);
 }
 
-/// What is returned besides.
+/// Adds the further results, the lse or the weights, to the kernel's type and to its result.
 static void addResults(const Spec &spec, const std::string &score, std::string &type, std::string &result) {
   if (!spec.lse && !spec.stored)
     return;

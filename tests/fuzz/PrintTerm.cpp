@@ -68,7 +68,7 @@ public:
                          : term.spelling == Spelling::Einsum ? contraction()
                          : term.spelling == Spelling::Gather ? gathered()
                                                              : pasted();
-    // What is gathered has flat positions.
+    // A gathered term has flat positions.
     std::string guard = guardText(spec, term, term.spelling == Spelling::Gather ? Names(spec, false) : names);
     text.statement(value, guard.empty() ? result : guarded(std::move(result), guard));
     return value;

@@ -77,7 +77,7 @@ private:
                                      fmt::format(fmt::runtime(shapes[order]), heads, count)));
     std::string from = named(texts[order]), to = named(spec.tokenMajor ? "t n {0} d" : "t {0} n d");
     std::string before = spec.batch == Batch::None ? "" : ":, ", whole = packed;
-    // Where the order is that of the slices, tokens before the parts, no name is needed.
+    // No name is needed where the order is that of the slices, tokens before the parts.
     if (spec.packingOrder == PackingOrder::Tokens && spec.tokenMajor) {
       before += ":, ";
     } else if (from != to) {

@@ -10,8 +10,8 @@ namespace {
 constexpr double kMostCost = 1.5e6;
 constexpr uint64_t kFirstOfWeights = 500, kFirstOfValues = 600, kFirstOfDirect = 700;
 
-/// What may stand around the terms, one after the other for each kind of term. There are 17 turns and 14
-/// masks: after so many rounds a kind has met every feature under every mask.
+/// The features around the terms; each kind of term meets them one after the other. There are 17 turns and 14 masks, so
+/// a kind has met every feature under every mask after as many rounds.
 enum class Feature {
   Lse,
   ResultOrder,
@@ -128,7 +128,7 @@ private:
       return;
     spec.packing = all ? Packing::All : Packing::KeysValues;
     spec.packingOrder = static_cast<PackingOrder>(dice.below(kPackingOrders));
-    // What is packed has one width, and all of it one length.
+    // Packed tensors have one width; if all three are packed, also one length.
     spec.width = spec.dim;
     if (!all)
       return;
@@ -231,8 +231,8 @@ private:
     spec.wholeOperands = dice.chance(50);
   }
 
-  /// Of a product over the head dimension: 0 stands for dim^-0.5. Scores of a few units keep the comparison with
-  /// float64 about the kernel, and not about how exp magnifies the rounding of large scores.
+  /// Returns the scale of a product over the head dimension: 0 stands for dim^-0.5. Scores of a few units keep the
+  /// comparison with float64 about the kernel, and not about how exp magnifies the rounding of large scores.
   double scale() {
     if (spec.dim <= 3 && dice.chance(50))
       return 1;

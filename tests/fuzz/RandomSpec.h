@@ -7,7 +7,7 @@
 
 namespace skewer::fuzz {
 
-/// What a term of the score, or of the values, is made of. K and Q are positions of key and query.
+/// The kinds of terms of the score and of the values. K and Q are positions of key and query.
 enum class TermKind {
   OffsetQuery,   // q_i·R[±(K - Q) + c]
   OffsetKey,     // k_j·R[±(K - Q) + c]
@@ -33,7 +33,7 @@ enum class TermKind {
 };
 constexpr int kTermKinds = static_cast<int>(TermKind::TokenNumber) + 1;
 
-/// How the row of a table follows from the offset.
+/// The ways in which the row of a table follows from the offset.
 enum class RowForm {
   Plain,    // ±(K - Q) + c, with a row for every offset
   Clamped,  // clamp(K - Q, -left, right) + left
@@ -43,7 +43,7 @@ enum class RowForm {
   Bucketed, // t5_bucket(K - Q)
   Causal,   // K - Q + c, with rows for K <= Q only: under a causal mask
 };
-/// How the row of a table follows from index operands.
+/// The ways in which the row of a table follows from index operands.
 enum class TokenForm {
   Differ,   // a[b, Q] != c[b, K]
   Clamped,  // clamp(a[b, Q] - c[b, K], -2, 2) + 2
@@ -54,7 +54,7 @@ enum class TokenForm {
 };
 constexpr int kTokenForms = static_cast<int>(TokenForm::AndOrder) + 1;
 enum class Guard { None, Window, Corner };
-/// How a term is written.
+/// The ways to write a term.
 enum class Spelling {
   Einsum,
   Index,              // table[h, j - i + c]
@@ -81,7 +81,7 @@ enum class Mask {
   Reach,     // K < reach[b, Q]
 };
 constexpr int kMasks = static_cast<int>(Mask::Reach) + 1;
-/// What is made of the scores.
+/// The functions that make weights of the scores.
 enum class Weights {
   Softmax,
   Sigmoid,
@@ -94,7 +94,7 @@ enum class Weights {
 };
 constexpr int kWeights = static_cast<int>(Weights::Shifted) + 1;
 enum class Batch { None, Fixed, RunTime };
-/// What stands between an operand and the product that reads it, in this order: of queries and keys alike.
+/// The norms between an operand and the product that reads it; the same for queries and keys. A turn follows the norm.
 enum class Norm {
   None,
   Euclid,         // q / |q|
@@ -103,7 +103,7 @@ enum class Norm {
 };
 enum class Turn { None, Rope, RopeHalf, Rotate, RotateHalf, Rope2d, Rope2dHalf };
 constexpr int kTurns = static_cast<int>(Turn::Rope2dHalf) + 1;
-/// What one operand holds, and the order of its dimensions.
+/// The tensors that one operand holds together, and the order of its dimensions.
 enum class Packing { None, KeysValues, All };
 enum class PackingOrder { Tokens, Flat, Heads, InHeads, FlatInHeads };
 constexpr int kPackingOrders = static_cast<int>(PackingOrder::FlatInHeads) + 1;

@@ -143,7 +143,7 @@ std::string headLength(const Spec &spec) {
   return spec.wholeOperands && spec.headPart.beyond >= 0 ? "all_heads" : "heads";
 }
 void maskOperands(const Spec &spec, Text &text) {
-  // What picks no row needs no range.
+  // An index operand that picks no row needs no range.
   std::string range = spec.maskSize % 2 ? " in 0..M" : "";
   std::string documents = fmt::format(" in 0..{}", spec.maskSize % 4);
   std::string batch = batchSize(spec);

@@ -84,7 +84,8 @@ TEST(GpuLookup, OnlyReachedRowsAreMultiplied) {
   EXPECT_EQ(outcome.report.matrixSteps, 2 * 40 * (2 * 8 * 2 + 40 * (2 * 2 + 1 * 4)));
 }
 TEST(GpuLookup, BesideOtherTerms) {
-  // Of another scale than the content, a number for each pair, and a mask whose edge crosses tiles.
+  // Beside the lookup stand a term of another scale than the content, a number for each pair, and a mask whose edge
+  // crosses tiles.
   for (const char *mask : {"", " where j <= i", " where abs(j - i) <= 40", " where (i + 2*j) % 3 > 0"}) {
     expectOnGpu(map(5, 16, "f16", 1, "", mask), kHalf, tiles(32, 16));
     expectOnGpu(map(5, 16, "f32", -1, " + bias", mask, ", bias : f32[H*W, H*W]"), kWide, tiles(32, 16));

@@ -183,7 +183,7 @@ TEST_F(ReferenceTest, AReadBehindTheMaskMayLeaveTheTable) {
 }
 
 TEST_F(ReferenceTest, ARowThatAnExpressionPicksIsALine) {
-  // Of the second einsum, the products behind the guard are absent: the rows that they would meet count for nothing.
+  // The guard hides products of the second einsum. They are absent, so the rows that they would meet count for nothing.
   constexpr int64_t kCount = 5, kLong = 10;
   const char *text = R"ir(func.func @f(%q: tensor<5x10xf32>, %t: tensor<5x10xf32>) -> tensor<5x5xf32> {
     %s = attn.einsum "i d, (clamp(j - i, -1, 1) + 1) d -> i j" sizes {j = 5 : i64} (%q, %t)
@@ -236,7 +236,7 @@ TEST_F(ReferenceTest, LinesThatLieApartAreReadFromCopies) {
 }
 
 TEST_F(ReferenceTest, ComputedFactorsOfHiddenKeysAreNotRead) {
-  // Of 10 keys the mask leaves those up to the query. Later ones would be read outside the two rows of the table.
+  // The mask leaves the keys up to the query. Later keys would be read outside the two rows of the table.
   const char *text = R"ir(func.func @f(%s: tensor<10x10xf32>, %t: tensor<10x1xf32>) -> tensor<10x1xf32> {
     %p = attn.softmax "i j" over "j" where "j <= i" (%s) : tensor<10x10xf32>
     %v = attn.einsum "(9 - 9 * (i < j) - (i - j)) e -> i j e" sizes {i = 10 : i64, j = 10 : i64} (%t)

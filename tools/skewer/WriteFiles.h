@@ -12,7 +12,7 @@ struct OutputFile {
   std::string path, bytes;
 };
 
-/// What happens to a file that has several names (hard links): one name gets a new file, or the file changes under all
+/// The treatment of a file that has several names (hard links): one name gets a new file, or the file changes under all
 /// names.
 enum class OtherNames { KeepOld, ChangeToo };
 

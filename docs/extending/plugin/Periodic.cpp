@@ -19,9 +19,9 @@ public:
     static constexpr llvm::StringLiteral names[] = {"frequency", "offset"};
     return names;
   }
-  /// What it means, in double precision: the reference judges every kernel by this.
+  /// Computes the function in double precision: the reference judges every kernel by this.
   double evaluate(llvm::ArrayRef<double> x) const override { return std::cos(x[0] * x[1]); }
-  /// What a kernel computes, in f32.
+  /// Emits the function in f32, as a kernel computes it.
   mlir::Value emit(mlir::OpBuilder &builder, mlir::Location location, mlir::ValueRange x) const override {
     mlir::Value angle = mlir::arith::MulFOp::create(builder, location, x[0], x[1]);
     return mlir::math::CosOp::create(builder, location, angle);

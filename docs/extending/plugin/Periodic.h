@@ -1,9 +1,9 @@
-// What the two halves of the plugin know of each other.
+// Declares what the two halves of the plugin use of each other.
 #pragma once
 #include "tools/plugins/Plugin.h"
 
-/// Whether it is periodic(…, i - j), or of j - i: the function is even.
+/// Returns whether an application is periodic(…, i - j), or of j - i: the function is even.
 bool isPeriodicOfOffset(const skewer::attn::Application &, const std::string &query, const std::string &key);
 
-/// SeparableLine.cpp.
+/// Returns the strategy for such terms (SeparableLine.cpp).
 std::unique_ptr<skewer::TermStrategy> makeSeparableLines();

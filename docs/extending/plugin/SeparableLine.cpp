@@ -69,7 +69,7 @@ private:
   Value elementOf(unsigned place) {
     return b.widen(b.scalar(memory.arguments[term.arguments[place]], positions.baseOf(term.offsets[place])));
   }
-  /// Of frequency × position, in double precision: positions may be large.
+  /// Returns both of frequency × position, in double precision, since positions may be large.
   std::pair<Value, Value> cosineAndSine(Value position) {
     Value angle = b.mulf(elementOf(term.application->arguments[0].operand), b.widen(b.number(position)));
     return {mlir::math::CosOp::create(b.builder, angle).getResult(),
@@ -80,12 +80,12 @@ private:
   Buffer cosines, sines, cosineOfRow, sineOfRow;
 };
 
-/// What analysis and cost model ask, and where the object comes from.
+/// Answers the questions of the analysis and of the cost model, and makes the object that emits the code.
 class SeparableLines : public TermStrategy {
 public:
   llvm::StringRef name() const override { return "separable_line"; }
 
-  /// The class's terms, with operands that are one number a head and nothing that takes pairs out.
+  /// Fits the class's terms whose operands are one number a head, and that hide no pairs.
   bool fits(const TermForm &form, const AttentionShape &shape) const override {
     if (!form.as<OtherTerm>())
       return false;

@@ -24,8 +24,8 @@ static constexpr double kExpMultiplies = 8, kExpAdds = 8;
 // The shares of L1 and L2 up to which a block stays there, since caches are not fully associative and other lines pass
 // through.
 static constexpr double kBlockShareOfL1 = 0.7, kBlockShareOfL2 = 0.7, kHeadShareOfL2 = 0.8;
-// How often the scores of a row pass between the core and their buffer: written by the products, read for the maximum
-// and exp2, written, and read with the values.
+// The number of times that the scores of a row pass between the core and their buffer: written by the products, read
+// for the maximum and exp2, written, and read with the values.
 static constexpr double kScorePasses = 4;
 // Each tile costs this share more for the loads that it issues per cycle. So between tiles of equal cycles the one with
 // fewer loads wins, which leaves room for prefetches. On a Zen 4 core, whose FMAs take all of its cycles, tiles of 6x4,

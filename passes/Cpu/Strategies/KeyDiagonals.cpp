@@ -100,7 +100,7 @@ private:
 // Cycles for each element: a block of diagonals (31 loads, 75 selects, 16 loads and stores for 256 elements) takes 100
 // cycles, measured on a Zen 4 core.
 constexpr double kDiagonalCycles = 0.4;
-// How often the logits of a window pass between the core and their buffer: written once and read twice.
+// The number of times that the logits of a window pass between the core and their buffer: written once, read twice.
 constexpr double kWindowPasses = 3;
 // The approximate number of offsets of a block of queries and a tile of keys.
 constexpr int64_t kWindow = 160;

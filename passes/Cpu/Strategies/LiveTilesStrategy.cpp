@@ -8,7 +8,7 @@ namespace {
 class LiveTilesStrategy : public BiasStrategy {
 public:
   LiveTilesStrategy() : BiasStrategy("live_tiles", AddOrder::Prepared, BiasKind::Tiles) {}
-  /// Of the tiles within the bound, only those with existing keys are gone through.
+  /// Takes lengths, since the kernel visits only the tiles with existing keys, of all tiles within the bound.
   bool takesLengths() const override { return true; }
 };
 } // namespace

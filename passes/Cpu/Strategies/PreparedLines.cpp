@@ -63,7 +63,7 @@ private:
   void findSizes();
   /// Stores the values at `target`: all of them, or one row of a score table.
   void prepare(Value target, Value targetBase, Value queryRow);
-  /// Where the first row of a tile reads, and how many floats later each next row reads.
+  /// The place at which the first row of a tile reads, and the floats from there to the place of the next row.
   struct Source {
     Value start;
     int64_t rowStride;

@@ -6,7 +6,7 @@
 
 namespace skewer::gpu {
 
-/// What an engine needs to know of its kernel.
+/// The facts that an engine needs about its kernel.
 struct EngineSetup {
   GpuBuilder &b;
   const BlockMemory &shared;
@@ -19,7 +19,7 @@ struct EngineSetup {
   bool signedWeights = false;
 };
 
-/// How a kernel multiplies, and how it fills the tiles that it multiplies.
+/// The parts of a kernel that multiply tiles, and that fill the tiles to multiply.
 struct EngineParts {
   std::unique_ptr<Pipeline> pipeline;
   std::unique_ptr<Engine> engine;

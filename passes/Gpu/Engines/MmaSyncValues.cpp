@@ -215,7 +215,8 @@ void MmaSync::issueWeighted(const Tiles &weights, const TileRows &rows, bool che
     Tiles sums = before;
     multiplyValues(operands, rows, int64_t(pair), sums);
     if (checked) {
-      // What is no number shows in the sums, also where its weight is 0; and the parts of an infinite f32 are NaN.
+      // A NaN or an infinity of the values makes its sum NaN, even where its weight is 0. The two parts of an infinite
+      // f32 are NaN too.
       SmallVector<Value> flat = flattened(sums);
       sums = gathered(b.choose(
           someAreNan(sums), TypeRange(ValueRange(flat)),

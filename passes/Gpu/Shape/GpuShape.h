@@ -1,6 +1,6 @@
-// How a GPU kernel computes a fused attention: which terms are matrix products, and which are evaluated for each query
-// and key. The classes of the index expressions decide this, as on the CPU. The schedule (passes/Gpu/Schedule), the
-// lowering and `skewer explain` call gpuShapeOf.
+// Describes how a GPU kernel computes a fused attention: which terms are matrix products, and which are evaluated for
+// each query and key. The classes of the index expressions decide this, as on the CPU. The schedule
+// (passes/Gpu/Schedule), the lowering and `skewer explain` call gpuShapeOf.
 #pragma once
 #include "dialect/IR/KernelPlan.h"
 #include "passes/Analysis/AttentionShape.h"
@@ -37,7 +37,7 @@ struct LookupTerm {
   std::optional<ElementTerm> numbers; // in place of `query`, `table`, `depth`, `guard` and `scale`
 };
 
-/// Where the logits of a lookup are held while the block goes through the tiles of keys.
+/// The place of the logits of a lookup while the block goes through the tiles of keys.
 enum class LookupUse {
   EachScore,   // shared memory: each score has a row of its own
   OncePerTile, // shared memory: all keys of a tile have one row, a number for each query

@@ -1,4 +1,4 @@
-// What the fuzz targets share: an entry point each, and how one says that it has found something.
+// Declares what the fuzz targets share: their entry points, and the function that reports a finding.
 //
 // A target is a function of bytes: SKEWER_FUZZ_TARGET(npy) { … input … }. With libFuzzer (preset `fuzzers`) it is the
 // program's LLVMFuzzerTestOneInput; without, it is one of the targets of skewer-fuzz-replay, by its name.
@@ -18,7 +18,8 @@ struct Registration {
   Registration(const char *name, Function);
 };
 
-/// What `work` writes to standard error. libFuzzer's own reports are elsewhere if it runs with -close_fd_mask=2.
+/// Returns what `work` writes to standard error. libFuzzer's own reports are elsewhere if it runs with
+/// -close_fd_mask=2.
 std::string said(llvm::function_ref<void()> work);
 
 /// Says on standard output what is wrong, and aborts.

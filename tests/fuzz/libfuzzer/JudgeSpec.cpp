@@ -17,7 +17,8 @@ static void expectReason(llvm::StringRef messages, const char *step) {
       finding(std::string(step) + " failed without giving a reason", messages);
 }
 
-/// What is printed is what is read back: an operation or an attribute that loses something is not what was verified.
+/// Fails if a module that is printed and parsed is printed differently: what an operation or an attribute loses in its
+/// text was never verified.
 static void expectRoundTrip(mlir::ModuleOp module) {
   std::string text = Compilation::textOf(module), again;
   mlir::OwningOpRef<mlir::ModuleOp> parsed;

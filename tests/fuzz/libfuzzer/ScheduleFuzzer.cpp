@@ -54,7 +54,7 @@ func.func @layer(%q: tensor<2x21x20x{0}> {{attn.name = "q"}}, %k: tensor<2x21x20
                      layer.type, layer.mask, layer.scale, std::string(schedule));
 }
 
-/// What a layer must compute.
+/// A layer with its operands, and the results that it must have.
 struct Expected {
   std::unique_ptr<Compilation> spec;
   Operands operands;
@@ -148,7 +148,7 @@ void judgeOnGpu(Compilation &compilation, const Kernel &kernel, const Expected &
 SKEWER_FUZZ_TARGET(schedule) {
   static const std::vector<Expected> expected(std::begin(kLayers), std::end(kLayers));
   static const Target target = *findTarget("host");
-  // What follows the schedule's end could be another function.
+  // A text of several lines could end the schedule and add another function.
   if (input.empty() || input.contains('\n'))
     return;
   size_t number = uint8_t(input[0]) % std::size(kLayers);

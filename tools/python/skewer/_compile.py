@@ -14,7 +14,7 @@ ABI_VERSION = 1  # the version of docs/abi.md
 _DIAGNOSTICS = "diagnostics"  # the file of an entry that has the compiler's warnings
 _FLOATS = {"f32": "f32", "f16": "f16", "bf16": "bf16", "float32": "f32", "float16": "f16", "bfloat16": "bf16"}
 _FLOAT_OF_TENSORS = re.compile(r"\b(f32|f16|bf16)(?=\s*\[)")
-# What the command line calls the things that are keywords here.
+# The names on the command line of the things that are keywords here.
 _OPTIONS = ((r"skewer run … --size (\w+)=(\S+)", "by the shapes of the arrays"), (r"^-D (\w+)", r"parameter \1"),
             (r"-D cannot give", "a parameter cannot give"), (r"^--target\b", "target"), (r"^--size (\w+)", r"size \1"),
             (r"'skewer schemes' lists them", "skewer.schemes() lists them"))
