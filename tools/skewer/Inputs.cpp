@@ -10,7 +10,7 @@
 
 namespace skewer::driver {
 
-static llvm::Error badInput(const std::string &text) {
+static llvm::Error fault(const std::string &text) {
   return llvm::createStringError(std::errc::invalid_argument, "%s", text.c_str());
 }
 
@@ -96,21 +96,21 @@ static llvm::Error readInput(const KernelPlan &plan, const TensorArgument &argum
   std::string where = fmt::format("input '{}': {}: ", argument.name, path);
   auto file = readNpy(path);
   if (!file)
-    return badInput(where + llvm::toString(file.takeError()));
+    return fault(where + llvm::toString(file.takeError()));
   std::vector<std::string> types = accepted(argument.type);
   if (!llvm::is_contained(types, file->type))
-    return badInput(where + fmt::format("expected elements of type {} for {}, found {}", fmt::join(types, " or "),
+    return fault(where + fmt::format("expected elements of type {} for {}, found {}", fmt::join(types, " or "),
                                      nameOf(argument.type), file->type));
   if (argument.type == ElementType::I32)
     for (double value : file->array.values)
       if (value < INT32_MIN || value > INT32_MAX)
-        return badInput(where + fmt::format("{:.0f} does not fit i32", value));
+        return fault(where + fmt::format("{:.0f} does not fit i32", value));
   const std::vector<int64_t> &found = file->array.shape;
   bool fits = found.size() == argument.shape.size();
   for (size_t k = 0; fits && k < found.size(); ++k)
     fits = !argument.shape[k].name.empty() || found[k] == argument.shape[k].fixed;
   if (!fits)
-    return badInput(where + fmt::format("expected shape {}, found {}", textOf(argument.shape), textOf(found)));
+    return fault(where + fmt::format("expected shape {}, found {}", textOf(argument.shape), textOf(found)));
   for (size_t k = 0; k < found.size(); ++k) {
     const std::string &name = argument.shape[k].name;
     // An expression of lengths is checked later, when all lengths are known.
@@ -118,13 +118,13 @@ static llvm::Error readInput(const KernelPlan &plan, const TensorArgument &argum
       continue;
     auto bound = plan.boundOf(name);
     if (found[k] < 1 || (bound && found[k] > *bound))
-      return badInput(where + fmt::format("expected {} = {}{}, found {} (shape {})", name, bound ? "1 to " : "at least 1",
+      return fault(where + fmt::format("expected {} = {}{}, found {} (shape {})", name, bound ? "1 to " : "at least 1",
                                        bound ? std::to_string(*bound) : "", found[k], textOf(found)));
     auto [entry, isNew] = sizes.emplace(name, found[k]);
     if (isNew)
       origins[name] = fmt::format("input '{}'", argument.name);
     else if (entry->second != found[k])
-      return badInput(where + fmt::format("expected {} = {} as {} has it, found {} (shape {})", name, entry->second,
+      return fault(where + fmt::format("expected {} = {} as {} has it, found {} (shape {})", name, entry->second,
                                        origins[name], found[k], textOf(found)));
   }
   to = std::move(file->array);
@@ -144,7 +144,7 @@ static llvm::Error checkShape(const TensorArgument &argument, const std::string 
         missing = size;
   std::string what = fmt::format("input '{}': {}: expected shape {}, which is {}, found {}", argument.name, path,
                                  textOf(argument.shape), textOf(expected), textOf(found));
-  return badInput(missing.empty() ? what
+  return fault(missing.empty() ? what
                                : what + fmt::format("; no shape says {0}, which is taken at its bound: give it with "
                                                     "--size {0}=…",
                                                     missing));
@@ -156,7 +156,7 @@ static llvm::Expected<std::vector<int64_t>> fillShape(const TensorArgument &argu
   for (const Extent &extent : argument.shape) {
     auto size = extent.name.empty() ? std::optional(extent.fixed) : valueOf(extent.name, sizes);
     if (!size)
-      return badInput(fmt::format("argument '{}' has the size '{}', which the kernel does not declare", argument.name,
+      return fault(fmt::format("argument '{}' has the size '{}', which the kernel does not declare", argument.name,
                                extent.name));
     shape.push_back(*size);
   }
@@ -164,7 +164,7 @@ static llvm::Expected<std::vector<int64_t>> fillShape(const TensorArgument &argu
   std::optional<int64_t> count = elementsOf(shape);
   double memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
   if (!count || static_cast<double>(*count) * 16 > memory)
-    return badInput(
+    return fault(
         fmt::format("argument '{}' of shape {} does not fit in this machine's memory", argument.name, textOf(shape)));
   return shape;
 }
@@ -176,7 +176,7 @@ static llvm::Expected<std::optional<IndexRange>> rangeOf(const TensorArgument &a
     return std::nullopt;
   IndexRange range = rangeAt(*argument.range, sizes);
   if (range.low > range.high)
-    return badInput(fmt::format("argument '{}' has the range {}, which is {}..{} at these sizes: empty", argument.name,
+    return fault(fmt::format("argument '{}' has the range {}, which is {}..{} at these sizes: empty", argument.name,
                              textOf(*argument.range), range.low, range.high));
   return range;
 }
@@ -192,10 +192,10 @@ static llvm::Error checkOrigins(const KernelPlan &plan, const std::map<std::stri
         found = name == kOrigins[*argument.origin] ? &argument : found;
       }
     if (!found)
-      return badInput(fmt::format("kernel '{}' has no origin '{}'; it has {}", plan.name, name,
+      return fault(fmt::format("kernel '{}' has no origin '{}'; it has {}", plan.name, name,
                                known.empty() ? "none: no 'part' is from one" : known));
     if (value < found->range->low || value > found->range->high)
-      return badInput(
+      return fault(
           fmt::format("origin '{}': expected {} to {}, found {}", name, found->range->low, found->range->high, value));
   }
   return llvm::Error::success();
@@ -212,11 +212,11 @@ llvm::Expected<Operands> prepareOperands(const KernelPlan &plan, const std::map<
       std::string known;
       for (const std::string &size : plan.sizes)
         known += (known.empty() ? "" : ", ") + size;
-      return badInput(fmt::format("kernel '{}' has no run-time size '{}'; it has {}", plan.name, name,
+      return fault(fmt::format("kernel '{}' has no run-time size '{}'; it has {}", plan.name, name,
                                known.empty() ? "none" : known));
     }
     if (auto bound = plan.boundOf(name); value < 1 || (bound && value > *bound))
-      return badInput(bound ? fmt::format("size '{}': expected 1 to {}, found {}", name, *bound, value)
+      return fault(bound ? fmt::format("size '{}': expected 1 to {}, found {}", name, *bound, value)
                          : fmt::format("size '{}': expected at least 1, found {}", name, value));
     operands.sizeByName[name] = value;
     origins[name] = "--size";
@@ -233,7 +233,7 @@ llvm::Expected<Operands> prepareOperands(const KernelPlan &plan, const std::map<
       names += (names.empty() ? "" : ", ") + argument.name;
     }
     if (!known)
-      return badInput(fmt::format("kernel '{}' has no argument '{}'; it has {}", plan.name, name, names));
+      return fault(fmt::format("kernel '{}' has no argument '{}'; it has {}", plan.name, name, names));
   }
   for (size_t k = 0; k < plan.inputs.size(); ++k) {
     auto file = files.find(plan.inputs[k].name);

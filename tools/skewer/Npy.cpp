@@ -9,7 +9,7 @@
 
 namespace skewer::driver {
 
-static llvm::Error fileError(const std::string &text) {
+static llvm::Error wrong(const std::string &text) {
   return llvm::createStringError(std::errc::invalid_argument, "%s", text.c_str());
 }
 
@@ -116,38 +116,38 @@ static bool isWhole(llvm::StringRef type) { return type.starts_with("<i"); }
 
 llvm::Expected<NpyFile> parseNpy(llvm::StringRef bytes) {
   if (!bytes.starts_with("\x93NUMPY"))
-    return fileError("not a .npy file: expected the bytes \"\\x93NUMPY\" at its beginning");
+    return wrong("not a .npy file: expected the bytes \"\\x93NUMPY\" at its beginning");
   if (bytes.size() < 10)
-    return fileError(fmt::format("cut short: expected a header of at least 10 bytes, found {}", bytes.size()));
+    return wrong(fmt::format("cut short: expected a header of at least 10 bytes, found {}", bytes.size()));
   unsigned version = static_cast<unsigned char>(bytes[6]);
   if (version < 1 || version > 3)
-    return fileError(fmt::format("expected .npy format version 1, 2 or 3, found {}", version));
+    return wrong(fmt::format("expected .npy format version 1, 2 or 3, found {}", version));
   size_t start = version == 1 ? 10 : 12;
   if (bytes.size() < start)
-    return fileError(fmt::format("cut short: expected a header of at least {} bytes, found {}", start, bytes.size()));
+    return wrong(fmt::format("cut short: expected a header of at least {} bytes, found {}", start, bytes.size()));
   size_t length = version == 1 ? llvm::support::endian::read16le(bytes.data() + 8)
                                : llvm::support::endian::read32le(bytes.data() + 8);
   if (bytes.size() - start < length)
-    return fileError(fmt::format("cut short: expected a header of {} bytes, found {}", start + length, bytes.size()));
+    return wrong(fmt::format("cut short: expected a header of {} bytes, found {}", start + length, bytes.size()));
 
   Header header;
   llvm::StringRef text = bytes.substr(start, length);
   if (!HeaderReader(text).read(header))
-    return fileError(
+    return wrong(
         fmt::format("expected a header {{'descr': …, 'fortran_order': …, 'shape': …}}, found \"{}\"", printable(text)));
   unsigned width = widthOf(header.type);
   if (!width)
-    return fileError(
+    return wrong(
         fmt::format("expected elements of type <f4, <f8, <f2, |i1, <i4 or <i8, found {}", printable(header.type)));
   if (header.fortran)
-    return fileError("expected C order (row-major), found Fortran order; write it with numpy.ascontiguousarray");
+    return wrong("expected C order (row-major), found Fortran order; write it with numpy.ascontiguousarray");
   std::optional<int64_t> count = elementsOf(header.shape);
   int64_t size;
   if (!count || __builtin_mul_overflow(*count, static_cast<int64_t>(width), &size))
-    return fileError(fmt::format("the shape {} has more elements than memory can hold", textOf(header.shape)));
+    return wrong(fmt::format("the shape {} has more elements than memory can hold", textOf(header.shape)));
   llvm::StringRef data = bytes.drop_front(start + length);
   if (data.size() != static_cast<uint64_t>(size))
-    return fileError(fmt::format("{}: expected {} bytes of data for shape {} of {}, found {}",
+    return wrong(fmt::format("{}: expected {} bytes of data for shape {} of {}, found {}",
                              data.size() < static_cast<uint64_t>(size) ? "cut short" : "bytes left over", size,
                              textOf(header.shape), header.type, data.size()));
 
@@ -179,7 +179,7 @@ llvm::Expected<NpyFile> parseNpy(llvm::StringRef bytes) {
 llvm::Expected<NpyFile> readNpy(llvm::StringRef path) {
   auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!buffer)
-    return fileError(fmt::format("cannot read it: {}", buffer.getError().message()));
+    return wrong(fmt::format("cannot read it: {}", buffer.getError().message()));
   return parseNpy((*buffer)->getBuffer());
 }
 
