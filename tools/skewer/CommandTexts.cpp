@@ -41,7 +41,13 @@ const char *overviewOf(Command command) {
            "  skewer bench rel1d.attn -D N=1024 --threads 2\n"
            "  skewer bench botnet.attn --size batch=64 --unfused --json\n"
            "  skewer bench rel1d.attn --plain           (what do the positions cost?)\n"
-           "  skewer bench layer.attn --target=gpu      (on this machine's GPU, by its own clock)\n";
+           "  skewer bench layer.attn --target=gpu      (on this machine's GPU, by its own clock)\n\n"
+           "With --sweep it does so at several sizes, and adds plain attention, the roofline, workspace and compile "
+           "time:\n\n"
+           "  skewer bench rel1d.attn --sweep N=128:16384 -o n.svg        (128, 256, 512, …; with a picture)\n"
+           "  skewer bench rel1d.attn --sweep dim=32:128:32 -D N=1024     (32, 64, 96, 128)\n"
+           "  skewer bench rel1d.attn --sweep batch=1,4,16 --json         (a list)\n"
+           "  skewer bench rel1d.attn --sweep threads=1:8\n";
   case Command::Explain:
     return "Prints each term's class and strategy, what was composed, dropped and never held, what a mask leaves,\n"
            "the work, its roofline and the predicted time, and for what did not fuse the line and the memory it "

@@ -85,6 +85,72 @@ bool skewer::driver::readParameters(llvm::ArrayRef<std::string> list, language::
 
 namespace skewer::driver {
 
+/// The most values of a sweep. More are hardly meant, and each of them compiles and times every kernel.
+constexpr size_t kMostValues = 1000;
+
+/// Returns an error about the text of a sweep.
+static bool wrongSweep(const std::string &name, const std::string &what) {
+  return usage(fmt::format("--sweep {}: {}", name, what));
+}
+
+/// Reads one number of a sweep.
+static bool readSweepNumber(const std::string &name, llvm::StringRef text, int64_t &number, int &exitCode) {
+  if (!isWholeNumber(text))
+    return wrongSweep(name, fmt::format("expected FROM:TO, FROM:TO:STEP or A,B,C in whole numbers, as in {}=128:1024, "
+                                        "found '{}'",
+                                        name, text.str()));
+  if (!readWhole("--sweep " + name, text, number, exitCode))
+    return false;
+  return number >= 1 || wrongSweep(name, fmt::format("expected numbers of at least 1, found {}", number));
+}
+
+/// Appends FROM, 2 FROM, 4 FROM, … up to TO, or FROM, FROM + STEP, … with a step.
+static bool expandRange(Sweep &sweep, int64_t from, int64_t to, std::optional<int64_t> step) {
+  if (from > to)
+    return wrongSweep(sweep.name, fmt::format("expected FROM:TO with FROM at most TO, found {}:{}", from, to));
+  for (int64_t value = from;;) {
+    if (sweep.values.size() == kMostValues)
+      return wrongSweep(sweep.name, fmt::format("expected at most {} values; take a larger step, or leave the step "
+                                                "out to double the value each time",
+                                                kMostValues));
+    sweep.values.push_back(value);
+    int64_t more = step.value_or(value); // doubling adds the value itself
+    if (more > to - value)
+      return true;
+    value += more;
+  }
+}
+
+bool readSweep(llvm::StringRef text, std::optional<Sweep> &to, int &exitCode) {
+  Sweep sweep;
+  llvm::StringRef value;
+  if (!split("--sweep", text, sweep.name, value))
+    return false;
+  bool isRange = value.contains(':');
+  llvm::SmallVector<llvm::StringRef> parts;
+  value.split(parts, isRange ? ':' : ',');
+  std::vector<int64_t> numbers(parts.size());
+  for (size_t k = 0; k < parts.size(); ++k)
+    if (!readSweepNumber(sweep.name, parts[k], numbers[k], exitCode))
+      return false;
+  if (isRange && parts.size() > 3)
+    return wrongSweep(sweep.name, fmt::format("expected FROM:TO or FROM:TO:STEP, found '{}'", value.str()));
+  if (isRange) {
+    if (!expandRange(sweep, numbers[0], numbers[1], numbers.size() == 3 ? std::optional(numbers[2]) : std::nullopt))
+      return false;
+  } else {
+    for (int64_t number : numbers)
+      if (llvm::is_contained(sweep.values, number))
+        return wrongSweep(sweep.name, fmt::format("{} is given twice", number));
+      else
+        sweep.values.push_back(number);
+    if (sweep.values.size() > kMostValues)
+      return wrongSweep(sweep.name, fmt::format("expected at most {} values, found {}", kMostValues, numbers.size()));
+  }
+  to = std::move(sweep);
+  return true;
+}
+
 bool readMachineFiles(const std::string &targets, int &exitCode) {
   llvm::SmallVector<llvm::StringRef> names;
   llvm::StringRef(targets).split(names, ',');

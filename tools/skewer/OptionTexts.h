@@ -2,6 +2,8 @@
 // which has no command line, share them.
 #pragma once
 #include "codegen/Compiler/Request.h"
+#include "tools/skewer/Sweep.h"
+#include <optional>
 
 namespace skewer::driver {
 
@@ -17,6 +19,10 @@ bool readNumbers(const char *option, llvm::ArrayRef<std::string> list, std::map<
 bool readMachineFiles(const std::string &targets, int &exitCode);
 /// Reads the kinds of files in --emit.
 bool readKinds(llvm::ArrayRef<std::string> kinds, std::set<Emit> &emit);
+
+/// Reads the text of --sweep: NAME=FROM:TO (each value twice the one before it, up to TO), NAME=FROM:TO:STEP or
+/// NAME=A,B,C. Returns false after an error; `exitCode` is set as by readNumbers.
+bool readSweep(llvm::StringRef text, std::optional<Sweep> &to, int &exitCode);
 
 /// Does the same as readNumbers for -D, where a number may also be a real one.
 bool readParameters(llvm::ArrayRef<std::string> list, language::Parameters &to, int &exitCode);

@@ -28,6 +28,8 @@ cl::SubCommand targetCommand("target", "lists and prints machine files, and meas
 
 cl::OptionCategory category("Options");
 
+constexpr int64_t kMostThreads = 1024;
+
 cl::list<std::string> specs(cl::Positional, cl::desc("SPEC…"), cl::cat(category),
                             cl::sub(compileCommand), cl::sub(benchCommand), cl::sub(explainCommand),
                             cl::sub(formatCommand));
@@ -90,8 +92,14 @@ cl::list<std::string> sizes("size", cl::desc("Value of a run-time size; else tak
 cl::list<std::string> origins("origin", cl::desc("Where a part of a larger layer begins: q0, k0 or head0; else 0"),
                               cl::value_desc("NAME=VALUE"), cl::cat(category), cl::sub(runCommand),
                               cl::sub(benchCommand), cl::sub(plotCommand), cl::sub(reportCommand));
-cl::opt<std::string> picture("o", cl::desc("Where to write the picture, or the page"), cl::value_desc("file"),
-                             cl::cat(category), cl::sub(plotCommand), cl::sub(reportCommand));
+cl::opt<std::string> picture("o", cl::desc("Where to write the picture (bench: of a sweep), or the page"),
+                             cl::value_desc("file"), cl::cat(category), cl::sub(benchCommand), cl::sub(plotCommand),
+                             cl::sub(reportCommand));
+cl::opt<std::string> sweep(
+    "sweep",
+    cl::desc("Time at several values of a param, a size or a length of the text, or of threads, beside plain attention "
+             "and the roofline: FROM:TO doubles, FROM:TO:STEP adds, A,B,C is a list; -o draws it"),
+    cl::value_desc("NAME=FROM:TO"), cl::cat(category), cl::sub(benchCommand));
 cl::list<std::string> inputs(
     "input",
     cl::desc(
@@ -349,10 +357,31 @@ bool readBoundedNumbers(Options &options) {
     return usage("--seeds: a result of --output or --expect has one seed; choose it with --seed");
   if (options.rows < 0)
     return usage("--rows: expected a number that is not negative");
-  if (options.threads < 1 || options.threads > 1024)
-    return usage(fmt::format("--threads: expected 1 to 1024, found {}", options.threads));
+  if (options.threads < 1 || options.threads > kMostThreads)
+    return usage(fmt::format("--threads: expected 1 to {}, found {}", kMostThreads, options.threads));
   if (!(options.seconds >= 0) || options.seconds > 3600)
     return usage("--seconds: expected 0 to 3600");
+  return true;
+}
+
+/// Reads --sweep, and checks that no other option gives the swept name a value.
+bool readSweepOption(Options &options, int &exitCode) {
+  if (!sweep.getNumOccurrences())
+    return options.command != Command::Bench || options.picture.empty() ||
+           usage("-o: the picture is that of a sweep; add --sweep NAME=FROM:TO, or leave -o out");
+  if (!readSweep(sweep.getValue(), options.sweep, exitCode))
+    return false;
+  const std::string &name = options.sweep->name;
+  if (options.isForGpu())
+    return usage(fmt::format("--sweep is for processors; leave --target={} out", options.target));
+  for (auto [option, isGiven] : {std::pair("-D", options.parameters.count(name) > 0),
+                                 std::pair("--size", options.sizes.count(name) > 0)})
+    if (isGiven)
+      return usage(fmt::format("--sweep {0} gives {0} its values; leave {1} {0}=… out", name, option));
+  if (name == kThreads && threads.getNumOccurrences())
+    return usage("--sweep threads gives the number of threads; leave --threads out");
+  if (name == kThreads && options.sweep->values.back() > kMostThreads)
+    return usage(fmt::format("--sweep threads: expected 1 to {}, found {}", kMostThreads, options.sweep->values.back()));
   return true;
 }
 
@@ -369,7 +398,7 @@ bool fill(Options &options, int &exitCode) {
       !readNumbers("--size", sizes, options.sizes, exitCode) ||
       !readNumbers("--origin", origins, options.origins, exitCode) ||
       !readSchedule(schedule, options.cpuSchedule, options.gpu.schedule) || !readTensorFiles(options) ||
-      !readBoundedNumbers(options))
+      !readBoundedNumbers(options) || !readSweepOption(options, exitCode))
     return false;
   options.gpu.cudaPath = cudaPath;
   options.gpu.ptxOnly = ptxOnly;

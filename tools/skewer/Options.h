@@ -2,6 +2,7 @@
 // request.
 #pragma once
 #include "codegen/Compiler/Request.h"
+#include "tools/skewer/Sweep.h"
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -37,6 +38,7 @@ struct RunOptions {
   std::map<std::string, std::string> inputs;            // --input NAME=FILE
   std::map<std::string, std::string> outputs, expected; // --output, --expect: NAME=FILE, or FILE under an empty name
   std::string picture, kernel;
+  std::optional<Sweep> sweep; // for bench
   int64_t head = 0; // for plot and report
   std::optional<double> tolerance;
   uint64_t seed = 1, seeds = 1; // the first seed, and the number of seeds

@@ -89,10 +89,16 @@ void Svg::textUpwards(double x, double y, double size, llvm::StringRef text) {
       coordinate(x), coordinate(y), coordinate(size), xmlEscaped(text));
 }
 
-void Svg::path(llvm::StringRef data) {
+void Svg::path(llvm::StringRef data, llvm::StringRef attributes) {
   body += fmt::format("<path d=\"{}\" stroke=\"#000\" stroke-width=\"0.8\" fill=\"none\" "
-                      "shape-rendering=\"auto\" vector-effect=\"non-scaling-stroke\"/>\n",
-                      data.str());
+                      "shape-rendering=\"auto\" vector-effect=\"non-scaling-stroke\"{}/>\n",
+                      data.str(), attributes.str());
+}
+
+void Svg::circle(double x, double y, double radius, llvm::StringRef fill, llvm::StringRef attributes) {
+  body += fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"{}\" fill=\"{}\" stroke=\"#000\" stroke-width=\"1\" "
+                      "shape-rendering=\"auto\"{}/>\n",
+                      coordinate(x), coordinate(y), coordinate(radius), fill.str(), attributes.str());
 }
 
 void Svg::beginGroup(llvm::StringRef id, llvm::StringRef title) {

@@ -18,8 +18,10 @@ public:
             llvm::StringRef fill = "#000");
   /// Draws text from bottom to top, centred on the point.
   void textUpwards(double x, double y, double size, llvm::StringRef text);
-  /// Draws lines: "M0 0L10 10…".
-  void path(llvm::StringRef data);
+  /// Draws lines: "M0 0L10 10…". `attributes` holds further attributes as text.
+  void path(llvm::StringRef data, llvm::StringRef attributes = "");
+  /// Draws a circle with a black line around it.
+  void circle(double x, double y, double radius, llvm::StringRef fill, llvm::StringRef attributes = "");
   /// Begins `<g id="…">` with a title that viewers show; `endGroup` ends it.
   void beginGroup(llvm::StringRef id, llvm::StringRef title);
   void endGroup();

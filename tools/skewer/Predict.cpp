@@ -77,15 +77,20 @@ WorkFacts workOf(const Kernel &kernel, mlir::ModuleOp scheduled, const KernelFac
                      callsOf(kernel, scheduled, facts, sizes));
 }
 
-std::optional<double> predictedSeconds(const Kernel &kernel, mlir::ModuleOp scheduled, const Target &target,
-                                       const std::map<std::string, int64_t> &sizes) {
+WorkFacts workOfCall(const Kernel &kernel, mlir::ModuleOp scheduled, const Target &target,
+                     const std::map<std::string, int64_t> &sizes) {
   KernelFacts facts = factsOf(kernel, scheduled, sizes);
   std::vector<LayerFacts> layers;
   size_t number = 0;
   scheduled.walk([&](attn::AttentionOp attention) {
     layers.push_back(layerFactsOf(attention, facts.attentions[number++], target));
   });
-  double seconds = workOf(kernel, scheduled, facts, layers, target, sizes).predictedSeconds;
+  return workOf(kernel, scheduled, facts, layers, target, sizes);
+}
+
+std::optional<double> predictedSeconds(const Kernel &kernel, mlir::ModuleOp scheduled, const Target &target,
+                                       const std::map<std::string, int64_t> &sizes) {
+  double seconds = workOfCall(kernel, scheduled, target, sizes).predictedSeconds;
   return seconds > 0 ? std::optional<double>(seconds) : std::nullopt;
 }
 

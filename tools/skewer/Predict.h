@@ -10,6 +10,10 @@ WorkFacts workOf(const Kernel &, mlir::ModuleOp scheduled, const KernelFacts &fa
                  const std::vector<LayerFacts> &layers, const Target &, const std::map<std::string, int64_t> &sizes,
                  mlir::Operation **beside = nullptr);
 
+/// Returns the work of a call with these sizes on one core.
+WorkFacts workOfCall(const Kernel &, mlir::ModuleOp scheduled, const Target &,
+                     const std::map<std::string, int64_t> &sizes);
+
 /// Returns the seconds of a call with these sizes on one core; nothing if the model has no prediction.
 std::optional<double> predictedSeconds(const Kernel &, mlir::ModuleOp scheduled, const Target &,
                                        const std::map<std::string, int64_t> &sizes);

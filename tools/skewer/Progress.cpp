@@ -35,6 +35,10 @@ public:
     std::lock_guard<std::mutex> guard(lock);
     doing = std::move(what);
   }
+  void changeStep(std::string text) {
+    std::lock_guard<std::mutex> guard(lock);
+    step = std::move(text);
+  }
   void clear() {
     std::lock_guard<std::mutex> guard(lock);
     erase();
@@ -55,9 +59,9 @@ private:
       if (doing.empty() || now < quietUntil)
         continue;
       auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now - start).count();
-      std::string line = fmt::format("skewer: {} … {} s", doing, seconds);
+      std::string line = fmt::format("skewer: {}{} … {} s", step, doing, seconds);
       if (line.size() > kMostColumns)
-        line = fmt::format("skewer: {}… {} s", doing.substr(0, kMostColumns - 16), seconds);
+        line = fmt::format("skewer: {}… {} s", (step + doing).substr(0, kMostColumns - 16), seconds);
       put("\r\x1b[K" + line);
       isShown = true;
     }
@@ -65,7 +69,7 @@ private:
 
   std::mutex lock;
   std::condition_variable ended;
-  std::string doing;
+  std::string step, doing;
   const Clock::time_point start = Clock::now();
   Clock::time_point quietUntil = start + kPatience;
   bool isShown = false, isDone = false;
@@ -92,6 +96,18 @@ ProgressLine::~ProgressLine() {
 void nowDoing(const llvm::Twine &what) {
   if (shown)
     shown->change(what.str());
+}
+
+std::string stepText(size_t done, size_t all, const std::string &name) {
+  constexpr size_t kBar = 10;
+  size_t full = all ? kBar * done / all : 0;
+  return fmt::format("[{}{}] {} of {}, {}: ", std::string(full, '#'), std::string(kBar - full, '.'), done + 1, all,
+                     name);
+}
+
+void nowAtStep(size_t done, size_t all, const llvm::Twine &name) {
+  if (shown)
+    shown->changeStep(stepText(done, all, name.str()));
 }
 
 void clearProgress() {

@@ -1,6 +1,7 @@
 // Shows a person at a terminal what a long command is doing, and for how long.
 #pragma once
 #include "llvm/ADT/Twine.h"
+#include <string>
 
 namespace skewer::driver {
 
@@ -17,6 +18,13 @@ public:
 /// Sets the activity from now on: "compiling kernel 'layer' for zen4". The line shows it with the seconds since the
 /// command began. Costs nothing if no line is shown.
 void nowDoing(const llvm::Twine &what);
+
+/// Sets the step of a command that has several: the line then begins with a bar, the number of the step and its name,
+/// "N = 256". `done` steps of `all` are behind it.
+void nowAtStep(size_t done, size_t all, const llvm::Twine &name);
+
+/// Returns the part of the line about a step: "[##........] 3 of 8, N = 256: ".
+std::string stepText(size_t done, size_t all, const std::string &name);
 
 /// Removes the line from the terminal before other text is written there.
 void clearProgress();

@@ -1,0 +1,213 @@
+// Times a kernel in turns with what it is compared with, and measures the processor's peak around each part.
+#include "tools/skewer/BenchKernel.h"
+#include "codegen/Compiler/Compiler.h"
+#include "tools/skewer/Messages.h"
+#include "tools/skewer/Peak.h"
+#include "tools/skewer/PlainRead.h"
+#include "tools/skewer/Predict.h"
+#include "tools/skewer/Progress.h"
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <fmt/format.h>
+
+namespace skewer::driver {
+namespace {
+
+/// Returns the seconds that this thread has computed. A compilation has one thread, and its wall time is that of
+/// whatever else runs.
+double processorTime() {
+  timespec time;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+/// Makes a plain read of the operands next to each call, because the machine's bandwidth changes within seconds.
+class ReadsBeside {
+public:
+  ReadsBeside(const Execution &execution, ThreadPool &pool) : pool(pool) {
+    for (const Buffer &operand : execution.operands()) {
+      memory.push_back({operand.data(), operand.size()});
+      total += double(operand.size());
+    }
+    before = secondsOfPlainRead(memory, pool);
+  }
+  void noteCall(double seconds) {
+    double after = secondsOfPlainRead(memory, pool), least = std::min(before, after);
+    shares.push_back(least / seconds);
+    reads.push_back(least);
+    before = after;
+  }
+  PlainReads figures() const { return {total, medianOf(reads), medianOf(shares)}; }
+
+private:
+  ThreadPool &pool;
+  std::vector<std::pair<const void *, size_t>> memory;
+  double total = 0, before = 0;
+  std::vector<double> shares, reads;
+};
+
+/// Times calls for about `seconds`, at least three, after a first call that warms caches and pages.
+std::optional<Timing> measure(Execution &execution, double seconds, ReadsBeside *reads = nullptr) {
+  if (!execution.run())
+    return std::nullopt;
+  std::vector<double> times;
+  double end = now() + seconds;
+  while (times.size() < 3 || (now() < end && times.size() < 1000000)) {
+    double start = now();
+    if (!execution.run())
+      return std::nullopt;
+    times.push_back(now() - start);
+    if (reads)
+      reads->noteCall(times.back());
+  }
+  return Timing{medianOf(times), *std::min_element(times.begin(), times.end()), static_cast<int64_t>(times.size())};
+}
+
+bool wrong(const std::string &text) {
+  sayError(text);
+  return false;
+}
+
+} // namespace
+
+std::optional<double> Row::percentOf(double share) {
+  return share > 0 && share <= 1 ? std::optional(100 * share) : std::nullopt;
+}
+
+std::optional<double> Row::roofline() const {
+  if (!reads)
+    return std::nullopt;
+  return std::max(reads->seconds, peak > 0 ? arithmetic / (peak * 1e9) : 0);
+}
+
+std::optional<double> Row::percentOfRoofline() const {
+  auto bound = roofline();
+  return percentOf(bound && timing.median > 0 ? *bound / timing.median : 0);
+}
+
+bool benchKernel(const Options &options, Compilation &compilation, const Kernel &kernel, ThreadPool &pool,
+                 std::vector<double> &peaks, Row &row) {
+  double start = processorTime();
+  auto execution = Execution::create(compilation, kernel, Execution::Form::Fused);
+  if (!execution)
+    return false;
+  row.compileSeconds = processorTime() - start;
+  auto operands = prepareOperands(execution->plan(), options.inputs, options.sizes, options.seed, options.origins);
+  if (!operands)
+    return wrong(llvm::toString(operands.takeError()));
+  auto own = compilation.kernelAt(kernel, operands->sizeByName);
+  if (!own || !execution->countAsIn(compilation, *own) || !runChecked(options, *own, *operands, pool, *execution, row))
+    return false;
+
+  std::unique_ptr<Execution> plain;
+  if (options.plain) {
+    plain = Execution::create(compilation, kernel, Execution::Form::Plain);
+    if (plain && !plain->bind(*operands, pool))
+      return false;
+    if (!plain)
+      sayNote("kernel '" + kernel.name + "' does not fuse: there is no plain layer beside it");
+  }
+
+  nowDoing("timing kernel '" + kernel.name + "'");
+  // The clock of a processor varies, so the peak is measured around each part of the timing, and medians are compared.
+  std::vector<double> local{measurePeak(pool)};
+  std::vector<Timing> parts;
+  std::optional<ReadsBeside> reads;
+  if (options.besideRead)
+    reads.emplace(*execution, pool);
+  std::vector<double> plainMedians; // measured in turns with the layer, under the same clock
+  for (int part = 0; part < 3; ++part) {
+    auto timing = measure(*execution, options.seconds / 3, reads ? &*reads : nullptr);
+    if (!timing)
+      return false;
+    parts.push_back(*timing);
+    if (plain) {
+      auto beside = measure(*plain, options.seconds / 3);
+      if (!beside)
+        return false;
+      plainMedians.push_back(beside->median);
+    }
+    local.push_back(measurePeak(pool));
+  }
+  std::vector<double> medians;
+  row.timing.least = parts.front().least;
+  for (const Timing &part : parts) {
+    medians.push_back(part.median);
+    row.timing.least = std::min(row.timing.least, part.least);
+    row.timing.calls += part.calls;
+  }
+  row.timing.median = medianOf(medians);
+  if (reads)
+    row.reads = reads->figures();
+  row.peak = medianOf(local);
+  peaks.insert(peaks.end(), local.begin(), local.end());
+
+  WorkFacts work = workOfCall(*own, execution->scheduled(), compilation.target(), operands->sizeByName);
+  row.arithmetic = work.computeSeconds * work.peak;
+  if (options.threads == 1 && work.predictedSeconds > 0) // the model covers one core
+    row.predicted = work.predictedSeconds;
+  if (plain)
+    row.plain = medianOf(plainMedians);
+  if (options.unfused) {
+    auto generic = Execution::create(compilation, kernel, Execution::Form::Unfused);
+    if (!generic || !generic->bind(*operands, pool))
+      return false;
+    auto timing = measure(*generic, std::min(options.seconds, 1.0) / 4);
+    if (!timing)
+      return false;
+    row.unfused = timing->median;
+  }
+  return true;
+}
+
+llvm::json::Object jsonOf(const Row &row) {
+  auto orNull = [](const std::optional<double> &value) { return value ? llvm::json::Value(*value) : nullptr; };
+  return llvm::json::Object{
+      {"name", row.name},
+      {"median_seconds", row.timing.median},
+      {"min_seconds", row.timing.least},
+      {"gflops", row.flops > 0 ? llvm::json::Value(row.gflops()) : nullptr},
+      {"percent_of_peak", orNull(row.percent())},
+      {"unfused_median_seconds", orNull(row.unfused)},
+      {"plain_median_seconds", orNull(row.plain)},
+      {"read_median_seconds", row.reads ? llvm::json::Value(row.reads->seconds) : nullptr},
+      {"share_of_read", row.reads ? llvm::json::Value(row.reads->share) : nullptr},
+      {"roofline_seconds", orNull(row.roofline())},
+      {"predicted_seconds", orNull(row.predicted)},
+      {"compile_seconds", row.compileSeconds},
+      {"workspace_bytes", static_cast<int64_t>(row.workspaceBytes)},
+      {"max_error", row.error},
+      {"tolerance", row.tolerance},
+      {"seeded", llvm::json::Array(row.seeded)}};
+}
+
+/// Returns the peak that the description of the target has, in GFLOP/s of one core.
+static double describedPeak(const Target &target) {
+  return 2e-9 * double(target.lanes) * target.fmaPerCycle * target.gigahertz * 1e9;
+}
+
+/// Returns whether the peak is impossibly low. Threads may share a core and its units, so it says nothing of them.
+static bool isLowPeak(double peak, int32_t threads, const Target &target) {
+  return threads == 1 && peak < describedPeak(target) / 2;
+}
+
+bool canBeTrusted(const Row &row, int32_t threads, const Target &target) {
+  return !(row.peak > 0 && row.gflops() > row.peak) && !isLowPeak(row.peak, threads, target);
+}
+
+void warnOfBadFigures(const std::vector<Row> &rows, double peak, int32_t threads, const Target &target) {
+  for (const Row &row : rows)
+    if (row.peak > 0 && row.gflops() > row.peak)
+      sayWarning(fmt::format("kernel '{}': {:.1f} GFLOP/s is more than the peak of {:.1f} that was measured beside it, so "
+                             "neither can be trusted{}",
+                             row.name, row.gflops(), row.peak, kMeasureAgain));
+  if (isLowPeak(peak, threads, target))
+    sayWarning(fmt::format("the measured peak, {:.1f} GFLOP/s, is less than half of the {:.1f} that the description of "
+                           "'{}' has: the machine was busy, and times beside it are too long{}",
+                           peak, describedPeak(target), target.name, kMeasureAgain));
+}
+
+} // namespace skewer::driver
