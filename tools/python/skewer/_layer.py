@@ -94,7 +94,7 @@ def _numbers(generator: np.random.Generator, shape: Sequence[int], argument: Arg
 def _e4m3_bits(numbers: np.ndarray) -> np.ndarray:
     """Returns the bits of the nearest numbers of float8_e4m3fn, the even one of two equally near; larger ones become 448."""
     sizes = np.minimum(np.abs(numbers.astype(np.float64)), 448)
-    exponents = np.maximum(np.frexp(sizes)[1] - 1, -6)
+    exponents = np.maximum(np.where(sizes > 0, np.frexp(sizes)[1] - 1, -6), -6)  # below 2^-6 all steps are as large
     bits = (exponents + 6) * 8 + np.rint(np.ldexp(sizes, 3 - exponents))
     return np.where(np.isnan(numbers), 0x7F, bits).astype(np.uint8) | (np.signbit(numbers).astype(np.uint8) << 7)
 
