@@ -15,14 +15,17 @@ namespace skewer {
 namespace {
 
 const char *elementInC(ElementType type) {
-  return type == ElementType::F32   ? "float"
-         : type == ElementType::I32 ? "int32_t"
-         : type == ElementType::I8  ? "int8_t"
-                                    : "skewer_half";
+  return type == ElementType::F32      ? "float"
+         : type == ElementType::I32    ? "int32_t"
+         : type == ElementType::I8     ? "int8_t"
+         : type == ElementType::F8E4M3 ? "uint8_t"
+                                       : "skewer_half";
 }
 
-/// Returns ", every element within 0..31"; empty without a range.
-std::string rangeInWords(const TensorArgument &tensor) {
+/// Returns what the type in C does not say of the elements, ", every element within 0..31"; empty if there is nothing.
+std::string elementsInWords(const TensorArgument &tensor) {
+  if (tensor.type == ElementType::F8E4M3)
+    return ", the bits of OCP E4M3: the largest number is 448, 0x7f and 0xff are NaN, no infinities";
   return tensor.range ? ", every element within " + textOf(*tensor.range) : "";
 }
 
@@ -127,7 +130,7 @@ void writeArguments(raw_ostream &out, const KernelPlan &plan, const ArgumentLayo
       << "_args_init() sets both */\n";
   for (auto [input, field] : zip_equal(plan.inputs, layout.inputs))
     if (input.isTensor())
-      out << "  const " << elementInC(input.type) << " *" << field << "; /* " << textOf(input) << rangeInWords(input)
+      out << "  const " << elementInC(input.type) << " *" << field << "; /* " << textOf(input) << elementsInWords(input)
           << " */\n";
   for (auto [output, field] : zip_equal(plan.outputs, layout.outputs))
     out << "  " << elementInC(output.type) << " *" << field << "; /* " << textOf(output)

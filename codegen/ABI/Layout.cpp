@@ -124,9 +124,9 @@ Error validateSignature(const KernelPlan &plan) {
   for (const TensorArgument &output : plan.outputs) {
     if (Error error = checkTensor(plan, output))
       return error;
-    if (output.type == ElementType::I32 || output.type == ElementType::I8)
+    if (!mayBeResult(output.type))
       return malformed(plan, Twine("the result has elements of ") + nameOf(output.type) +
-                               "; a kernel computes floating point numbers");
+                               "; the results of a kernel are f32, f16 or bf16");
   }
   for (const TensorArgument &input : plan.inputs)
     if (input.range && (input.type != ElementType::I32 || input.range->low > input.range->high ||

@@ -166,24 +166,27 @@ std::optional<Kernel> Compilation::kernelAt(const Kernel &kernel, const std::map
   return Kernel{kernel.name, moduleOf(function), {}, signatureOf(function)};
 }
 
-/// Checks that a function can be a kernel: the arguments are tensors of f32, f16, bf16, i8 or i32, the results tensors
-/// of f32, f16 or bf16.
+/// Checks that a function can be a kernel: the arguments are tensors of f32, f16, bf16, i8, f8E4M3FN or i32, the
+/// results tensors of f32, f16 or bf16.
 static LogicalResult checkSignature(func::FuncOp function) {
-  auto isTensor = [](Type type) {
+  auto elementOf = [](Type type) -> std::optional<ElementType> {
     auto tensor = dyn_cast<RankedTensorType>(type);
-    return tensor &&
-           (tensor.getElementType().isF32() || tensor.getElementType().isF16() || tensor.getElementType().isBF16());
+    return tensor ? elementNamedBy(tensor.getElementType()) : std::nullopt;
+  };
+  auto isResult = [&](Type type) {
+    auto element = elementOf(type);
+    return element && mayBeResult(*element);
   };
   if (function.isExternal())
     return function.emitError() << "kernel '" << function.getName() << "' has no body";
   if (!function.getBody().hasOneBlock())
     return function.emitError() << "kernel '" << function.getName() << "' has branches; expected one block";
   for (auto [index, type] : llvm::enumerate(function.getArgumentTypes()))
-    if (auto tensor = dyn_cast<RankedTensorType>(type);
-        !isTensor(type) && !(tensor && (tensor.getElementType().isInteger(32) || tensor.getElementType().isInteger(8))))
+    if (!elementOf(type))
       return function.emitError() << "kernel '" << function.getName() << "': argument " << index
-                                  << ": expected a ranked tensor of f32, f16, bf16, i8 or i32, found " << type;
-  if (function.getNumResults() == 0 || !llvm::all_of(function.getResultTypes(), isTensor))
+                                  << ": expected a ranked tensor of f32, f16, bf16, i8, f8E4M3FN or i32, found "
+                                  << type;
+  if (function.getNumResults() == 0 || !llvm::all_of(function.getResultTypes(), isResult))
     return function.emitError() << "kernel '" << function.getName()
                                 << "': expected results, each a ranked tensor of f32, f16 or bf16";
   return success();

@@ -10,13 +10,45 @@ using namespace mlir;
 using namespace skewer;
 
 int64_t skewer::bytesOf(ElementType type) {
-  return type == ElementType::F32 || type == ElementType::I32 ? 4 : type == ElementType::I8 ? 1 : 2;
+  // In the order of ElementType.
+  static constexpr int64_t bytes[] = {4, 2, 2, 4, 1, 1};
+  return bytes[static_cast<size_t>(type)];
 }
 
 const char *skewer::nameOf(ElementType type) {
   // In the order of ElementType.
-  static constexpr const char *names[] = {"f32", "f16", "bf16", "i32", "i8"};
+  static constexpr const char *names[] = {"f32", "f16", "bf16", "i32", "i8", "f8e4m3"};
   return names[static_cast<size_t>(type)];
+}
+
+bool skewer::mayBeResult(ElementType type) {
+  return type == ElementType::F32 || type == ElementType::F16 || type == ElementType::BF16;
+}
+
+Type skewer::typeOf(ElementType type, MLIRContext *context) {
+  switch (type) {
+  case ElementType::F16:
+    return Float16Type::get(context);
+  case ElementType::BF16:
+    return BFloat16Type::get(context);
+  case ElementType::I32:
+    return IntegerType::get(context, 32);
+  case ElementType::I8:
+    return IntegerType::get(context, 8);
+  case ElementType::F8E4M3:
+    return Float8E4M3FNType::get(context);
+  case ElementType::F32:
+    break;
+  }
+  return Float32Type::get(context);
+}
+
+std::optional<ElementType> skewer::elementNamedBy(Type type) {
+  for (auto element : {ElementType::F32, ElementType::F16, ElementType::BF16, ElementType::I32, ElementType::I8,
+                       ElementType::F8E4M3})
+    if (type == typeOf(element, type.getContext()))
+      return element;
+  return std::nullopt;
 }
 
 std::vector<std::string> skewer::sizesIn(StringRef name) {
@@ -69,13 +101,6 @@ struct Writer {
   SmallVector<StringAttr> strings(const std::vector<std::string> &values) {
     return llvm::map_to_vector(values, [&](const std::string &value) { return builder.getStringAttr(value); });
   }
-  Type type(ElementType element) {
-    return element == ElementType::F32    ? Type(builder.getF32Type())
-           : element == ElementType::F16  ? Type(builder.getF16Type())
-           : element == ElementType::BF16 ? Type(builder.getBF16Type())
-           : element == ElementType::I8   ? Type(builder.getI8Type())
-                                          : builder.getI32Type();
-  }
   SmallVector<Attribute> extents(const std::vector<Extent> &values) {
     return llvm::map_to_vector(values, [&](const Extent &extent) {
       return extent.name.empty() ? Attribute(builder.getI64IntegerAttr(extent.fixed))
@@ -84,7 +109,7 @@ struct Writer {
   }
   attn::ArgumentAttr argument(const TensorArgument &argument) {
     return attn::ArgumentAttr::get(
-        context, argument.name, type(argument.type), extents(argument.shape),
+        context, argument.name, typeOf(argument.type, context), extents(argument.shape),
         argument.range ? builder.getDenseI64ArrayAttr({argument.range->low, argument.range->high}) : nullptr,
         argument.deviation ? builder.getF64FloatAttr(*argument.deviation) : nullptr,
         argument.mean ? builder.getF64FloatAttr(*argument.mean) : nullptr,

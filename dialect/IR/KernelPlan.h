@@ -14,9 +14,17 @@ class SizeAttr;
 
 namespace skewer {
 
-enum class ElementType { F32, F16, BF16, I32, I8 };
+/// F8E4M3 is the format E4M3 of the Open Compute Project: 4 bits of exponent, 3 of the fraction, no infinities; the
+/// largest number is 448.
+enum class ElementType { F32, F16, BF16, I32, I8, F8E4M3 };
 int64_t bytesOf(ElementType);
-const char *nameOf(ElementType); // "f32", "f16", "bf16", "i32", "i8"
+const char *nameOf(ElementType); // "f32", "f16", "bf16", "i32", "i8", "f8e4m3"
+/// Returns whether a kernel computes results of a type; numbers of 8 bits and integers are for operands alone.
+bool mayBeResult(ElementType);
+/// Returns the type in MLIR.
+mlir::Type typeOf(ElementType, mlir::MLIRContext *);
+/// Returns the element type that a type in MLIR is; nothing if there is no such element type.
+std::optional<ElementType> elementNamedBy(mlir::Type);
 /// Returns the type of a tensor's elements, or of the type itself if it is not a tensor.
 ElementType elementTypeOf(mlir::Type);
 

@@ -61,9 +61,9 @@ LogicalResult ArgumentAttr::verify(EmitError emitError, StringRef name, Type typ
                                    UnitAttr isConst) {
   if (name.empty())
     return emitError() << "an argument has no name (plan_c2)";
-  if (!type.isF32() && !type.isF16() && !type.isBF16() && !type.isInteger(32) && !type.isInteger(8))
+  if (!elementNamedBy(type))
     return emitError() << "argument '" << name << "' has elements of type " << type
-                       << ", expected f32, f16, bf16, i32 or i8 (plan_c2)";
+                       << ", expected f32, f16, bf16, i32, i8 or f8E4M3FN (plan_c2)";
   for (Attribute extent : shape) {
     auto fixed = dyn_cast<IntegerAttr>(extent);
     auto named = dyn_cast<StringAttr>(extent);

@@ -11,11 +11,7 @@ using namespace skewer;
 ElementType skewer::elementTypeOf(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   Type element = tensor ? tensor.getElementType() : type;
-  return element.isF16()         ? ElementType::F16
-         : element.isBF16()      ? ElementType::BF16
-         : element.isInteger(32) ? ElementType::I32
-         : element.isInteger(8)  ? ElementType::I8
-                                 : ElementType::F32;
+  return elementNamedBy(element).value_or(ElementType::F32);
 }
 
 std::vector<Extent> skewer::extentsOf(ArrayRef<Attribute> attributes) {

@@ -157,6 +157,8 @@ Type Emission::typeOf(typed::Element element) {
     return builder.getI32Type();
   case typed::Element::I8:
     return builder.getI8Type();
+  case typed::Element::F8E4M3:
+    return Float8E4M3FNType::get(builder.getContext());
   }
   return {};
 }

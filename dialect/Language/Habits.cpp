@@ -191,6 +191,9 @@ StringRef elementTypeFor(StringRef name) {
       .Cases({"half", "float16", "fp16", "F16"}, "f16")
       .Cases({"bfloat16", "brain", "BF16"}, "bf16")
       .Cases({"int", "int32", "int64", "i64", "long", "index", "u32", "uint32", "size_t", "int32_t", "int64_t"}, "i32")
+      .Cases({"int8", "int8_t", "char", "s8"}, "i8")
+      .Cases({"fp8", "f8", "float8", "float8_e4m3fn", "float8_e4m3", "f8e4m3fn", "f8E4M3FN", "fp8_e4m3", "e4m3"},
+             "f8e4m3")
       .Default("");
 }
 

@@ -85,13 +85,14 @@ bool Parser::type(TypeExpression &type) {
   StringRef from = tokens.text();
   if (!tokens.expectName(type.element, "a type such as f32[batch, N, dim]"))
     return false;
-  if (type.element != "f32" && type.element != "f16" && type.element != "bf16" && type.element != "i8" &&
-      type.element != "i32") {
+  if (!is_contained({"f32", "f16", "bf16", "i8", "f8e4m3", "i32"}, type.element)) {
     StringRef meant = elementTypeFor(type.element);
-    diagnostics.error(type.element, "unknown element type '" + type.element.str() +
-                                        "'; there are f32, f16, bf16 and i8, and i32 for operands that hold indices" +
-                                        (meant.empty() ? suggestion(type.element, {"f32", "f16", "bf16", "i8", "i32"})
-                                                       : " (did you mean '" + meant.str() + "'?)"));
+    diagnostics.error(
+        type.element,
+        "unknown element type '" + type.element.str() +
+            "'; there are f32, f16, bf16, i8 and f8e4m3, and i32 for operands that hold indices" +
+            (meant.empty() ? suggestion(type.element, {"f32", "f16", "bf16", "i8", "f8e4m3", "i32"})
+                           : " (did you mean '" + meant.str() + "'?)"));
     return false;
   }
   if (!tokens.expect("[", "the element type"))

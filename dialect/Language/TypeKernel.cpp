@@ -12,7 +12,7 @@ bool KernelTyper::declareResults(const Kernel &kernel, Scope &own, typed::Kernel
   for (const KernelResult &result : kernel.results) {
     declared.results.push_back({result.name, {}, typed::elementNamed(result.type.element)});
     good &= shape(result.type, declared.results.back().dimensions);
-    if (result.type.element == "i32" || result.type.element == "i8" || result.type.low || result.type.deviation ||
+    if (!is_contained({"f32", "f16", "bf16"}, result.type.element) || result.type.low || result.type.deviation ||
         result.type.from) {
       error(result.type.text, "a kernel's result is of f32, f16 or bf16, and has no range and no standard deviation");
       good = false;
@@ -71,7 +71,7 @@ void KernelTyper::bindOperands(Scope &own) {
     }
     Node place{NodeKind::Name, operand.name, operand.name, 0, 0, false, {}, {}};
     typed::Tensor *tensor = append(place, typed::Argument{number}, {}, operand.dimensions, operand.element);
-    if (operand.element == typed::Element::I8) // from here on, they are ordinary numbers
+    if (operand.element == typed::Element::I8 || operand.element == typed::Element::F8E4M3) // now ordinary numbers
       tensor = append(place, typed::Cast{}, tensor, operand.dimensions);
     value = tensorValue(tensor, operand.dimensions);
   }

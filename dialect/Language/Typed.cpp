@@ -124,12 +124,12 @@ std::optional<Function> functionNamed(StringRef name) {
 
 StringRef nameOf(Element element) {
   // In the order of Element.
-  static constexpr StringLiteral names[] = {"f32", "f16", "bf16", "i32", "i8"};
+  static constexpr StringLiteral names[] = {"f32", "f16", "bf16", "i32", "i8", "f8e4m3"};
   return names[static_cast<size_t>(element)];
 }
 
 Element elementNamed(StringRef name) {
-  for (Element element : {Element::F16, Element::BF16, Element::I32, Element::I8})
+  for (Element element : {Element::F16, Element::BF16, Element::I32, Element::I8, Element::F8E4M3})
     if (nameOf(element) == name)
       return element;
   return Element::F32;

@@ -11,7 +11,7 @@
 namespace skewer::language::typed {
 
 /// The storage type of elements. Arithmetic is in f32.
-enum class Element { F32, F16, BF16, I32, I8 };
+enum class Element { F32, F16, BF16, I32, I8, F8E4M3 };
 
 /// One of the kernel's operands; no operation computes it.
 struct Argument {

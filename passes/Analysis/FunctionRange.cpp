@@ -78,7 +78,12 @@ RealRange skewer::rangeOf(Operation *op, ArrayRef<RealRange> operands) {
         unsigned bits = getElementTypeOrSelf(convert.getIn().getType()).getIntOrFloatBitWidth();
         return RealRange{-std::ldexp(1, int(bits) - 1), std::ldexp(1, int(bits) - 1)};
       })
-      .Case<arith::ExtFOp, arith::TruncFOp>([&](auto) { return x; })
+      .Case([&](arith::ExtFOp convert) {
+        constexpr double kLargestF8E4M3 = 448;
+        bool isShort = isa<Float8E4M3FNType>(getElementTypeOrSelf(convert.getIn().getType()));
+        return isShort ? RealRange{-kLargestF8E4M3, kLargestF8E4M3} : x;
+      })
+      .Case([&](arith::TruncFOp) { return x; })
       .Case([&](math::AbsFOp) {
         return RealRange{x.low > 0 ? x.low : std::max(0.0, -x.high), std::max(-x.low, x.high)};
       })

@@ -81,6 +81,8 @@ void CpuStages::emitScheduled(const Stage &stage, attn::AttentionOp op, const st
     memory.arguments.clear();
     for (Value operand : operandsOf(op)) {
       Value read = inMemory(operand);
+      if (context.stage.isScaled(memory.arguments.size()))
+        read = elements.scaledFrom(operand);
       memory.arguments.push_back(tensors.isStored(read) ? tensors.storage[read].memory : Value());
     }
     memory.output = stage.finishes ? Value() : tensors.storage[op.getResult()].memory;
@@ -104,6 +106,9 @@ void CpuStages::emitScheduled(const Stage &stage, attn::AttentionOp op, const st
   };
   context.stage.computeRow = [&](unsigned argument, Value first, Value target, Value at, double scale) {
     elements.computeRow(operandsOf(op)[argument], first, target, at, scale, context.geometry.lanes);
+  };
+  context.stage.rowScale = [&](unsigned argument, Value first) {
+    return elements.rowScale(operandsOf(op)[argument], first);
   };
   std::optional<ResultRow> row;
   if (stage.finishes) {

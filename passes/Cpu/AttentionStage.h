@@ -11,7 +11,8 @@ namespace skewer {
 /// The memory that a phase reads and writes. All of it is flat. Elements are f32, except in index operands and in
 /// arguments that are widened when they are read.
 struct KernelMemory {
-  llvm::SmallVector<mlir::Value> arguments; // one for each of operandsOf(attention); null: computed when it is packed
+  // One for each of operandsOf(attention). Null: computed when it is packed. Of a scaled one, what is scaled.
+  llvm::SmallVector<mlir::Value> arguments;
   mlir::Value output, lse, total, weights;  // results; all but `output` are null if nobody asks for them
   mlir::Value shared, local;                // the workspaces, in bytes
   mlir::Value parts;                        // the records of items with parts of the keys; null: keys are not divided
@@ -27,6 +28,8 @@ struct AttentionStage {
   attn::CpuScheduleAttr schedule;
   std::vector<bool> computed = {};  // by operand number: it has no memory; empty: all have
   std::vector<bool> narrow = {};    // by operand number: its memory has fewer bits than the computation; empty: none
+  /// By operand number: it is computed, but its rows are those in its memory, each times a number. Empty: none is so.
+  std::vector<bool> scaled = {};
   std::vector<Extent> leading = {}; // of each leading axis
   /// Begins a phase: sets `arguments`, `output` and the other results, `shared` and `local` of the memory. Returns the
   /// function that finds the run-time index operands of the kernel.
@@ -35,6 +38,8 @@ struct AttentionStage {
   /// the row begins at element `first`.
   std::function<void(unsigned argument, mlir::Value first, mlir::Value target, mlir::Value at, double scale)>
       computeRow = {};
+  /// Returns the number by which the row in memory is multiplied that begins at element `first` of a scaled operand.
+  std::function<mlir::Value(unsigned argument, mlir::Value first)> rowScale = {};
   /// Applies the arithmetic that finishes the result to the row of the query at `query`, which lies in `rows` from `at`
   /// on, and stores the row. Null: rows are stored as they are.
   std::function<void(mlir::Value query, mlir::Value rows, mlir::Value at)> finishRow = {};
@@ -45,6 +50,8 @@ struct AttentionStage {
   std::vector<ElementType> elements = {}; // by operand number: of its memory; f32 if it has none
 
   bool isComputed(unsigned argument) const { return argument < computed.size() && computed[argument]; }
+  /// Returns whether a computed operand may be read in place too, with `rowScale`.
+  bool isScaled(unsigned argument) const { return argument < scaled.size() && scaled[argument]; }
   bool isNarrow(unsigned argument) const { return argument < narrow.size() && narrow[argument]; }
   /// Returns the engine that multiplies the elements of two operands as they are in memory.
   const CpuEngine &engineOf(unsigned argument, unsigned other) const;

@@ -27,20 +27,20 @@ Value CpuStages::inMemory(Value operand) {
   return reads && !tensors.storage[narrow].mayBeAbsent && !tensors.storage[narrow].number ? narrow : operand;
 }
 
-void CpuStages::planAttention(attn::AttentionOp attention, const std::vector<bool> &computed,
-                              const std::vector<bool> &narrow, const std::vector<ElementType> &elements) {
+void CpuStages::planAttention(attn::AttentionOp attention, const OperandForms &forms) {
   AttentionShape shape = *fusedShape(attention);
   auto attended = std::make_unique<FusedAttention>();
   auto add = [&](attn::CpuScheduleAttr schedule, int64_t above, int64_t atMost) {
     attended->ways.push_back(std::make_unique<ScheduledAttention>(
         b, asScheduled(schedule, shape),
         AttentionStage{.schedule = schedule,
-                       .computed = computed,
-                       .narrow = narrow,
+                       .computed = forms.computed,
+                       .narrow = forms.narrow,
+                       .scaled = forms.scaled,
                        .above = above,
                        .atMost = atMost,
                        .target = target,
-                       .elements = elements}));
+                       .elements = forms.elements}));
   };
   auto forShort = shortScheduleOf(attention);
   add(cast<attn::CpuScheduleAttr>(attention.getScheduleAttr()), forShort ? forShort->atMost : 0, 0);
@@ -52,16 +52,17 @@ void CpuStages::planAttention(attn::AttentionOp attention, const std::vector<boo
 void CpuStages::planStage(const Stage &stage) {
   if (stage.kind == StageKind::Attention) {
     auto attention = cast<attn::AttentionOp>(stage.maker());
-    std::vector<bool> computed, narrow;
-    std::vector<ElementType> elements;
+    OperandForms forms;
     for (Value operand : operandsOf(attention)) {
-      Value memory = inMemory(operand);
-      computed.push_back(!tensors.isStored(memory));
-      narrow.push_back(tensors.isStored(memory) && memory != operand);
-      elements.push_back(tensors.isStored(memory) ? elementTypeOf(tensors.storage[memory].element)
-                                                 : ElementType::F32);
+      Value memory = inMemory(operand), rows = tensors.isStored(memory) ? Value() : elements.scaledFrom(operand);
+      forms.computed.push_back(!tensors.isStored(memory));
+      forms.scaled.push_back(rows != Value());
+      forms.narrow.push_back(tensors.isStored(memory) && memory != operand);
+      Value read = rows ? rows : memory;
+      forms.elements.push_back(tensors.isStored(read) ? elementTypeOf(tensors.storage[read].element)
+                                                     : ElementType::F32);
     }
-    planAttention(attention, computed, narrow, elements);
+    planAttention(attention, forms);
   }
   if (auto einsum = dyn_cast_if_present<attn::EinsumOp>(stage.maker()); einsum && isMatrixProduct(einsum))
     matmuls[einsum] = std::make_unique<MatmulPlan>(*matmulOf(einsum), target);

@@ -51,8 +51,12 @@ private:
   void prepare(mlir::func::FuncOp) override;
   bool isMatrixProduct(attn::EinsumOp) override;
   void planStage(const Stage &) override;
-  void planAttention(attn::AttentionOp, const std::vector<bool> &computed, const std::vector<bool> &narrow,
-                     const std::vector<ElementType> &elements);
+  /// How an attention reads its operands, by operand number (AttentionStage.h).
+  struct OperandForms {
+    std::vector<bool> computed, scaled, narrow;
+    std::vector<ElementType> elements;
+  };
+  void planAttention(attn::AttentionOp, const OperandForms &);
   bool knowsPrepared() const override { return true; }
   OwnMemory ownMemory(const Stage &) override;
   OwnMemory ownMemory(FusedAttention &, attn::AttentionOp);

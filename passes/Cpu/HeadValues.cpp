@@ -11,8 +11,10 @@ using namespace skewer;
 void HeadValues::plan(Layout &layout, bool change) {
   const Walk &value = shape.value;
   // Values that must be widened are widened once if they are read more than once.
-  bool packs = change || value.depth != 1 || shape.width % g.lanes != 0 || context.stage.isComputed(value.argument) ||
-               ((context.stage.isNarrow(value.argument) || value.picked) && !g.streaming);
+  bool isScaled = context.stage.isScaled(value.argument), isNarrow = isScaled || context.stage.isNarrow(value.argument);
+  bool packs = change || value.depth != 1 || shape.width % g.lanes != 0 ||
+               (context.stage.isComputed(value.argument) && !isScaled) ||
+               ((isNarrow || value.picked) && !g.streaming);
   int64_t heldKeys = g.streaming ? std::min(g.keyBlock, shape.keys) : shape.keys;
   layout.reserve(packed, packs ? g.headsTogether * heldKeys * g.widthVectors * g.lanes : 0, Layout::Zone::Values);
 }
@@ -97,6 +99,12 @@ SmallVector<Value> HeadValues::placesOf(Value key, int64_t count, int64_t offset
   // Turns of several keys that begin at multiples of their number span no two pages.
   return context.positions.keyPlaces(shape.value, count, arePicked() && isAligned && isOnePage(shape.value, count),
                                      place);
+}
+
+Value HeadValues::scaleAt(Value place, int64_t offset) {
+  if (arePacked() || !context.stage.isScaled(shape.value.argument))
+    return {};
+  return context.stage.rowScale(shape.value.argument, offset ? b.add(place, -offset) : place);
 }
 
 void HeadValues::fetchAhead(Value key, int64_t keysOfTurn) {

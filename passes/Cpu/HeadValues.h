@@ -31,6 +31,9 @@ public:
   bool arePacked() const { return packed.floats; }
   bool arePicked() const { return shape.value.picked && !arePacked(); }
   mlir::Value memory() const { return values; }
+  /// Returns the number by which the values at `place` are to be multiplied, which is `offset` elements behind the
+  /// beginning of their row; null if that is 1.
+  mlir::Value scaleAt(mlir::Value place, int64_t offset);
   /// Returns the places of the values of `count` consecutive keys, from `offset` on. `isAligned`: `key` is a multiple
   /// of their number.
   llvm::SmallVector<mlir::Value> placesOf(mlir::Value key, int64_t count, int64_t offset, bool isAligned);

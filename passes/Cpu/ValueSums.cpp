@@ -116,7 +116,8 @@ SmallVector<Value> ValueSums::addKeys(const KeyTurn &turn, int64_t firstVector, 
     for (int64_t v = 0; v < vectors; ++v)
       row.push_back(b.load(values.memory(), b.add(places[step], v * g.lanes)));
     auto weightOf = [&](int64_t r) { return b.scalar(memory.scores, b.add(turn.weights, r * g.scoreStride + step)); };
-    addWeighted(b, g.tileRows, row, weightOf, hidden.seenIf(turn.tested), sums);
+    addWeighted(b, g.tileRows, row, weightOf, hidden.seenIf(turn.tested), sums,
+                values.scaleAt(places[step], firstVector * g.lanes));
   }
   return sums;
 }

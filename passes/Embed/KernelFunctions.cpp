@@ -1,5 +1,6 @@
 #include "passes/Embed/KernelFunctions.h"
 #include "dialect/IR/Attn.h"
+#include "dialect/IR/KernelPlan.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -9,10 +10,7 @@ using namespace skewer;
 
 static bool isOperand(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
-  if (!tensor)
-    return false;
-  Type element = tensor.getElementType();
-  return element.isF32() || element.isF16() || element.isBF16() || element.isInteger(32) || element.isInteger(8);
+  return tensor && elementNamedBy(tensor.getElementType());
 }
 
 bool skewer::mayBeInKernel(Operation *op) {

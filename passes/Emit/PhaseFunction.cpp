@@ -6,22 +6,6 @@
 using namespace mlir;
 using namespace skewer;
 
-Type skewer::typeOf(ElementType type, MLIRContext *context) {
-  switch (type) {
-  case ElementType::F16:
-    return Float16Type::get(context);
-  case ElementType::BF16:
-    return BFloat16Type::get(context);
-  case ElementType::I32:
-    return IntegerType::get(context, 32);
-  case ElementType::I8:
-    return IntegerType::get(context, 8);
-  case ElementType::F32:
-    break;
-  }
-  return Float32Type::get(context);
-}
-
 PhaseFunction skewer::createPhase(ImplicitLocOpBuilder &builder, ModuleOp module, const KernelPlan &plan,
                                   StringRef title) {
   auto memory = [&](Type element) { return MemRefType::get({ShapedType::kDynamic}, element); };

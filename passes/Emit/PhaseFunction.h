@@ -18,7 +18,5 @@ struct PhaseFunction {
 PhaseFunction createPhase(mlir::ImplicitLocOpBuilder &, mlir::ModuleOp, const KernelPlan &, llvm::StringRef title);
 /// Returns an extent as a value in the phase.
 mlir::Value extentIn(const PhaseFunction &, mlir::ImplicitLocOpBuilder &, const KernelPlan &, const Extent &);
-/// Returns the MLIR type of an element type.
-mlir::Type typeOf(ElementType, mlir::MLIRContext *);
 
 } // namespace skewer

@@ -5,6 +5,7 @@
 #include "passes/Fusion/AttentionCandidate.h"
 #include "passes/Fusion/Factorise.h"
 #include "passes/Fusion/QueryDimensions.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace skewer;
@@ -120,13 +121,25 @@ void AttentionCandidate::separateHeads(WeightDimensions &of) {
   of.queries.assign(left.begin(), left.end());
 }
 
-/// Makes the heads of a group that shares keys and values rows of one tile, "(g r)" as well as "g r", if there is one
-/// query: the shared keys and values are then read once.
+/// Returns how many neighbouring indices of the axis all values share that are read by it: 4 for `v[h floordiv 4]`.
+static int64_t sharingOf(const std::string &axis, int64_t size, const std::vector<Expr> &ofValues) {
+  std::set<int64_t> divisors;
+  for (const Expr &subscript : ofValues)
+    divisors.merge(divisorsOf(subscript, axis));
+  int64_t count = 0;
+  for (int64_t divisor : divisors)
+    count = std::gcd(count, divisor);
+  return count > 1 && size % count == 0 ? count : 1;
+}
+
+/// Makes the heads of a group that shares keys and values rows of one tile, "(g r)" and `h floordiv r` as well as
+/// "g r", if there is one query: the shared keys and values are then read once.
 void AttentionCandidate::joinGroups(WeightDimensions &of) {
   if (llvm::any_of(of.queries, [&](size_t k) { return of.shape[k] != 1; }))
     return;
+  const std::vector<Expr> &ofValues = of.resolved.subscripts[1 - weightOperand];
   std::set<std::string> inValues;
-  for (const Expr &subscript : of.resolved.subscripts[1 - weightOperand])
+  for (const Expr &subscript : ofValues)
     inValues.merge(symbolsOf(subscript));
   for (auto [k, dimension] : llvm::enumerate(of.weights)) {
     if (!of.isLeading[k] || of.shape[k] == kRuntime)
@@ -137,6 +150,10 @@ void AttentionCandidate::joinGroups(WeightDimensions &of) {
         break;
       rows *= of.resolved.sizes.at(axis);
     }
+    const std::string &inner = dimension.axes.back();
+    if (int64_t count = rows > 1 ? 1 : sharingOf(inner, of.resolved.sizes.at(inner), ofValues); count > 1)
+      if (QueryDimensions(source, uses, of.named, of.shape, keyDimension).isSharedBy(k, count))
+        rows = count;
     if (rows > 1)
       of.groups[k] = rows;
   }

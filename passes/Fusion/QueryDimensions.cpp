@@ -83,7 +83,7 @@ Substitution QueryDimensions::axesOf(const Dimensions &dimensions, const AxisSiz
 
 void QueryDimensions::addOperand(const std::vector<Expr> &subscripts) {
   bool key = false;
-  KeyOperand operand;
+  KeyOperand operand{{}, {}, subscripts};
   for (const Expr &subscript : subscripts) {
     visit(subscript);
     std::set<size_t> own = dimensionsIn(subscript);
@@ -117,6 +117,20 @@ void QueryDimensions::addProduct(EinsumOp product, Value weights) {
 bool QueryDimensions::hasTables(size_t dimension, size_t last) const {
   return llvm::any_of(keyOperands, [&](const KeyOperand &operand) {
     return operand.all.count(dimension) && !operand.apart.count(last);
+  });
+}
+
+bool QueryDimensions::isSharedBy(size_t dimension, int64_t count) const {
+  if (shape[dimension] == kRuntime || shape[dimension] % count)
+    return false;
+  std::string group = "_group", member = "_member";
+  Domain within = domain;
+  within[group] = {0, shape[dimension] / count - 1}, within[member] = {0, count - 1};
+  Substitution divided{{nameOf(dimension), Expr(count) * Expr::symbol(group) + Expr::symbol(member)}};
+  return llvm::all_of(keyOperands, [&](const KeyOperand &operand) {
+    return llvm::all_of(operand.subscripts, [&](const Expr &subscript) {
+      return !symbolsOf(simplify(substitute(subscript, divided), within)).count(member);
+    });
   });
 }
 

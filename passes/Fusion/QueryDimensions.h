@@ -22,6 +22,9 @@ public:
   /// Returns whether an operand that the key indexes has a part for each index of the dimension, but no row for each
   /// query of the dimension `last`: keys of each head, `table[h, j - i]`.
   bool hasTables(size_t dimension, size_t last) const;
+  /// Returns whether each operand that the key indexes, the values too, is the same for every `count` neighbouring
+  /// indices of the dimension: `k[h floordiv 4]` for a count of 4.
+  bool isSharedBy(size_t dimension, int64_t count) const;
 
 private:
   struct Sum;
@@ -43,6 +46,7 @@ private:
   std::set<size_t> positions;
   struct KeyOperand {
     std::set<size_t> all, apart; // dimensions in its subscripts; in those without the key
+    std::vector<subscript::Expr> subscripts;
   };
   std::vector<KeyOperand> keyOperands;
 };

@@ -29,6 +29,12 @@ public:
   /// (OperandRows.cpp).
   void computeRow(mlir::Value tensor, mlir::Value first, mlir::Value target, mlir::Value at, double scale,
                   int64_t lanes);
+  /// Returns the tensor in memory whose rows, each times a number of its own, are the rows of a tensor that is
+  /// computed: keys of 8 bits with a scale. The elements in memory have few bits, so that sums of them stay far from
+  /// the end of f32. Nothing if there is no such tensor.
+  mlir::Value scaledFrom(mlir::Value tensor);
+  /// Returns the number of the row that begins at element `first` of a tensor with `scaledFrom`.
+  mlir::Value rowScale(mlir::Value tensor, mlir::Value first);
   /// Sets the domain to the ranges of the axes of an operation.
   void setDomain(const std::map<std::string, Extent> &);
 
@@ -48,6 +54,20 @@ private:
   /// Returns the axes of dimensions at a point; nothing for a product of axes with a run-time size.
   std::optional<subscript::Substitution> axesAt(const subscript::Dimensions &, const subscript::AxisSizes &,
                                                 const Point &);
+  /// A row of a tensor: the indices of its dimensions, of which the last one is `kRowElement`.
+  static constexpr const char *kRowElement = "row element";
+  Point rowPoint(const Storage &) const;
+  /// Sets the indices of the row that begins at element `first`.
+  Symbols rowSymbols(const Storage &, mlir::Value first);
+  void setRowDomain(const Storage &);
+  /// A product, taken apart: its only operand in memory that differs along a row, and the other operands, at points.
+  struct ScaledRows {
+    std::pair<mlir::Value, Point> rows;
+    std::vector<std::pair<mlir::Value, Point>> scales;
+  };
+  bool takeApart(mlir::Value tensor, const Point &, ScaledRows &);
+  std::optional<ScaledRows> scaledRows(mlir::Value tensor);
+  bool differsAlongRow(mlir::Value tensor, const Point &);
   std::optional<subscript::Expr> positionAt(attn::PositionOp, const Point &);
   mlir::Value arithmetic(mlir::Operation *, const Point &, const Symbols &, const std::string &vectorAxis);
   /// Returns the result of an operation of one element, with the mark where it is absent.

@@ -33,9 +33,8 @@ bool Kernel::emit() {
   prepare(source);
   for (auto [argument, described] : llvm::zip(block.getArguments(), plan.inputs)) {
     auto type = dyn_cast<RankedTensorType>(argument.getType());
-    if (!type || !(type.getElementType().isF32() || type.getElementType().isF16() || type.getElementType().isBF16() ||
-                   type.getElementType().isInteger(32) || type.getElementType().isInteger(8)))
-      return fail(source, "the generic path takes tensors of f32, f16, bf16, i32 and i8");
+    if (!type || !elementNamedBy(type.getElementType()))
+      return fail(source, "the generic path takes tensors of f32, f16, bf16, i32, i8 and f8E4M3FN");
     Storage tensor;
     tensor.shape = described.shape;
     tensor.element = type.getElementType();

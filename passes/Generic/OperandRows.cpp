@@ -95,6 +95,35 @@ static void inPartOf(ImplicitLocOpBuilder &b, attn::ConcatOp concat, Value first
   }
 }
 
+static std::string rowIndex(size_t dimension) { return "row index " + std::to_string(dimension); }
+
+Point Elements::rowPoint(const Storage &tensor) const {
+  Point point;
+  for (size_t d = 0; d + 1 < tensor.shape.size(); ++d)
+    point.push_back(Expr::symbol(rowIndex(d)));
+  point.push_back(Expr::symbol(kRowElement));
+  return point;
+}
+
+Symbols Elements::rowSymbols(const Storage &tensor, Value first) {
+  Symbols symbols;
+  Value rest = b.createOrFold<arith::DivUIOp>(first, code.index(tensor.shape.back().fixed));
+  for (size_t d = tensor.shape.size() - 1; d-- > 0;) {
+    Value size = d > 0 ? code.extent(tensor.shape[d]) : Value();
+    symbols[rowIndex(d)] = d > 0 ? b.createOrFold<arith::RemUIOp>(rest, size) : rest;
+    if (d > 0)
+      rest = b.createOrFold<arith::DivUIOp>(rest, size);
+  }
+  code.addRuntimeSymbols(symbols);
+  return symbols;
+}
+
+void Elements::setRowDomain(const Storage &tensor) {
+  for (size_t d = 0; d + 1 < tensor.shape.size(); ++d)
+    if (tensor.shape[d].name.empty())
+      domain[rowIndex(d)] = {0, tensor.shape[d].fixed - 1};
+}
+
 /// Sets target[at + d] = scale × element `first` + d of the tensor, for the row that begins at element `first`.
 void Elements::computeRow(Value tensor, Value first, Value target, Value at, double scale, int64_t lanes) {
   Value whole = tensors.isStored(tensor) ? tensor : widenedFrom(tensor);
@@ -103,25 +132,12 @@ void Elements::computeRow(Value tensor, Value first, Value target, Value at, dou
         b, concat, first, [&](Value of, size_t dimension) { return code.extent(tensors.storage[of].shape[dimension]); },
         [&](Value part, Value place) { computeRow(part, place, target, at, scale, lanes); });
   const Storage &described = tensors.storage[tensor];
-  size_t rank = described.shape.size();
   int64_t row = described.shape.back().fixed;
-  const std::string axis = "row element";
-  Symbols symbols;
-  Point point;
+  const std::string axis = kRowElement;
   subscript::Domain outside = std::exchange(domain, {});
-  Value rest = b.createOrFold<arith::DivUIOp>(first, code.index(row));
-  for (size_t d = rank - 1; d-- > 0;) {
-    std::string name = "row index " + std::to_string(d);
-    Value size = d > 0 ? code.extent(described.shape[d]) : Value();
-    symbols[name] = d > 0 ? b.createOrFold<arith::RemUIOp>(rest, size) : rest;
-    if (d > 0)
-      rest = b.createOrFold<arith::DivUIOp>(rest, size);
-    if (described.shape[d].name.empty())
-      domain[name] = {0, described.shape[d].fixed - 1};
-    point.insert(point.begin(), Expr::symbol(name));
-  }
-  point.push_back(Expr::symbol(axis));
-  code.addRuntimeSymbols(symbols);
+  setRowDomain(described);
+  Point point = rowPoint(described);
+  Symbols symbols = rowSymbols(described, first);
   int64_t before = std::exchange(code.lanes, lanes);
   bool wasPinned = std::exchange(pinned, true);
   auto put = [&](int64_t d, int64_t count) {
@@ -157,4 +173,93 @@ void Elements::computeRow(Value tensor, Value first, Value target, Value at, dou
   code.lanes = before;
   pinned = wasPinned;
   domain = std::move(outside);
+}
+
+/// Returns whether the elements of a row may differ.
+bool Elements::differsAlongRow(Value tensor, const Point &point) {
+  if (tensors.storage[tensor].number)
+    return false;
+  if (tensors.isStored(tensor))
+    return llvm::any_of(point, [&](const Expr &index) { return subscript::symbolsOf(index).count(kRowElement) > 0; });
+  Operation *op = tensor.getDefiningOp();
+  if (isMap(op)) {
+    auto move = moved(op, point);
+    return !move || subscript::symbolsOf(move->inside).count(kRowElement) ||
+           llvm::any_of(move->reads, [&](const auto &read) { return differsAlongRow(read.first, read.second); });
+  }
+  return !isArithmetic(op) ||
+         llvm::any_of(op->getOperands(), [&](Value operand) { return differsAlongRow(operand, point); });
+}
+
+bool Elements::takeApart(Value tensor, const Point &point, ScaledRows &found) {
+  if (tensors.storage[tensor].mayBeAbsent)
+    return false;
+  if (tensors.isStored(tensor)) {
+    found.rows = {tensor, point};
+    return true;
+  }
+  Operation *op = tensor.getDefiningOp();
+  std::vector<std::pair<Value, Point>> factors;
+  if (isMap(op)) {
+    auto move = moved(op, point);
+    if (!move || !move->inside.isConstant(1))
+      return false;
+    factors = std::move(move->reads);
+  } else if (isWidening(op) || isa<arith::MulFOp>(op)) {
+    for (Value operand : op->getOperands())
+      factors.push_back({operand, point});
+  }
+  auto differs = [&](const auto &factor) { return differsAlongRow(factor.first, factor.second); };
+  if (llvm::count_if(factors, differs) != 1)
+    return false;
+  auto rows = llvm::find_if(factors, differs);
+  for (auto factor = factors.begin(); factor != factors.end(); ++factor)
+    if (factor != rows)
+      found.scales.push_back(*factor);
+  return takeApart(rows->first, rows->second, found);
+}
+
+std::optional<Elements::ScaledRows> Elements::scaledRows(Value tensor) {
+  const Storage &described = tensors.storage[tensor];
+  if (tensors.isStored(tensor) || described.shape.empty() || !described.shape.back().name.empty())
+    return std::nullopt;
+  ScaledRows found;
+  Point point = rowPoint(described);
+  if (!takeApart(tensor, point, found) || found.rows.second != point || found.scales.empty())
+    return std::nullopt;
+  const Storage &rows = tensors.storage[found.rows.first];
+  bool isBounded = rows.element.isInteger(8) || rows.element.isF16() || isa<Float8E4M3FNType>(rows.element);
+  bool isAligned = llvm::equal(rows.shape, described.shape, [](const Extent &one, const Extent &other) {
+    return one.name == other.name && one.fixed == other.fixed;
+  });
+  return isBounded && isAligned ? std::optional(found) : std::nullopt;
+}
+
+Value Elements::scaledFrom(Value tensor) {
+  subscript::Domain outside = std::exchange(domain, {});
+  setRowDomain(tensors.storage[tensor]);
+  auto found = scaledRows(tensor);
+  domain = std::move(outside);
+  return found ? found->rows.first : Value();
+}
+
+Value Elements::rowScale(Value tensor, Value first) {
+  const Storage &described = tensors.storage[tensor];
+  subscript::Domain outside = std::exchange(domain, {});
+  setRowDomain(described);
+  Symbols symbols = rowSymbols(described, first);
+  Value product;
+  computed.clear();
+  auto found = scaledRows(tensor);
+  for (const auto &[scale, point] : found->scales) {
+    Value factor = element(scale, point, symbols, "");
+    if (!factor) { // a diagnostic was emitted
+      code.failure = "the scale of a row cannot be computed while it is read";
+      break;
+    }
+    product = product ? arith::MulFOp::create(b, product, factor).getResult() : factor;
+  }
+  computed.clear();
+  domain = std::move(outside);
+  return product ? product : code.real(1);
 }

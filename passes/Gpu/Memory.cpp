@@ -14,10 +14,19 @@ Value BlockMemory::at(Value byteOffset) const {
   return LLVM::GEPOp::create(b, start.getType(), b.getI8Type(), start, ArrayRef<LLVM::GEPArg>{byteOffset});
 }
 
-Value skewer::gpu::globalAt(GpuBuilder &b, Value pointer, Value elementOffset, Type element) {
-  return LLVM::GEPOp::create(b, pointer.getType(), element, pointer, ArrayRef<LLVM::GEPArg>{elementOffset});
+/// Returns the type that LLVM loads: it has none for floating point numbers of 8 bits, which are bytes in memory.
+static Type loadedType(GpuBuilder &b, Type element) {
+  return isa<Float8E4M3FNType>(element) ? b.getI8Type() : element;
 }
-Value skewer::gpu::load(GpuBuilder &b, Value pointer, Type type) { return LLVM::LoadOp::create(b, type, pointer); }
+
+Value skewer::gpu::globalAt(GpuBuilder &b, Value pointer, Value elementOffset, Type element) {
+  return LLVM::GEPOp::create(b, pointer.getType(), loadedType(b, element), pointer,
+                             ArrayRef<LLVM::GEPArg>{elementOffset});
+}
+Value skewer::gpu::load(GpuBuilder &b, Value pointer, Type type) {
+  Value loaded = LLVM::LoadOp::create(b, loadedType(b, type), pointer);
+  return loaded.getType() == type ? loaded : arith::BitcastOp::create(b, type, loaded).getResult();
+}
 void skewer::gpu::store(GpuBuilder &b, Value value, Value pointer) { LLVM::StoreOp::create(b, value, pointer); }
 Value skewer::gpu::loadAt(GpuBuilder &b, Value pointer, Value elementOffset, Type element) {
   return load(b, globalAt(b, pointer, elementOffset, element), element);

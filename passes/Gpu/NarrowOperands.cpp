@@ -20,7 +20,7 @@ static void replaceOperand(attn::AttentionOp attention, Value from, Value to) {
 /// Returns the value before widening, with new reshapes where there are reshapes in between; the value itself if it is
 /// not widened.
 static Value beforeWidening(OpBuilder &b, Value value) {
-  if (auto widened = value.getDefiningOp<arith::ExtFOp>())
+  if (auto widened = value.getDefiningOp<arith::ExtFOp>(); widened && isNarrow(widened.getIn()))
     return beforeWidening(b, widened.getIn());
   if (auto reshape = value.getDefiningOp<attn::ReshapeOp>()) {
     Value input = beforeWidening(b, reshape.getInput());

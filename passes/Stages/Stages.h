@@ -56,7 +56,7 @@ mlir::Value memoryOf(mlir::Value);
 bool isProduct(mlir::Operation *);
 /// Returns whether the operation moves elements, or multiplies moved elements.
 bool isMap(mlir::Operation *);
-/// Returns whether the operation converts numbers of fewer bits, f16, bf16 or i8, to f32.
+/// Returns whether the operation converts numbers of fewer bits, f16, bf16, i8 or f8E4M3FN, to f32.
 bool isWidening(mlir::Operation *);
 /// Returns the value before widening; the value itself if it is not widened.
 mlir::Value widenedFrom(mlir::Value);

@@ -20,7 +20,7 @@
 // -----
 
 // plan_c2: a type that kernels have
-// expected-error @below {{argument 'x' has elements of type 'f64', expected f32, f16, bf16, i32 or i8 (plan_c2)}}
+// expected-error @below {{argument 'x' has elements of type 'f64', expected f32, f16, bf16, i32, i8 or f8E4M3FN (plan_c2)}}
 #a = #attn.argument<"x", f64, [4]>
 
 // -----

@@ -46,6 +46,15 @@ def rounded(array, element):
     if element == "bf16":
         bits = array.astype(np.float32).view(np.uint32)
         return ((bits + 0x7FFF + ((bits >> 16) & 1)) & np.uint32(0xFFFF0000)).view(np.float32)
+    if element == "f8e4m3":  # all its positive numbers, and the nearest of them; of two equally near, the one of even bits
+        every = np.array([fraction * 2.0**-9 for fraction in range(8)] +
+                         [(8 + fraction) * 2.0**(exponent - 10) for exponent in range(1, 16) for fraction in range(8)])[:127]
+        size = np.abs(array)[..., None].clip(max=448)
+        distance = np.abs(size - every)
+        nearest = distance == distance.min(-1, keepdims=True)
+        even = nearest & (np.arange(127) % 2 == 0)
+        chosen = np.where(even.any(-1, keepdims=True), even, nearest).argmax(-1)
+        return (every[chosen] * np.sign(array)).astype(np.float32)
     return array.astype(np.float32)
 
 

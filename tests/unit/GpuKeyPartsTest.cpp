@@ -320,13 +320,15 @@ kernel chosen(q : f32[2, 4, 5, 20], k, v : f32[2, N, 20], blocks : i32[2, 4, T] 
 }
 
 TEST(GpuKeyParts, OfCachesOfBytesAndOfWhatIsNew) {
-  expectOnGpu(R"attn(param Nq = 2, N = 90, heads = 3, dim = 24
-kernel bytes(q : f32[2, heads, Nq, dim], k, v : i8[2, heads, N, dim], ks, vs : f32[2, heads, N] ~ 0.01,
+  for (std::string type : {"i8", "f8e4m3"})
+    expectOnGpu("param Nq = 2, N = 90, heads = 3, dim = 24\n"
+                "kernel bytes(q : f32[2, heads, Nq, dim], k, v : " +
+                    type + R"attn([2, heads, N, dim], ks, vs : f32[2, heads, N] ~ 0.01,
              lengths : i32[2] in 0..N) -> f32[2, heads, Nq, dim] {
   s = einsum("b h i d, b h j d -> b h i j", q, k * ks[..., None]) * 24^-0.5
   return einsum("b h i j, b h j e -> b h i e", softmax(s where j < lengths[b]), v * vs[..., None])
 })attn",
-              kWide, inParts(3));
+                kWide, inParts(3));
   expectOnGpu(R"attn(param Nq = 2, C = 90, heads = 3, dim = 24
 kernel appended(q, kn, vn : f16[2, heads, Nq, dim], k, v : f16[2, heads, C, dim]) -> f32[2, heads, Nq, dim] {
   s = einsum("b h i d, b h j d -> b h i j", q, concat(k, kn, dim = 2)) * 24^-0.5

@@ -307,25 +307,27 @@ TEST(GpuStages, OperandsOfEightBits) {
   struct Scales {
     const char *declared, *key, *value;
   };
-  for (Scales scales :
-       {Scales{"", "kn * 0.01", "vn"},
-        {", ks, vs : f32[heads] ~ 0.01", "kn * ks[:, None, None]", "vn * vs[:, None, None]"},
-        {", ks, vs : f32[batch, heads, N] ~ 0.01", "kn * ks[..., None]", "vn * vs[..., None]"},
-        {", ks, vs : f32[batch, heads, N // 4] ~ 0.01", "kn * ks[b, h, j // 4]", "vn * vs[b, h, j // 4]"}}) {
-    SCOPED_TRACE(scales.key);
-    std::string text = std::string("param Nq = 20, N = 72, heads = 2, dim = 16\nsize batch\n"
-                                   "kernel bytes(q : f32[batch, heads, Nq, dim], k, v : i8[batch, heads, N, dim]") +
-                       scales.declared + ") -> f32[batch, heads, Nq, dim] {\n" +
-                       "  kn = einsum(\"b h j d -> b h j d\", k)\n  vn = einsum(\"b h j d -> b h j d\", v)\n" +
-                       "  s = einsum(\"b h i d, b h j d -> b h i j\", q, " + scales.key + ") * 0.25\n" +
-                       "  return einsum(\"b h i j, b h j d -> b h i d\", softmax(s), " + scales.value + ")\n}\n";
-    GpuOutcome outcome = expectOnGpu(text, kSingle);
-    EXPECT_EQ(titles(outcome).back(), "attention");
-    EXPECT_GT(outcome.program.launches.back().rows, 0);
+  for (std::string type : {"i8", "f8e4m3"}) {
+    for (Scales scales :
+         {Scales{"", "kn * 0.01", "vn"},
+          {", ks, vs : f32[heads] ~ 0.01", "kn * ks[:, None, None]", "vn * vs[:, None, None]"},
+          {", ks, vs : f32[batch, heads, N] ~ 0.01", "kn * ks[..., None]", "vn * vs[..., None]"},
+          {", ks, vs : f32[batch, heads, N // 4] ~ 0.01", "kn * ks[b, h, j // 4]", "vn * vs[b, h, j // 4]"}}) {
+      SCOPED_TRACE(type + " " + scales.key);
+      std::string text = "param Nq = 20, N = 72, heads = 2, dim = 16\nsize batch\n"
+                         "kernel bytes(q : f32[batch, heads, Nq, dim], k, v : " +
+                         type + "[batch, heads, N, dim]" + scales.declared + ") -> f32[batch, heads, Nq, dim] {\n" +
+                         "  kn = einsum(\"b h j d -> b h j d\", k)\n  vn = einsum(\"b h j d -> b h j d\", v)\n" +
+                         "  s = einsum(\"b h i d, b h j d -> b h i j\", q, " + scales.key + ") * 0.25\n" +
+                         "  return einsum(\"b h i j, b h j d -> b h i d\", softmax(s), " + scales.value + ")\n}\n";
+      GpuOutcome outcome = expectOnGpu(text, kSingle);
+      EXPECT_EQ(titles(outcome).back(), "attention");
+      EXPECT_GT(outcome.program.launches.back().rows, 0);
+    }
+    expectOnGpu("param M = 20, C = 40, E = 24\nkernel linear(x : f32[M, C], w : " + type +
+                    "[E, C], s : f32[E] ~ 0.01) -> f32[M, E] {\n  return einsum(\"m c, e c -> m e\", x, w) * s\n}\n",
+                kSingle);
   }
-  expectOnGpu("param M = 20, C = 40, E = 24\nkernel linear(x : f32[M, C], w : i8[E, C], s : f32[E] ~ 0.01)"
-              " -> f32[M, E] {\n  return einsum(\"m c, e c -> m e\", x, w) * s\n}\n",
-              kSingle);
 }
 
 /// If a condition leaves zeros, an operand does not count there, even if it is NaN. A constant cannot be NaN, so that

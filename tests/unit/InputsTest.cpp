@@ -83,6 +83,24 @@ TEST_F(InputFiles, NarrowTypesAreRounded) {
     EXPECT_EQ(value, roundTo(ElementType::BF16, value));
 }
 
+TEST_F(InputFiles, NumbersOf8BitsAreGivenAsBitsOrAsNumbers) {
+  KernelPlan plan = planOf(ElementType::F8E4M3);
+  auto read = prepareOperands(plan, {{"q", write("q.npy", {1, 2, 3})}}, {}, 1);
+  ASSERT_TRUE(static_cast<bool>(read));
+  EXPECT_EQ(read->inputs[0].values[0], roundTo(ElementType::F8E4M3, 0.1f));
+  for (double value : read->inputs[1].values)
+    EXPECT_EQ(value, roundTo(ElementType::F8E4M3, value));
+  llvm::SmallString<128> path(folder);
+  llvm::sys::path::append(path, "bits.npy");
+  Array numbers{{1, 2, 3}, {0, 1, 0x81, 0x38, 0x7e, 0xfe}};
+  ASSERT_FALSE(static_cast<bool>(writeFiles({{path.str().str(), npyBytes(numbers, "|u1")}})));
+  auto bits = prepareOperands(plan, {{"q", path.str().str()}}, {}, 1);
+  ASSERT_TRUE(static_cast<bool>(bits));
+  EXPECT_EQ(bits->inputs[0].values, (std::vector<double>{0, 0x1p-9, -0x1p-9, 1, 448, -448}));
+  std::string error = errorOf(planOf(ElementType::I8), {{"q", path.str().str()}});
+  EXPECT_NE(error.find("expected elements of type |i1 for i8, found |u1"), std::string::npos) << error;
+}
+
 TEST_F(InputFiles, IndicesAreWholeNumbersInTheirRange) {
   KernelPlan plan = planOf();
   plan.inputs.push_back({"seg", ElementType::I32, {{"batch", 1}, {"", 200}}, IndexRange{-2, 1}});

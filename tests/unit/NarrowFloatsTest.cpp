@@ -1,9 +1,10 @@
-// Emits, compiles and runs conversions between f32 and numbers of 16 bits: every such number, and every case of
+// Emits, compiles and runs conversions between f32 and numbers of 16 and 8 bits: every such number, and every case of
 // rounding to one.
 #include "passes/Emit/NarrowFloats.h"
 #include "EmittedTesting.h"
 #include "llvm/ADT/bit.h"
 #include <cmath>
+#include <xmmintrin.h>
 
 using namespace skewer;
 using mlir::Value;
@@ -50,6 +51,48 @@ TEST(NarrowFloats, EveryF16IsWhatItsBitsSay) {
     else
       ASSERT_EQ(got[n], expected) << n;
     ASSERT_EQ(std::signbit(got[n]), n >> 15 != 0) << n;
+  }
+}
+
+/// Returns the number of an E4M3 of the Open Compute Project: sign, 4 bits of exponent, 3 of the fraction.
+double meaningOfF8(int64_t bits) {
+  int64_t exponent = bits >> 3 & 15, fraction = bits & 7;
+  double size = (bits & 127) == 127 ? NAN
+                : exponent          ? std::ldexp(8 + double(fraction), int(exponent) - 10)
+                                    : std::ldexp(double(fraction), -9);
+  return bits >> 7 ? -size : size;
+}
+
+/// Subnormal numbers too, while the processor takes subnormal f32 for 0.
+TEST(NarrowFloats, EveryF8IsWhatItsBitsSay) {
+  constexpr int64_t kBytes = 256;
+  auto run = [&](bool vectors, const char *target) {
+    return runEmitted(kBytes, [&](VectorBuilder &b, Value out) {
+      mlir::Type byte = b.builder.getI8Type(), narrow = mlir::Float8E4M3FNType::get(b.builder.getContext());
+      b.loop(b.index(0), b.index(kBytes), 1, [&](Value n) {
+        Value bits = arith::IndexCastOp::create(b.builder, byte, n);
+        if (!vectors)
+          return b.storeScalar(widened(b.builder, arith::BitcastOp::create(b.builder, narrow, bits)), out, n);
+        mlir::Type all = mlir::VectorType::get({b.lanes}, byte), ofNarrow = mlir::VectorType::get({b.lanes}, narrow);
+        Value wide = arith::BitcastOp::create(b.builder, ofNarrow,
+                                              mlir::vector::BroadcastOp::create(b.builder, all, bits));
+        b.storeScalar(mlir::vector::ExtractOp::create(b.builder, widened(b.builder, wide), b.lanes - 1), out, n);
+      });
+    }, target);
+  };
+  for (auto [vectors, target] : {std::pair(false, "x86-64-v2"), {true, "x86-64-v2"}, {true, "x86-64-v3"}}) {
+    unsigned before = _mm_getcsr();
+    _mm_setcsr(before | 0x8040); // subnormal operands and results are 0
+    std::vector<float> got = run(vectors, target);
+    _mm_setcsr(before);
+    for (int64_t n = 0; n < kBytes; ++n) {
+      double expected = meaningOfF8(n);
+      if (std::isnan(expected))
+        EXPECT_TRUE(std::isnan(got[n])) << n;
+      else
+        EXPECT_EQ(got[n], expected) << n;
+      EXPECT_EQ(std::signbit(got[n]), n >> 7 != 0) << n;
+    }
   }
 }
 

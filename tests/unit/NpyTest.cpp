@@ -77,6 +77,20 @@ TEST(Npy, WholeNumbers) {
   }
 }
 
+TEST(Npy, BytesHaveASignOrNone) {
+  const char *kRest = ", 'fortran_order': False, 'shape': (3,), }";
+  for (bool isSigned : {true, false}) {
+    const char *type = isSigned ? "|i1" : "|u1";
+    auto read = parseNpy(fileOf("{'descr': '" + std::string(type) + "'" + kRest, "\x7f\x80\xff"));
+    ASSERT_TRUE(static_cast<bool>(read));
+    std::vector<double> expected{127, isSigned ? -128.0 : 128, isSigned ? -1.0 : 255};
+    EXPECT_EQ(read->array.values, expected);
+    auto again = parseNpy(npyBytes(read->array, type));
+    ASSERT_TRUE(static_cast<bool>(again));
+    EXPECT_EQ(again->array.values, expected);
+  }
+}
+
 TEST(Npy, WholeNumbersAtTheEndsOf64Bits) {
   // float64 rounds the largest i64 to 2^63, which is no i64.
   auto read = parseNpy(npyBytes({{2}, {0x1p63, -0x1p63}}, "<i8"));
@@ -88,7 +102,7 @@ TEST(Npy, NamesTheTypeItDoesNotRead) {
   const char *kRest = ", 'fortran_order': False, 'shape': (1,), }";
   for (const char *type : {"<i2", ">i4", ">f4", "|b1", "<c8", "<f16"}) {
     std::string error = errorOf(fileOf("{'descr': '" + std::string(type) + "'" + kRest, "12345678"));
-    EXPECT_TRUE(contains(error, "expected elements of type <f4, <f8, <f2, |i1, <i4 or <i8, found")) << error;
+    EXPECT_TRUE(contains(error, "expected elements of type <f4, <f8, <f2, |i1, |u1, <i4 or <i8, found")) << error;
     EXPECT_TRUE(contains(error, type)) << error;
   }
   EXPECT_TRUE(contains(errorOf(fileOf("{'descr': [('a', '<f4'), ('b', '<f4')]" + std::string(kRest), "12345678")),

@@ -36,10 +36,44 @@ TEST(Numbers, EveryHalfIsItself) {
     }
 }
 
+TEST(Numbers, EveryNumberOf8BitsIsItself) {
+  for (uint32_t bits = 0; bits < 1 << 8; ++bits) {
+    double value = decode(bits, ElementType::F8E4M3);
+    auto stored = static_cast<uint8_t>(bits);
+    double read = unpack(ElementType::F8E4M3, &stored, 0);
+    EXPECT_EQ(std::signbit(read), bits >> 7 != 0) << bits;
+    if ((bits & 0x7f) == 0x7f) {
+      EXPECT_TRUE(std::isnan(read) && std::isnan(value)) << bits;
+      EXPECT_TRUE(std::isnan(roundTo(ElementType::F8E4M3, value))) << bits;
+      continue;
+    }
+    EXPECT_EQ(read, value) << bits;
+    EXPECT_EQ(roundTo(ElementType::F8E4M3, value), value) << bits;
+    uint8_t packed = 0;
+    pack(ElementType::F8E4M3, value, &packed);
+    EXPECT_EQ(packed, bits);
+  }
+}
+
+TEST(Numbers, NumbersOf8BitsAreTheNearestAndNeverInfinite) {
+  for (uint32_t bits = 0; bits < 0x7e; ++bits) { // half-way between two neighbours, exactly, and a little beside it
+    double low = decode(bits, ElementType::F8E4M3), high = decode(bits + 1, ElementType::F8E4M3);
+    double middle = (low + high) / 2;
+    EXPECT_EQ(roundTo(ElementType::F8E4M3, middle), bits % 2 ? high : low) << bits;
+    EXPECT_EQ(roundTo(ElementType::F8E4M3, -middle), bits % 2 ? -high : -low) << bits;
+    EXPECT_EQ(roundTo(ElementType::F8E4M3, std::nextafter(middle, 0)), low) << bits;
+    EXPECT_EQ(roundTo(ElementType::F8E4M3, std::nextafter(middle, 1e3)), high) << bits;
+  }
+  for (double large : {448.0, 463.9, 464.0, 465.0, 1e30, double(INFINITY)}) {
+    EXPECT_EQ(roundTo(ElementType::F8E4M3, large), 448) << large;
+    EXPECT_EQ(roundTo(ElementType::F8E4M3, -large), -448) << large;
+  }
+}
+
 TEST(Numbers, RoundsToTheNearestAndTiesToEven) {
   std::mt19937 random(5);
   std::uniform_real_distribution<double> exponent(-30, 18), mantissa(-2, 2);
-  for (ElementType type : {ElementType::F16, ElementType::BF16, ElementType::F32})
+  for (ElementType type : {ElementType::F16, ElementType::BF16, ElementType::F32, ElementType::F8E4M3})
     for (int n = 0; n < 20000; ++n) {
       double value = mantissa(random) * std::exp2(std::floor(exponent(random)));
       ASSERT_EQ(roundTo(type, value), decode(encode(value, type), type)) << nameOf(type) << " " << value;

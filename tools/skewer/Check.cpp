@@ -24,6 +24,7 @@ double endOf(ElementType type) {
     return 0x1.ffp127;
   case ElementType::I32:
   case ElementType::I8:
+  case ElementType::F8E4M3:
     break;
   }
   return INFINITY;

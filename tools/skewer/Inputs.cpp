@@ -42,6 +42,8 @@ static std::vector<std::string> accepted(ElementType type) {
     return {"<i4", "<i8"};
   if (type == ElementType::I8)
     return {"|i1"};
+  if (type == ElementType::F8E4M3) // its bits, or numbers that are rounded to it
+    return {"|u1", "<f4"};
   return type == ElementType::F16 ? std::vector<std::string>{"<f2", "<f4"} : std::vector<std::string>{"<f4"};
 }
 
@@ -105,6 +107,11 @@ static llvm::Error readInput(const KernelPlan &plan, const TensorArgument &argum
     for (double value : file->array.values)
       if (value < INT32_MIN || value > INT32_MAX)
         return fault(where + fmt::format("{:.0f} does not fit i32", value));
+  if (argument.type == ElementType::F8E4M3 && file->type == "|u1")
+    for (double &value : file->array.values) {
+      auto bits = static_cast<uint8_t>(value);
+      value = unpack(argument.type, &bits, 0);
+    }
   const std::vector<int64_t> &found = file->array.shape;
   bool fits = found.size() == argument.shape.size();
   for (size_t k = 0; fits && k < found.size(); ++k)

@@ -109,7 +109,7 @@ static unsigned widthOf(llvm::StringRef type) {
   return type == "<f4" || type == "<i4"   ? 4
          : type == "<f8" || type == "<i8" ? 8
          : type == "<f2"                  ? 2
-         : type == "|i1"                  ? 1
+         : type == "|i1" || type == "|u1" ? 1
                                           : 0;
 }
 static bool isWhole(llvm::StringRef type) { return type.starts_with("<i"); }
@@ -138,7 +138,7 @@ llvm::Expected<NpyFile> parseNpy(llvm::StringRef bytes) {
   unsigned width = widthOf(header.type);
   if (!width)
     return wrong(
-        fmt::format("expected elements of type <f4, <f8, <f2, |i1, <i4 or <i8, found {}", printable(header.type)));
+        fmt::format("expected elements of type <f4, <f8, <f2, |i1, |u1, <i4 or <i8, found {}", printable(header.type)));
   if (header.fortran)
     return wrong("expected C order (row-major), found Fortran order; write it with numpy.ascontiguousarray");
   std::optional<int64_t> count = elementsOf(header.shape);
@@ -155,7 +155,7 @@ llvm::Expected<NpyFile> parseNpy(llvm::StringRef bytes) {
   for (int64_t k = 0; k < *count; ++k) {
     const char *at = data.data() + k * width;
     if (width == 1) {
-      file.array.values[k] = static_cast<signed char>(*at);
+      file.array.values[k] = header.type == "|u1" ? static_cast<unsigned char>(*at) : static_cast<signed char>(*at);
     } else if (isWhole(header.type)) {
       // An <i8 beyond 2^53 is rounded; no user of whole numbers accepts such large ones.
       file.array.values[k] =
@@ -214,6 +214,8 @@ std::string npyBytes(const Array &array, llvm::StringRef type) {
       std::memcpy(at, &value, 4);
     } else if (width == 8) {
       std::memcpy(at, &array.values[k], 8);
+    } else if (width == 1) {
+      *at = static_cast<char>(static_cast<int>(array.values[k]));
     } else {
       _Float16 value = static_cast<_Float16>(array.values[k]);
       std::memcpy(at, &value, 2);

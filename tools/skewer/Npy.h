@@ -8,7 +8,7 @@
 namespace skewer::driver {
 
 struct NpyFile {
-  std::string type; // as the file states it: "<f4", "<f8", "<f2", "<i4" or "<i8"
+  std::string type; // as the file states it: "<f4", "<f8", "<f2", "|i1", "|u1", "<i4" or "<i8"
   Array array;
 };
 

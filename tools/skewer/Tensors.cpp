@@ -39,6 +39,24 @@ static float ofBf16(uint16_t half) {
   return value;
 }
 
+/// Returns the bits of the nearest number of f8e4m3, the even one of two equally near. A larger number becomes 448.
+static uint8_t f8e4m3Of(double value) {
+  uint8_t sign = std::signbit(value) ? 0x80 : 0;
+  if (std::isnan(value))
+    return sign | 0x7f;
+  double size = std::min(std::fabs(value), 448.0);
+  int exponent = std::max(size > 0 ? std::ilogb(size) : -6, -6); // below 2^-6 all steps are as large
+  double steps = std::nearbyint(std::ldexp(size, 3 - exponent));
+  return static_cast<uint8_t>(sign | ((exponent + 6) * 8 + static_cast<int>(steps)));
+}
+static double ofF8e4m3(uint8_t bits) {
+  int exponent = bits >> 3 & 15, fraction = bits & 7;
+  double size = (bits & 0x7f) == 0x7f ? NAN
+                : exponent            ? std::ldexp(8 + fraction, exponent - 10)
+                                      : std::ldexp(fraction, -9);
+  return bits & 0x80 ? -size : size;
+}
+
 double roundTo(ElementType type, double value) {
   switch (type) {
   case ElementType::F32:
@@ -51,6 +69,8 @@ double roundTo(ElementType type, double value) {
     return std::nearbyint(value);
   case ElementType::I8:
     return std::clamp(std::nearbyint(value), -128.0, 127.0);
+  case ElementType::F8E4M3:
+    return ofF8e4m3(f8e4m3Of(value));
   }
   return value;
 }
@@ -114,6 +134,10 @@ void pack(ElementType type, llvm::ArrayRef<double> values, void *to) {
     for (size_t k = 0; k < values.size(); ++k)
       static_cast<int8_t *>(to)[k] = static_cast<int8_t>(values[k]);
     return;
+  case ElementType::F8E4M3:
+    for (size_t k = 0; k < values.size(); ++k)
+      static_cast<uint8_t *>(to)[k] = f8e4m3Of(values[k]);
+    return;
   }
 }
 
@@ -129,6 +153,8 @@ double unpack(ElementType type, const void *from, int64_t index) {
     return static_cast<const int32_t *>(from)[index];
   case ElementType::I8:
     return static_cast<const int8_t *>(from)[index];
+  case ElementType::F8E4M3:
+    return ofF8e4m3(static_cast<const uint8_t *>(from)[index]);
   }
   return 0;
 }

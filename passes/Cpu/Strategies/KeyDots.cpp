@@ -54,7 +54,8 @@ class KeyDots : public CpuStrategy {
 public:
   KeyDots(CpuKernel &kernel, const ContentTerm &term)
       : CpuStrategy(kernel), term(term), vectors(engineOf(term)), elements(vectors.cost.elementsOfStep()),
-        stride(llvm::alignTo(vectors.stepsOf(term.depth), lanes)), computed(stage.isComputed(term.key.argument)) {}
+        stride(llvm::alignTo(vectors.stepsOf(term.depth), lanes)), scaled(stage.isScaled(term.key.argument)),
+        computed(stage.isComputed(term.key.argument) && !scaled) {}
 
   void plan(Layout &layout) override {
     layout.reserve(queries, rowBlock * stride, Layout::Zone::Panels);
@@ -195,7 +196,19 @@ private:
       for (auto [n, sum] : llvm::enumerate(products(first, first + together)))
         sums[n / together * count + first + n % together] = sum;
     Value scores = sumsOfLanes(b, std::move(sums));
+    if (scaled)
+      scores = b.mulf(scores, scalesOf(places, rows));
     return vectors.packsFloats() ? scores : b.mulf(scores, b.constant(term.scale));
+  }
+  /// Returns the numbers by which the keys at these places are multiplied, in the lanes of their products.
+  Value scalesOf(ArrayRef<Value> places, int64_t rows) {
+    SmallVector<Value> scales;
+    for (Value place : places)
+      scales.push_back(stage.rowScale(term.key.argument, place));
+    SmallVector<Value> all;
+    for (int64_t r = 0; r < rows; ++r)
+      llvm::append_range(all, scales);
+    return vector::FromElementsOp::create(b.builder, b.vector, all);
   }
   /// Returns the elements of a key that one step multiplies.
   Value keyPart(Value at, int64_t valid) {
@@ -224,6 +237,7 @@ private:
   const VectorEngine &vectors;
   const int64_t elements; // of a step
   const int64_t stride;   // floats from a packed row to the next one
+  const bool scaled;      // keys are those in memory, each times a number
   const bool computed;    // keys have no memory
   Buffer queries, keys;
   Value queriesMemory, keysMemory;

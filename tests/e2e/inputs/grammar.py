@@ -95,10 +95,10 @@ class GrammarTest(unittest.TestCase):
         # The words of the grammar in LANGUAGE.md, and its types.
         page = read("dialect", "LANGUAGE.md")
         page = page[page.index("    program     ="):]
-        words = set(re.findall(r'"([a-z]\w+)"', page)) - {"f32", "f16", "bf16", "i8", "i32"}
+        words = set(re.findall(r'"([a-z]\w+)"', page)) - {"f32", "f16", "bf16", "i8", "f8e4m3", "i32"}
         self.assertEqual(words, own)
         types = set(re.search(r"\((f32[^)]*)\)", GRAMMAR["repository"]["type"]["match"]).group(1).split("|"))
-        self.assertEqual(types, set(re.findall(r'"(b?[fi]\d+)"', page)))
+        self.assertEqual(types, set(re.findall(r'"(b?[fi]\d+(?:e\dm\d)?)"', page)))
 
     def test_symbols_are_those_of_the_lexer(self):
         source = read("dialect", "Language", "Lexer.cpp")

@@ -112,7 +112,7 @@ class Parser:
 
     def type(self):
         line, element = self.next.line, self.name()
-        if element not in ("f32", "f16", "bf16", "i8", "i32"):
+        if element not in ("f32", "f16", "bf16", "i8", "f8e4m3", "i32"):
             raise AttnError(f"unknown type '{element}'", line)
         self.expect("[")
         sizes = [] if self.sees("]") else self.separated(self.expression)

@@ -49,6 +49,26 @@ func.func @shared_keys_few_rows(%q: tensor<3x4x8xf32>, %k: tensor<5x8xf32>, %v: 
   %o = attn.einsum "h i j, j d -> h i d"(%p, %v) : (tensor<3x4x5xf32>, tensor<5x8xf32>) -> tensor<3x4x8xf32>
   return %o : tensor<3x4x8xf32>
 }
+// With one query, so are heads that a division maps to the keys and values that they share.
+// CHECK-LABEL: func.func @shared_by_division
+// CHECK-NEXT: attn.attention "h i j" value "h j e -> h i e"
+// CHECK-NEXT: attn.term "(h i) 1 d, h j d"
+func.func @shared_by_division(%q: tensor<6x1x8xf32>, %k: tensor<2x5x8xf32>, %v: tensor<2x5x8xf32>) -> tensor<6x1x8xf32> {
+  %s = attn.einsum "h i d, (h floordiv 3) j d -> h i j"(%q, %k) : (tensor<6x1x8xf32>, tensor<2x5x8xf32>) -> tensor<6x1x5xf32>
+  %p = attn.softmax "h i j" over "j"(%s) : tensor<6x1x5xf32>
+  %o = attn.einsum "h i j, (h floordiv 3) j d -> h i d"(%p, %v) : (tensor<6x1x5xf32>, tensor<2x5x8xf32>) -> tensor<6x1x8xf32>
+  return %o : tensor<6x1x8xf32>
+}
+// Keys of each head, or a table of each head that the key indexes, leave them apart.
+// CHECK-LABEL: func.func @values_shared_by_division
+// CHECK-NEXT: attn.attention "h i j" value "(h floordiv 3) j e -> h i e"
+// CHECK-NEXT: attn.term "h 1 d, h j d"
+func.func @values_shared_by_division(%q: tensor<6x1x8xf32>, %k: tensor<6x5x8xf32>, %v: tensor<2x5x8xf32>) -> tensor<6x1x8xf32> {
+  %s = attn.einsum "h i d, h j d -> h i j"(%q, %k) : (tensor<6x1x8xf32>, tensor<6x5x8xf32>) -> tensor<6x1x5xf32>
+  %p = attn.softmax "h i j" over "j"(%s) : tensor<6x1x5xf32>
+  %o = attn.einsum "h i j, (h floordiv 3) j d -> h i d"(%p, %v) : (tensor<6x1x5xf32>, tensor<2x5x8xf32>) -> tensor<6x1x8xf32>
+  return %o : tensor<6x1x8xf32>
+}
 // CHECK-LABEL: func.func @tables_of_heads
 // CHECK-NEXT: attn.attention "h i j" value "j e -> h i e"
 // CHECK-NEXT: attn.term "h i d, j d"

@@ -10,7 +10,8 @@ import torch
 from . import _core
 from ._errors import note_copy
 
-_TYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "i32": torch.int32, "i8": torch.int8}
+_TYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "i32": torch.int32, "i8": torch.int8,
+          "f8e4m3": torch.float8_e4m3fn}
 _noted = set()  # arguments whose copies were warned of: (kernel, argument)
 
 

@@ -17,9 +17,9 @@ from ._check import Check, Compared
 from ._errors import ArgumentError, CompileError, Diagnostic, GradientError, SkewerError, refuse_tangents
 from ._picture import Page, Plot, Text
 
-# NumPy has no bfloat16, so that its arrays hold the bits.
-_NUMPY_TYPES = {"f32": np.float32, "f16": np.float16, "bf16": np.uint16, "i32": np.int32, "i8": np.int8}
-_FRAMEWORK_TYPES = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "i32": "int32", "i8": "int8"}
+# NumPy has no bfloat16 and no float8_e4m3fn, so that its arrays hold the bits.
+_NUMPY_TYPES = {"f32": np.float32, "f16": np.float16, "bf16": np.uint16, "i32": np.int32, "i8": np.int8, "f8e4m3": np.uint8}
+_FRAMEWORK_TYPES = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "i32": "int32", "i8": "int8", "f8e4m3": "float8_e4m3fn"}
 
 
 class Source(NamedTuple):
@@ -91,6 +91,14 @@ def _numbers(generator: np.random.Generator, shape: Sequence[int], argument: Arg
     return numbers * np.float32(entry.get("deviation", 1)) + np.float32(entry.get("mean", 0))
 
 
+def _e4m3_bits(numbers: np.ndarray) -> np.ndarray:
+    """Returns the bits of the nearest numbers of float8_e4m3fn, the even one of two equally near; larger ones become 448."""
+    sizes = np.minimum(np.abs(numbers.astype(np.float64)), 448)
+    exponents = np.maximum(np.where(sizes > 0, np.frexp(sizes)[1] - 1, -6), -6)  # below 2^-6 all steps are as large
+    bits = (exponents + 6) * 8 + np.rint(np.ldexp(sizes, 3 - exponents))
+    return np.where(np.isnan(numbers), 0x7F, bits).astype(np.uint8) | (np.signbit(numbers).astype(np.uint8) << 7)
+
+
 def _not_finite(array: np.ndarray) -> int:
     """Returns how many elements of a result are NaN or infinite; uint16 holds the bits of bf16."""
     is_finite = array & 0x7F80 != 0x7F80 if array.dtype == np.uint16 else np.isfinite(array)
@@ -147,7 +155,8 @@ class Layer:
         that follow from no array's shape. `q0`, `k0` and `head0` say where a part of a larger layer begins. If the layer was
         compiled for a GPU, it takes PyTorch's tensors in that GPU's memory, and the call is queued on PyTorch's stream. Under
         torch.autocast, tensors are converted to the spec's types. An i32 operand may be given as int64 or bool, an i8 operand as
-        bool. If a size of 0 leaves no element to compute, such as an empty batch, the result is empty.
+        bool, an f8e4m3 operand as its bits in uint8. If a size of 0 leaves no element to compute, such as an empty batch, the
+        result is empty.
 
         Raises ArgumentError if an array does not fit, and KernelError if the kernel refuses the call. If a tensor requires a
         gradient, the backward pass raises GradientError; with `out` the call does.
@@ -278,15 +287,17 @@ class Layer:
         return text, files
 
     def _numpy_of(self, argument: Argument, array: Any) -> np.ndarray:
-        """Returns an operand as a row-major NumPy array of the spec's type; for bf16, the bits."""
+        """Returns an operand as a row-major NumPy array of the spec's type; for bf16 and f8e4m3, the bits."""
         if hasattr(array, "detach"):
             array = array.detach().cpu().contiguous()
-            array = (array.view(sys.modules["torch"].int16) if "bfloat16" in str(array.dtype) else array).numpy()
+            torch, kind = sys.modules["torch"], str(array.dtype)
+            array = (array.view(torch.int16) if "bfloat16" in kind else array.view(torch.uint8) if "e4m3fn" in kind and
+                     "uz" not in kind else array).numpy()
             if argument.type == "bf16" and array.dtype == np.int16:
                 array = array.view(np.uint16)
         array = np.asarray(array, order="C")
-        if array.dtype.name == "bfloat16":
-            array = array.view(np.uint16)
+        if array.dtype.name in ("bfloat16", "float8_e4m3fn"):
+            array = array.view(np.uint16 if array.dtype.name == "bfloat16" else np.uint8)
         wanted = np.dtype(_NUMPY_TYPES[argument.type])
         if array.dtype.name in ("int64", "bool") and argument.type in ("i32", "i8"):
             array = array.astype(wanted)
@@ -409,6 +420,8 @@ class Layer:
             numbers = _numbers(generator, [value(extent) for extent in extents], argument, entry, (low, high))
             if argument.type == "bf16":
                 numbers = numbers.view(np.uint32) >> 16
+            if argument.type == "f8e4m3":
+                numbers = _e4m3_bits(numbers)
             arrays[argument.name] = numbers.astype(_NUMPY_TYPES[argument.type])
         return arrays
 

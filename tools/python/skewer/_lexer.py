@@ -14,7 +14,7 @@ __all__ = ["AttnLexer"]
 DECLARATIONS = ("param", "size", "kernel", "scheme", "const", "part")
 CONTROL = ("return", "require", "where", "if", "else", "in", "of", "from")
 WORD_OPERATORS = ("and", "or", "not", "floordiv", "mod")
-TYPES = ("f32", "f16", "bf16", "i8", "i32")
+TYPES = ("f32", "f16", "bf16", "i8", "f8e4m3", "i32")
 FUNCTIONS = (
     "einsum", "softmax", "logsumexp", "sum", "mean", "max", "min", "cumsum", "skew", "pad", "reshape", "rearrange", "broadcast",
     "concat", "gather", "tabulate", "exp", "log", "sqrt", "rsqrt", "sigmoid", "tanh", "relu", "erf", "sin", "cos", "abs", "floor",

@@ -9,7 +9,8 @@ from . import _core
 from ._errors import ArgumentError, GradientError, found_type
 from ._layer import Layer
 
-TYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "i32": torch.int32, "i8": torch.int8}
+TYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "i32": torch.int32, "i8": torch.int8,
+         "f8e4m3": torch.float8_e4m3fn}
 FLOATS = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16"}
 library = torch.library.Library("skewer", "FRAGMENT")
 

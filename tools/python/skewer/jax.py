@@ -22,7 +22,8 @@ from ._layer import Layer
 __all__ = ["op"]
 
 _TARGET = "skewer_call"
-_TYPES = {"f32": jnp.float32, "f16": jnp.float16, "bf16": jnp.bfloat16, "i32": jnp.int32, "i8": jnp.int8}
+_TYPES = {"f32": jnp.float32, "f16": jnp.float16, "bf16": jnp.bfloat16, "i32": jnp.int32, "i8": jnp.int8,
+          "f8e4m3": jnp.float8_e4m3fn}
 _known: Dict[int, Layer] = {}  # never removed, because compiled programs call them
 
 

@@ -16,7 +16,8 @@ static Element elementNamed(const std::string &type) {
          : type == "f16"  ? Element::F16
          : type == "bf16" ? Element::BF16
          : type == "i32"  ? Element::I32
-                          : Element::I8;
+         : type == "i8"   ? Element::I8
+                          : Element::F8E4M3;
 }
 
 static Extent extentOf(nb::handle extent) {

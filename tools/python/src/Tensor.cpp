@@ -12,6 +12,7 @@ int64_t bytesOf(Element element) {
   case Element::I32:
     return 4;
   case Element::I8:
+  case Element::F8E4M3:
   case Element::Bool:
     return 1;
   default:
@@ -20,7 +21,8 @@ int64_t bytesOf(Element element) {
 }
 
 const char *nameOf(Element element) {
-  constexpr const char *kNames[] = {"float32", "float16", "bfloat16", "int32", "int8", "int64", "bool", "another type"};
+  constexpr const char *kNames[] = {"float32",       "float16", "bfloat16", "int32",       "int8",
+                                    "float8_e4m3fn", "int64",   "bool",     "another type"};
   return kNames[int(element)];
 }
 
@@ -70,11 +72,12 @@ static Element elementOf(const char *format, int64_t bytes, std::string &name) {
     return name = "bfloat16 (as uint16)", Element::BF16;
   case 'b':
     return name = "int8", Element::I8;
+  case 'B': // the bits of a float8_e4m3fn
+    return name = "uint8", Element::F8E4M3;
   case 'g':
     return name = "longdouble", Element::Other;
   case 'O':
     return name = "object", Element::Other;
-  case 'B':
   case 'I':
   case 'L':
   case 'Q':
@@ -177,14 +180,17 @@ void Tensor::fill(void *memory, nb::dlpack::dtype type, int deviceType, int devi
     return type.code == uint8_t(code) && type.bits == bits && type.lanes == 1;
   };
   using Code = nb::dlpack::dtype_code;
-  element = is(Code::Float, 32)    ? Element::F32
-            : is(Code::Float, 16)  ? Element::F16
-            : is(Code::Bfloat, 16) ? Element::BF16
-            : is(Code::Int, 32)    ? Element::I32
-            : is(Code::Int, 8)     ? Element::I8
-            : is(Code::Int, 64)    ? Element::I64
-            : is(Code::Bool, 8)    ? Element::Bool
-                                   : Element::Other;
+  constexpr auto kFloat8E4M3Fn = static_cast<nb::dlpack::dtype_code>(10); // since version 1.1 of dlpack.h
+  element = is(Code::Float, 32)      ? Element::F32
+            : is(Code::Float, 16)    ? Element::F16
+            : is(Code::Bfloat, 16)   ? Element::BF16
+            : is(Code::Int, 32)      ? Element::I32
+            : is(Code::Int, 8)       ? Element::I8
+            : is(kFloat8E4M3Fn, 8)   ? Element::F8E4M3
+            : is(Code::UInt, 8)      ? Element::F8E4M3 // its bits
+            : is(Code::Int, 64)      ? Element::I64
+            : is(Code::Bool, 8)      ? Element::Bool
+                                     : Element::Other;
   if (element == Element::Other) { // otherwise the name is not used
     const char *family = type.code == uint8_t(Code::Int)      ? "int"
                          : type.code == uint8_t(Code::UInt)   ? "uint"
@@ -194,7 +200,7 @@ void Tensor::fill(void *memory, nb::dlpack::dtype type, int deviceType, int devi
                                                                : "another type of bits: ";
     typeName = family + std::to_string(type.bits) + (type.lanes == 1 ? "" : "x" + std::to_string(type.lanes));
   } else {
-    typeName = nameOf(element);
+    typeName = is(Code::UInt, 8) ? "uint8" : nameOf(element);
   }
   if (deviceType != nb::device::cpu::value && deviceType != nb::device::cuda_host::value)
     deviceName = deviceType == nb::device::cuda::value
@@ -232,13 +238,26 @@ bool Tensor::take(nb::handle array, bool isWritten, bool isResolved) {
   }
   if (takeExchange(array) || (nb::hasattr(array, "__dlpack__") && takeDlpack(array)))
     return true;
-  // NumPy arrays of types from outside NumPy, mainly ml_dtypes.bfloat16, support neither.
-  if (!mayBuffer || !nb::hasattr(array, "view") || !nb::hasattr(array, "dtype"))
+  return takeBits(array, isWritten);
+}
+
+/// Reads the bits of an array whose library has the element type, but gives no access to its memory with that type:
+/// NumPy's of ml_dtypes, and PyTorch's of 8 bits, which some of its versions do not pass on.
+bool Tensor::takeBits(nb::handle array, bool isWritten) {
+  if (!nb::hasattr(array, "view") || !nb::hasattr(array, "dtype"))
     return false;
-  nb::object name = nb::getattr(array.attr("dtype"), "name", nb::none());
-  if (!nb::isinstance<nb::str>(name) || nb::cast<std::string>(name) != "bfloat16")
+  nb::object type = array.attr("dtype"), name = nb::getattr(type, "name", nb::none());
+  if (!nb::isinstance<nb::str>(name)) {
+    if (nb::cast<std::string>(nb::str(type)) != "torch.float8_e4m3fn")
+      return false;
+    PyErr_Clear();
+    viewed = array.attr("view")(nb::module_::import_("torch").attr("uint8"));
+    return takeExchange(viewed) || takeDlpack(viewed);
+  }
+  auto called = nb::cast<std::string>(name);
+  if (called != "bfloat16" && called != "float8_e4m3fn")
     return false;
-  viewed = array.attr("view")("uint16");
+  viewed = array.attr("view")(called == "bfloat16" ? "uint16" : "uint8");
   return takeBuffer(viewed, isWritten);
 }
 

@@ -12,7 +12,7 @@ namespace skewer::python {
 
 namespace nb = nanobind;
 
-enum class Element : uint8_t { F32, F16, BF16, I32, I8, I64, Bool, Other };
+enum class Element : uint8_t { F32, F16, BF16, I32, I8, F8E4M3, I64, Bool, Other };
 int64_t bytesOf(Element);
 const char *nameOf(Element); // "float32"
 
@@ -49,6 +49,7 @@ private:
   bool takeBuffer(nb::handle array, bool isWritten);
   bool takeExchange(nb::handle array);
   bool takeDlpack(nb::handle array);
+  bool takeBits(nb::handle array, bool isWritten);
   void fill(void *memory, nb::dlpack::dtype, int deviceType, int deviceId, size_t rank, const int64_t *extents,
             const int64_t *steps);
   void copy(void *packed, bool out) const;

@@ -306,6 +306,39 @@ class BadArrays(unittest.TestCase):
         eight = skewer.compile("kernel f(x : f32[4], m : i8[4]) -> f32[4] { return x*m }")
         np.testing.assert_array_equal(eight(np.ones(4, np.float32), np.array([True, False, True, True])), [1, 0, 1, 1])
 
+    def test_numbers_of_e4m3(self):
+        layer = skewer.compile("kernel f(x : f8e4m3[256] ~ 20, s : f32[256]) -> f32[256] { return x*s }")
+        bits, ones = np.arange(256, dtype=np.uint8), np.ones(256, np.float32)
+        exponent, fraction = bits.astype(int) >> 3 & 15, bits.astype(int) & 7
+        size = np.where(exponent > 0, np.ldexp(8.0 + fraction, exponent - 10), np.ldexp(1.0 * fraction, -9))
+        wanted = np.where(bits & 127 == 127, np.nan, size) * np.where(bits >> 7, -1, 1)
+        np.testing.assert_array_equal(layer(bits, ones), wanted)
+        np.testing.assert_array_equal(layer.reference(bits, ones), wanted)
+        made = layer.example()["x"]
+        self.assertEqual(made.dtype, np.uint8)
+        self.assertLess(np.abs(wanted[made]).max(), 100)
+        self.assertGreater(len(set(made)), 60)
+        self.assertTrue(layer.check())
+        # Rounded to the nearest number, the even one of two equally near; there are no infinities.
+        from skewer._layer import _e4m3_bits
+        finite = wanted[:127]
+        np.testing.assert_array_equal(_e4m3_bits(wanted[bits & 127 != 127]), bits[bits & 127 != 127])
+        middle = (finite[:-1] + finite[1:]) / 2
+        np.testing.assert_array_equal(_e4m3_bits(middle), np.arange(126) + np.arange(126) % 2)
+        np.testing.assert_array_equal(_e4m3_bits(np.array([1e9, -np.inf, np.nan])), [0x7E, 0xFE, 0x7F])
+        for dtype in (np.int8, np.uint16, np.float32, bool):
+            with self.assertRaisesRegex(skewer.ArgumentError, "x: expected elements of type float8_e4m3fn, found"):
+                layer(bits.astype(dtype), ones)
+        try:
+            import ml_dtypes
+        except ImportError:
+            return
+        typed = bits.view(ml_dtypes.float8_e4m3fn)
+        np.testing.assert_array_equal(layer(typed, ones), wanted)
+        np.testing.assert_array_equal(layer.reference(typed, ones), wanted)
+        with self.assertRaises(skewer.ArgumentError):
+            layer(bits.view(ml_dtypes.float8_e5m2), ones)
+
     def test_masked_arrays(self):
         masked = np.ma.masked_array(np.ones((2, 8, 4), np.float32), mask=np.zeros((2, 8, 4), bool))
         self.refused("q", None, "an array without a mask", "numpy.ma", q=masked)

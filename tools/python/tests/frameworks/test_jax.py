@@ -177,6 +177,15 @@ class Operators(unittest.TestCase):
             with self.assertRaisesRegex(Exception, "shift: expected indices in"):
                 jax.block_until_ready(op(**wide))
 
+    def test_float8(self):
+        op = skewer_jax.op("kernel f(x : f8e4m3[256] ~ 20, s : f32[256]) -> f32[256] { return x*s }")
+        x = jax.numpy.asarray(np.arange(256, dtype=np.uint8)).view(jax.numpy.float8_e4m3fn)
+        wanted, s = np.asarray(x.astype(np.float32)), np.ones(256, np.float32)
+        np.testing.assert_array_equal(op(x, s), wanted)
+        np.testing.assert_array_equal(jax.jit(op)(x, s), wanted)
+        with self.assertRaisesRegex(skewer.ArgumentError, "x: expected elements of type float8_e4m3fn"):
+            op(x.astype(np.float32), s)
+
     def test_empty_batches(self):
         op = skewer_jax.op(common.TINY)
         for call in (op, jax.jit(op)):

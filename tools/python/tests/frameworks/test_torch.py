@@ -64,6 +64,23 @@ class Tensors(unittest.TestCase):
         self.assertEqual(out.dtype, torch.bfloat16)
         torch.testing.assert_close(out.float(), expected(*(half.float() for half in halves)), atol=0.02, rtol=0)
 
+    def test_float8(self):
+        layer = skewer.compile("kernel f(x : f8e4m3[16, 16] ~ 20, s : f32[16]) -> f32[16, 16] { return x*s }")
+        bits, s = torch.arange(256, dtype=torch.uint8).reshape(16, 16), torch.ones(16)
+        x = bits.view(torch.float8_e4m3fn)
+        for given in (x, bits, x.T.contiguous().T):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", skewer.CopyWarning)
+                out = layer(given, s)
+            self.assertIsInstance(out, torch.Tensor)
+            torch.testing.assert_close(out, x.float(), atol=0, rtol=0, equal_nan=True)
+        torch.testing.assert_close(torch.from_numpy(layer.reference(x, s)), x.double(), atol=0, rtol=0, equal_nan=True)
+        op = skewer_torch.op(layer)
+        torch.testing.assert_close(torch.compile(lambda x, s: op(x, s) + 1, fullgraph=True)(x, s), x.float() + 1, equal_nan=True)
+        for wrong in (x.float(), x.bfloat16(), bits.to(torch.int8), x.float().to(torch.float8_e5m2)):
+            with self.assertRaisesRegex(skewer.ArgumentError, "x: expected .*float8_e4m3fn"):
+                layer(wrong, s)
+
     def test_numbers_that_are_negated_as_they_are_read(self):
         """z.conj().imag is negated when it is read: DLPack gives the place of the numbers, and not that their signs are wrong."""
         layer, (q, k, v) = skewer.compile(common.TINY), tensors()
