@@ -78,6 +78,7 @@ struct Row : CheckedRow {
   double peak = 0;
   std::optional<double> unfused, plain, predicted;
   std::optional<PlainReads> reads;
+  std::string code, why; // the code that ran, and why not the first one; empty if there is one
   double gflops() const { return timing.median > 0 ? flops / timing.median * 1e-9 : 0; }
   /// Returns nothing if the work is not counted, or if it is more than the processor can do: then work and peak were
   /// not measured under the same clock.
@@ -148,7 +149,9 @@ bool benchKernel(const Options &options, Compilation &compilation, const Kernel 
   peaks.insert(peaks.end(), local.begin(), local.end());
 
   if (options.threads == 1) // the model covers one core
-    row.predicted = predictedSeconds(*own, execution->scheduled(), compilation.target(), operands->sizeByName);
+    row.predicted = predictedSeconds(*own, execution->scheduled(), execution->target(), operands->sizeByName);
+  row.code = execution->code();
+  row.why = whyNotFirst(*execution);
   if (plain)
     row.plain = medianOf(plainMedians);
   if (options.unfused) {
@@ -177,6 +180,7 @@ void printJson(const std::vector<Row> &rows, double peak) {
                            {"read_median_seconds", row.reads ? llvm::json::Value(row.reads->seconds) : nullptr},
                            {"share_of_read", row.reads ? llvm::json::Value(row.reads->share) : nullptr},
                            {"predicted_seconds", row.predicted ? llvm::json::Value(*row.predicted) : nullptr},
+                           {"code", row.code.empty() ? llvm::json::Value(nullptr) : llvm::json::Value(row.code)},
                            {"workspace_bytes", static_cast<int64_t>(row.workspaceBytes)},
                            {"max_error", row.error},
                            {"tolerance", row.tolerance},
@@ -205,6 +209,8 @@ void printTable(const std::vector<Row> &rows, double peak, int32_t threads) {
       printed() << fmt::format("  {:.2f} of a plain read of its operands ({:.1f} MB in {:.4f} ms, {:.1f} GB/s)",
                                row.reads->share, row.reads->bytes * 1e-6, row.reads->seconds * 1e3,
                                row.reads->bytes / row.reads->seconds * 1e-9);
+    if (!row.code.empty())
+      printed() << fmt::format("  runs {}{}", row.code, row.why);
     printed() << fmt::format("  workspace {} B  error {:.2g} (tolerance {:.2g})\n", row.workspaceBytes, row.error,
                              row.tolerance);
   }
@@ -277,13 +283,14 @@ bool runChecked(const Options &options, const Kernel &kernel, const Operands &op
 
 bool forEachKernel(const Options &options,
                    llvm::function_ref<bool(const Options &, Compilation &, const Kernel &)> measure) {
-  std::optional<Target> target = targetNamed(options.isForGpu() ? "host" : options.target);
-  if (!target)
+  auto targets = targetsNamed(options.isForGpu() ? "host" : options.target);
+  if (!targets)
     return false;
   for (const std::string &spec : options.specs) {
-    auto compilation = Compilation::create(spec, options.parameters, *target);
+    auto compilation = Compilation::create(spec, options.parameters, targets->front());
     if (!compilation)
       return false;
+    compilation->targets = *targets;
     compilation->pinned = options.cpuSchedule;
     std::vector<const Kernel *> chosen = chooseKernels(*compilation, options.kernel, /*one=*/false);
     auto isMeasured = [&](const Kernel *kernel) {
@@ -314,8 +321,8 @@ int bench(const Options &options) {
   if (!isMeasured)
     return kWrong;
   double peak = medianOf(peaks);
-  if (auto target = targetNamed(options.target))
-    warnOfBadFigures(rows, peak, options.threads, *target);
+  if (auto targets = targetsNamed(options.target))
+    warnOfBadFigures(rows, peak, options.threads, targets->front());
   if (options.json)
     printJson(rows, peak);
   else
