@@ -80,7 +80,7 @@ std::set<std::string> featuresOf(const Target &target) {
 
 class Checker {
 public:
-  Checker(llvm::Module &module, StringRef name, const Target &target, bool tiles)
+  Checker(llvm::Module &module, StringRef name, const Target &target, TileUse tiles)
       : module(module), context(module.getContext()), b(context), i32(b.getInt32Ty()), tiles(tiles) {
     std::set<std::string> wanted = featuresOf(target);
     for (const auto &[feature, place] : kPlaces)
@@ -88,9 +88,9 @@ public:
         masks[{place.leaf, place.subleaf}][place.word] |= uint32_t(1) << place.bit;
     wide = wanted.count("avx512f");
     vectors = wide || wanted.count("avx");
-    if (tiles)
+    if (tiles == TileUse::Native)
       masks[{7, 0}][Edx] |= uint32_t(1) << kAmxTile | uint32_t(1) << kAmxBf16;
-    if (masks.empty())
+    if (masks.empty() && tiles == TileUse::None)
       return;
     check =
         Function::Create(FunctionType::get(b.getInt1Ty(), false), GlobalValue::InternalLinkage, name + ".cpu", module);
@@ -125,17 +125,37 @@ private:
   /// for the tiles of a thread only after a process has asked for it (Documentation/arch/x86/xstate.rst); without that,
   /// the first tile instruction is an illegal one. The permission is the whole process's, whatever thread asks.
   void requirePermission() {
-    GlobalVariable *refused = module.getNamedGlobal(kRefusal);
+    GlobalVariable *refused = module.getNamedGlobal(kRefuseTiles);
     if (!refused)
-      refused = new GlobalVariable(module, i32, false, GlobalValue::WeakAnyLinkage, b.getInt32(0), kRefusal);
+      refused = new GlobalVariable(module, i32, false, GlobalValue::WeakAnyLinkage, b.getInt32(0), kRefuseTiles);
     require(b.CreateIsNull(b.CreateLoad(i32, refused)));
+    require(b.CreateIsNull(requestPermission()));
+  }
+
+  /// Emits the request and returns its status, 0 if tiles may be used. The emulation has a function for it.
+  Value *requestPermission() {
+    if (tiles == TileUse::Emulated)
+      return b.CreateCall(module.getOrInsertFunction(kEmulatedRequest, FunctionType::get(b.getInt64Ty(), false)));
     constexpr int64_t kArchPrctl = 158, kRequestPermission = 0x1023, kTileData = 18;
     Type *i64 = b.getInt64Ty();
     auto *text = InlineAsm::get(FunctionType::get(i64, {i64, i64, i64}, false), "syscall",
                                 "={ax},{ax},{di},{si},~{cx},~{r11},~{memory},~{dirflag},~{fpsr},~{flags}", true);
-    Value *status =
-        b.CreateCall(text, {b.getInt64(kArchPrctl), b.getInt64(kRequestPermission), b.getInt64(kTileData)});
-    require(b.CreateIsNull(status));
+    return b.CreateCall(text, {b.getInt64(kArchPrctl), b.getInt64(kRequestPermission), b.getInt64(kTileData)});
+  }
+
+  /// Emits the end of a first call, which returns `yes`. The system's answer may change between two first calls that
+  /// run at the same time, so both return the one that was written first.
+  void conclude(GlobalVariable *known, bool yes) {
+    Value *answer = b.getInt8(yes ? kYes : kNo);
+    if (tiles == TileUse::None) {
+      b.CreateAlignedStore(answer, known, Align(1))->setAtomic(AtomicOrdering::Monotonic);
+      b.CreateRet(b.getInt1(yes));
+      return;
+    }
+    Value *written = b.CreateAtomicCmpXchg(known, b.getInt8(0), answer, Align(1), AtomicOrdering::Monotonic,
+                                           AtomicOrdering::Monotonic);
+    Value *before = b.CreateExtractValue(written, 0);
+    b.CreateRet(b.CreateICmpEQ(b.CreateSelect(b.CreateIsNull(before), answer, before), b.getInt8(kYes)));
   }
 
   void build(GlobalVariable *known) {
@@ -146,14 +166,9 @@ private:
     load->setAtomic(AtomicOrdering::Monotonic);
     b.CreateCondBr(b.CreateIsNull(load), ask, answer);
     b.SetInsertPoint(answer);
-    b.CreateRet(b.CreateICmpEQ(load, b.getInt8(1)));
-
-    auto conclude = [&](bool yes) {
-      b.CreateAlignedStore(b.getInt8(yes ? 1 : 2), known, Align(1))->setAtomic(AtomicOrdering::Monotonic);
-      b.CreateRet(b.getInt1(yes));
-    };
+    b.CreateRet(b.CreateICmpEQ(load, b.getInt8(kYes)));
     b.SetInsertPoint(no);
-    conclude(false);
+    conclude(known, false);
 
     b.SetInsertPoint(ask);
     uint32_t basic = 1, extended = 0;
@@ -169,22 +184,24 @@ private:
       for (const auto &[word, bits] : words)
         require(hasBits(found[word], bits));
     }
-    if (vectors || tiles) {
+    bool isNative = tiles == TileUse::Native;
+    if (vectors || isNative) {
       // The system must save the registers: OSXSAVE, then XCR0's bits for SSE and AVX, the three bits of AVX-512, and
       // the two of the tiles.
-      uint32_t saved = (wide ? 0xe6 : 0x06) | (tiles ? 0x60000 : 0);
+      uint32_t saved = (wide ? 0xe6 : 0x06) | (isNative ? 0x60000 : 0);
       require(hasBits(cpuid(1, 0)[Ecx], 1u << 27));
       auto *type = FunctionType::get(StructType::get(context, {i32, i32}), {i32}, false);
       auto *text = InlineAsm::get(type, "xgetbv", "={ax},={dx},{cx},~{dirflag},~{fpsr},~{flags}", true);
       require(hasBits(b.CreateExtractValue(b.CreateCall(type, text, {b.getInt32(0)}), 0), saved));
     }
-    if (tiles)
+    if (tiles != TileUse::None)
       requirePermission();
-    conclude(true);
+    conclude(known, true);
   }
 
   static constexpr unsigned kAmxBf16 = 22, kAmxTile = 24; // bits of edx
-  static constexpr StringLiteral kRefusal = "skewer_refuse_amx";
+  static constexpr StringLiteral kEmulatedRequest = "skewer_amx_request";
+  static constexpr uint8_t kYes = 1, kNo = 2; // answers; 0: none yet
 
   llvm::Module &module;
   LLVMContext &context;
@@ -192,7 +209,7 @@ private:
   Type *i32;
   BasicBlock *no = nullptr;
   bool vectors = false, wide = false;
-  const bool tiles;
+  const TileUse tiles;
   std::map<std::pair<uint32_t, uint32_t>, std::map<Register, uint32_t>> masks;
 };
 
@@ -200,8 +217,13 @@ constexpr StringLiteral kBaseline = "skewer-baseline";
 
 } // namespace
 
-Function *addCpuCheck(llvm::Module &module, StringRef name, const Target &target, bool usesTiles) {
-  return Checker(module, name, target, usesTiles).check;
+Function *addCpuCheck(llvm::Module &module, StringRef name, const Target &target, TileUse tiles) {
+  return Checker(module, name, target, tiles).check;
+}
+
+size_t checkedFeatures(const Target &target) {
+  std::set<std::string> wanted = featuresOf(target);
+  return count_if(kPlaces, [&](const auto &one) { return wanted.count(one.first.str()) != 0; });
 }
 
 void makeBaseline(Function &function) { function.addFnAttr(kBaseline); }

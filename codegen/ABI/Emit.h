@@ -19,7 +19,8 @@ constexpr unsigned kAbiVersion = 1;
 constexpr unsigned kAbiVersionBits = 8;
 
 /// Translates the module to LLVM IR and adds the C entries of docs/abi.md (NAME, NAME_raw, NAME_workspace_bytes,
-/// NAME_info and more).
+/// NAME_info and more). They do not ask whether the processor and the system let them use tiles: `joinCodes`
+/// (Dispatch.h) adds that, with a code to run otherwise.
 llvm::Expected<std::unique_ptr<llvm::Module>> toLlvmModule(mlir::ModuleOp, const KernelPlan &, const Target &,
                                                            llvm::LLVMContext &, llvm::StringRef specHash);
 /// Returns the version that an argument struct states: kAbiVersion in the lowest 8 bits, and above them the first 24
@@ -30,6 +31,8 @@ llvm::Error checkName(const KernelPlan &);
 /// Runs LLVM's optimisation for the target, without loop and SLP vectorisation because the loops are already
 /// vectorised.
 llvm::Error optimize(llvm::Module &, const Target &);
+/// Removes functions and data that nothing in the module uses and nothing outside sees.
+void removeUnused(llvm::Module &);
 /// Returns the bytes of the object file, or of the assembly if `assembly` is set.
 llvm::Expected<std::string> emitObject(llvm::Module &, const Target &, bool assembly = false);
 
@@ -68,6 +71,8 @@ public:
   int run(llvm::ArrayRef<const void *> inputs, llvm::ArrayRef<void *> outputs, llvm::ArrayRef<int64_t> sizes,
           const Exec &) const;
   uint64_t workspaceBytes(llvm::ArrayRef<int64_t> sizes, int32_t workers) const;
+  /// Returns the name of the code that calls run ("emeraldrapids/amx"), of a kernel with several; otherwise empty.
+  std::string code() const;
 
   /// Call the entries of a kernel with `const` operands. `prepare` computes once the results that depend only on those
   /// operands (NAME_prepare), and `runPrepared` is a call that uses them (NAME_prepared). `prepared` has

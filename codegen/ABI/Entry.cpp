@@ -15,7 +15,7 @@ public:
   EntryBuilder(llvm::Module &module, const KernelPlan &plan, ArrayRef<Function *> phases, const Target &target,
                uint32_t argsVersion)
       : plan(plan), phases(phases), layout(layoutOf(plan)), code(module, plan), b(code.b), sizes(code, plan, layout),
-        cpu(addCpuCheck(module, plan.name, target, usesTiles(module))), checks(code, sizes, plan, layout, argsVersion),
+        cpu(addCpuCheck(module, plan.name, target)), checks(code, sizes, plan, layout, argsVersion),
         checkAll(checks.build(".check", false)) {
     for (size_t phase = 0; phase < phases.size(); ++phase)
       bodies.push_back(buildBody(phase));

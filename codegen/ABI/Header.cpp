@@ -186,8 +186,7 @@ void writePreparedEntries(raw_ostream &out, const KernelPlan &plan, const Argume
       << "_args *args, const skewer_exec *exec, const void *prepared);\n\n";
 }
 
-void writeEntries(raw_ostream &out, const KernelPlan &plan, const ArgumentLayout &layout,
-                  ArrayRef<TargetVariant> variants) {
+void writeEntries(raw_ostream &out, const KernelPlan &plan, const ArgumentLayout &layout, bool hasCodes) {
   const std::string &name = plan.name;
   out << "/* Computes args->" << join(layout.outputs, " and args->")
       << ". exec says where its scratch memory is and, with parallel_for, on which threads it "
@@ -202,9 +201,9 @@ void writeEntries(raw_ostream &out, const KernelPlan &plan, const ArgumentLayout
       << "   _items(args, phase), with a worker index that no call has that runs at the same time. A phase may begin "
          "when\n"
       << "   the one before it is done; the workspace must keep its contents between them.";
-  if (!variants.empty())
-    out << "\n   Phases, items and workspace are those of the processor that is chosen.";
-  for (auto [index, phase] : enumerate(variants.empty() ? ArrayRef<Phase>(plan.phases) : ArrayRef<Phase>())) {
+  if (hasCodes)
+    out << "\n   Phases, items and workspace are those of the code that is chosen.";
+  for (auto [index, phase] : enumerate(hasCodes ? ArrayRef<Phase>() : ArrayRef<Phase>(plan.phases))) {
     std::string title; // the title must not end the comment
     for (char c : phase.title)
       title += isPrint(c) && c != '*' && c != '/' ? c : ' ';
@@ -218,6 +217,9 @@ void writeEntries(raw_ostream &out, const KernelPlan &plan, const ArgumentLayout
       << "int64_t begin,\n    int64_t end, int32_t worker);\n\n";
   if (plan.hasConst())
     writePreparedEntries(out, plan, layout);
+  if (hasCodes)
+    out << "/* The code that these entries run in this process, such as \"x86-64-v3/avx2\": always the same one. */\n"
+        << "const char *" << name << "_code(void);\n\n";
   out << "/* The manifest as JSON text: arguments, sizes, target, workspace. */\n"
       << "const char *" << name << "_info(void);\n";
 }
@@ -268,7 +270,7 @@ void writeExample(raw_ostream &out, const KernelPlan &plan, const ArgumentLayout
 } // namespace
 
 static std::string headerText(const KernelPlan &plan, StringRef specHash, ArrayRef<TargetVariant> variants,
-                              ArrayRef<CudaImage> images, bool hasProcessor) {
+                              ArrayRef<CudaImage> images, bool hasProcessor, bool hasCodes) {
   ArgumentLayout layout = layoutOf(plan);
   std::string text, guard = "SKEWER_KERNEL_" + plan.name + "_H";
   raw_string_ostream out(text);
@@ -290,7 +292,7 @@ static std::string headerText(const KernelPlan &plan, StringRef specHash, ArrayR
   writeArguments(out, plan, layout, specHash);
   out << "\n";
   if (hasProcessor)
-    writeEntries(out, plan, layout, variants);
+    writeEntries(out, plan, layout, hasCodes);
   else
     out << "/* The manifest as JSON text: arguments, sizes, targets. */\nconst char *" << plan.name << "_info(void);\n";
   out << "\n";
@@ -317,18 +319,22 @@ static std::string headerText(const KernelPlan &plan, StringRef specHash, ArrayR
 }
 
 std::string headerText(const KernelPlan &plan, StringRef specHash, ArrayRef<CudaImage> images) {
-  return headerText(plan, specHash, {}, images, /*hasProcessor=*/true);
+  return headerText(plan, specHash, {}, images, /*hasProcessor=*/true, /*hasCodes=*/false);
+}
+
+std::string headerText(const TargetVariant &variant, StringRef specHash, ArrayRef<CudaImage> images) {
+  return headerText(variant.plan, specHash, {}, images, /*hasProcessor=*/true, !variant.codes.empty());
 }
 
 std::string headerText(StringRef name, ArrayRef<TargetVariant> variants, StringRef specHash,
                        ArrayRef<CudaImage> images) {
   KernelPlan plan = variants.front().plan;
   plan.name = name.str();
-  return headerText(plan, specHash, variants, images, /*hasProcessor=*/true);
+  return headerText(plan, specHash, variants, images, /*hasProcessor=*/true, /*hasCodes=*/true);
 }
 
 std::string cudaHeaderText(const KernelPlan &plan, StringRef specHash, ArrayRef<CudaImage> images) {
-  return headerText(plan, specHash, {}, images, /*hasProcessor=*/false);
+  return headerText(plan, specHash, {}, images, /*hasProcessor=*/false, /*hasCodes=*/false);
 }
 
 } // namespace skewer

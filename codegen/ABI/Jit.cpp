@@ -1,5 +1,6 @@
 // Compiles a kernel into this process and calls it through its C entry, so that `run`, `bench` and the tests use the
 // same entry as programs.
+#include "codegen/ABI/CpuCheck.h"
 #include "codegen/ABI/Cuda.h"
 #include "codegen/ABI/Dispatch.h"
 #include "codegen/ABI/Emit.h"
@@ -8,6 +9,7 @@
 #include "codegen/ABI/Status.h"
 #include "codegen/ABI/TargetMachine.h"
 #include "codegen/ABI/Tiles.h"
+#include "codegen/Amx/skewer_amx.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/TargetParser/SubtargetFeature.h"
 
@@ -20,6 +22,7 @@ struct JitKernel::Implementation {
   ArgumentLayout layout;
   std::vector<bool> isOrigin; // for each input
   int32_t (*entry)(const void *args, const void *exec) = nullptr;
+  const char *(*code)() = nullptr; // with several codes only
   uint64_t (*workspaceBytes)(const void *args, const void *exec) = nullptr;
   int32_t (*prepare)(const void *args, const void *exec, void *prepared) = nullptr; // with const operands only
   int32_t (*prepared)(const void *args, const void *exec, const void *prepared) = nullptr;
@@ -43,10 +46,15 @@ struct JitKernel::Implementation {
 JitKernel::JitKernel() : implementation(std::make_unique<Implementation>()) {}
 JitKernel::~JitKernel() = default;
 
+int32_t &refusesTiles() {
+  static int32_t refused = 0;
+  return refused;
+}
+
 Error addLauncher(orc::LLJIT &jit) {
   orc::SymbolMap symbols;
-  auto add = [&](StringRef name, auto *function) {
-    symbols[jit.mangleAndIntern(name)] = {orc::ExecutorAddr::fromPtr(function), JITSymbolFlags::Exported};
+  auto add = [&](StringRef name, auto *at) {
+    symbols[jit.mangleAndIntern(name)] = {orc::ExecutorAddr::fromPtr(at), JITSymbolFlags::Exported};
   };
   add("skewer_cuda_call", &skewer_cuda_call);
   add("skewer_cuda_workspace", &skewer_cuda_workspace);
@@ -57,6 +65,8 @@ Error addLauncher(orc::LLJIT &jit) {
   add("skewer_cuda_call_prepared", &skewer_cuda_call_prepared);
   for (const EmulatedInstruction &instruction : emulatedInstructions())
     add(instruction.name, instruction.function);
+  add("skewer_amx_request", &skewer_amx_request);
+  add(kRefuseTiles, &refusesTiles());
   return jit.getMainJITDylib().define(orc::absoluteSymbols(std::move(symbols)));
 }
 
@@ -87,6 +97,7 @@ Expected<std::unique_ptr<JitKernel>> JitKernel::load(std::unique_ptr<llvm::Modul
   machine.setRelocationModel(Reloc::PIC_);
   machine.getOptions() = targetOptions();
 
+  bool hasCodes = module->getFunction(plan.name + "_code");
   auto jit = orc::LLJITBuilder().setJITTargetMachineBuilder(std::move(machine)).create();
   if (!jit)
     return jit.takeError();
@@ -116,6 +127,12 @@ Expected<std::unique_ptr<JitKernel>> JitKernel::load(std::unique_ptr<llvm::Modul
     implementation.workspaceBytes = workspace->toPtr<uint64_t (*)(const void *, const void *)>();
   else
     implementation.cudaWorkspaceBytes = workspace->toPtr<uint64_t (*)(const void *)>();
+  if (hasCodes) {
+    auto code = (*jit)->lookup(plan.name + "_code");
+    if (!code)
+      return code.takeError();
+    implementation.code = code->toPtr<const char *(*)()>();
+  }
   if (entrySuffix.empty() && plan.hasConst()) {
     auto prepare = (*jit)->lookup(plan.name + "_prepare");
     if (!prepare)
@@ -166,6 +183,8 @@ int JitKernel::call(ArrayRef<const void *> inputs, ArrayRef<void *> outputs, Arr
     words[implementation->layout.outputWord(k)] = reinterpret_cast<uintptr_t>(outputs[k]);
   return entry(words.data());
 }
+
+std::string JitKernel::code() const { return implementation->code ? implementation->code() : ""; }
 
 uint64_t JitKernel::workspaceBytes(ArrayRef<int64_t> sizes, int32_t workers) const {
   std::vector<uint64_t> words = implementation->arguments();

@@ -9,6 +9,7 @@
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/TargetParser/Host.h"
+#include "llvm/Transforms/IPO/GlobalDCE.h"
 
 using namespace llvm;
 
@@ -63,6 +64,23 @@ static constexpr StringLiteral kIdlePasses[] = {"LoopLoadEliminationPass",    "L
                                                 "CalledValuePropagationPass", "SLPVectorizerPass",  "VectorCombinePass",
                                                 "LoopIdiomRecognizePass"};
 
+namespace {
+/// The analyses that passes over a module use.
+struct Analyses {
+  explicit Analyses(PassBuilder &builder) {
+    builder.registerModuleAnalyses(modules);
+    builder.registerCGSCCAnalyses(components);
+    builder.registerFunctionAnalyses(functions);
+    builder.registerLoopAnalyses(loops);
+    builder.crossRegisterProxies(loops, functions, components, modules);
+  }
+  LoopAnalysisManager loops;
+  FunctionAnalysisManager functions;
+  CGSCCAnalysisManager components;
+  ModuleAnalysisManager modules;
+};
+} // namespace
+
 Error optimize(llvm::Module &module, const Target &target) {
   auto machine = createTargetMachine(target);
   if (!machine)
@@ -76,17 +94,15 @@ Error optimize(llvm::Module &module, const Target &target) {
   callbacks.registerShouldRunOptionalPassCallback(
       [](StringRef pass, Any) { return !llvm::is_contained(kIdlePasses, pass); });
   PassBuilder builder(machine->get(), tuning, std::nullopt, &callbacks);
-  LoopAnalysisManager loops;
-  FunctionAnalysisManager functions;
-  CGSCCAnalysisManager components;
-  ModuleAnalysisManager modules;
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(components);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, components, modules);
-  builder.buildPerModuleDefaultPipeline(OptimizationLevel::O3).run(module, modules);
+  Analyses analyses(builder);
+  builder.buildPerModuleDefaultPipeline(OptimizationLevel::O3).run(module, analyses.modules);
   return Error::success();
+}
+
+void removeUnused(llvm::Module &module) {
+  PassBuilder builder;
+  Analyses analyses(builder);
+  GlobalDCEPass().run(module, analyses.modules);
 }
 
 /// Adds the notes that programs expect of any object. Unwind tables let backtraces and exceptions pass through each

@@ -77,11 +77,11 @@ std::string whyNoKernel(StringRef name) {
 }
 
 std::vector<std::string> declaredNames(StringRef kernel) {
-  // Suffixes of all kernels, of kernels with `const` operands, and of kernels for GPUs.
+  // Suffixes of all kernels, of kernels with several codes or `const` operands, and of kernels for GPUs.
   const char *const kSuffixes[] = {"", "_args", "_args_init", "_raw", "_phases", "_items", "_workspace_bytes", "_info",
-                                   "_status_text", "_explain", "_prepared_bytes", "_prepare", "_prepared", "_cuda",
-                                   "_cuda_workspace_bytes", "_cuda_prepare", "_cuda_unload", "_cuda_prepared_bytes",
-                                   "_cuda_prepare_const", "_cuda_prepared"};
+                                   "_status_text", "_explain", "_code", "_prepared_bytes", "_prepare", "_prepared",
+                                   "_cuda", "_cuda_workspace_bytes", "_cuda_prepare", "_cuda_unload",
+                                   "_cuda_prepared_bytes", "_cuda_prepare_const", "_cuda_prepared"};
   std::vector<std::string> names;
   for (const char *suffix : kSuffixes)
     names.push_back((kernel + suffix).str());

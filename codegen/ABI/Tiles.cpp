@@ -23,11 +23,17 @@ ArrayRef<EmulatedInstruction> skewer::emulatedInstructions() {
   return instructions;
 }
 
-bool skewer::usesTiles(const Module &module) {
-  return any_of(emulatedInstructions(), [&](const EmulatedInstruction &instruction) {
-    const Function *function = module.getFunction(Intrinsic::getName(instruction.intrinsic));
+TileUse skewer::tileUse(const Module &module) {
+  auto isUsed = [&](StringRef name) {
+    const Function *function = module.getFunction(name);
     return function && !function->use_empty();
-  });
+  };
+  for (const EmulatedInstruction &instruction : emulatedInstructions())
+    if (isUsed(Intrinsic::getName(instruction.intrinsic)))
+      return TileUse::Native;
+    else if (isUsed(instruction.name))
+      return TileUse::Emulated;
+  return TileUse::None;
 }
 
 void skewer::emulateTiles(Module &module) {

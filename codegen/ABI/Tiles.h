@@ -16,8 +16,9 @@ struct EmulatedInstruction {
 /// Returns the instructions that kernels use: those with tile numbers, which no register allocation changes.
 llvm::ArrayRef<EmulatedInstruction> emulatedInstructions();
 
-/// Returns whether a function of the module uses tiles.
-bool usesTiles(const llvm::Module &);
+/// How the functions of a module use tiles: not at all, by AMX's instructions, or by the functions that emulate them.
+enum class TileUse { None, Native, Emulated };
+TileUse tileUse(const llvm::Module &);
 /// Replaces the instructions of tiles by calls of the functions, so that the code runs on any machine.
 void emulateTiles(llvm::Module &);
 

@@ -93,6 +93,8 @@ void skewer_amx_ldtilecfg(const void *memory) {
 
 void skewer_amx_sttilecfg(void *memory) { memcpy(memory, &tiles.config, sizeof tiles.config); }
 
+__attribute__((weak)) int64_t skewer_amx_request(void) { return 0; }
+
 void skewer_amx_tilerelease(void) { memset(&tiles, 0, sizeof tiles); }
 
 void skewer_amx_tilezero(int32_t tile) {

@@ -28,6 +28,10 @@ typedef void skewer_amx_fault_handler(const char *text);
 /* Sets the handler of all threads and returns the one before. Null: the text goes to stderr and the process aborts. */
 skewer_amx_fault_handler *skewer_amx_on_fault(skewer_amx_fault_handler *handler);
 
+/* Does what the system does when a process asks for the permission to use tiles: returns 0, it is given. A program that
+   defines this function itself can refuse it with another number. */
+int64_t skewer_amx_request(void);
+
 /* Configure the tiles and set all of them to 0; write the configuration; leave no tiles. */
 void skewer_amx_ldtilecfg(const void *config);
 void skewer_amx_sttilecfg(void *config);

@@ -366,8 +366,7 @@ OwningOpRef<ModuleOp> Compilation::lowerForGpu(ModuleOp fused, const std::string
   return module;
 }
 
-std::unique_ptr<llvm::Module> Compilation::toLlvm(Lowered &lowered, llvm::LLVMContext &llvmContext,
-                                                  std::string *llvmText) {
+std::unique_ptr<llvm::Module> Compilation::toLlvm(Lowered &lowered, llvm::LLVMContext &llvmContext) {
   if (!runPasses(
           *lowered.module, lowered.plan.name, "lowering to LLVM",
           [&](OpPassManager &manager) { addLlvmPipeline(manager, machine); }, Verify::AtEnd))
@@ -385,10 +384,6 @@ std::unique_ptr<llvm::Module> Compilation::toLlvm(Lowered &lowered, llvm::LLVMCo
   if (llvm::Error error = optimize(**module, machine)) {
     report(lowered.plan.name, std::move(error));
     return nullptr;
-  }
-  if (llvmText) {
-    llvm::raw_string_ostream stream(*llvmText);
-    stream << **module;
   }
   return std::move(*module);
 }

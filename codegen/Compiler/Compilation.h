@@ -79,6 +79,8 @@ public:
   const Target &target() const { return machine; }
   /// Sets the target that the steps below compile for.
   void retarget(const Target &target) { machine = target; }
+  /// The targets among which a kernel in this process chooses, in their order; empty: it is for `target` alone.
+  std::vector<Target> targets;
   /// Parts of schedules that are given instead of chosen by the cost model.
   CpuRequest pinned;
   /// Returns the hash over the spec's text and parameters.
@@ -114,8 +116,8 @@ public:
   /// two.
   mlir::OwningOpRef<mlir::ModuleOp> lowerForGpu(mlir::ModuleOp, const std::string &name, const gpu::GpuRequest &,
                                                 std::string *scheduledText = nullptr);
-  /// Lowers level 4 to an optimised LLVM module. `llvmText`, if given, receives its text.
-  std::unique_ptr<llvm::Module> toLlvm(Lowered &, llvm::LLVMContext &, std::string *llvmText = nullptr);
+  /// Lowers level 4 to an optimised LLVM module.
+  std::unique_ptr<llvm::Module> toLlvm(Lowered &, llvm::LLVMContext &);
 
   /// Reports an error about a kernel.
   static void report(const std::string &name, llvm::Error);

@@ -4,9 +4,9 @@
 #include "codegen/ABI/Dispatch.h"
 #include "codegen/ABI/Emit.h"
 #include "codegen/ABI/SharedObject.h"
-#include "codegen/ABI/Tiles.h"
 #include "codegen/Compiler/Compiler.h"
 #include "codegen/Compiler/KernelNames.h"
+#include "codegen/Compiler/TargetCode.h"
 #include "codegen/GPU/Fatbinary.h"
 #include "dialect/Language/Language.h"
 #include "dialect/Language/Resolved.h"
@@ -56,9 +56,10 @@ public:
 private:
   bool addGpuCode(mlir::OwningOpRef<mlir::ModuleOp> &fused);
   bool addGpuArtefacts();
-  bool addProcessor(mlir::OwningOpRef<mlir::ModuleOp> fused);
-  bool addProcessors();
-  std::optional<TargetVariant> addObject(mlir::OwningOpRef<mlir::ModuleOp> scheduled, const std::string &variant);
+  bool addProcessor(mlir::ModuleOp fused);
+  bool addProcessors(mlir::ModuleOp fused);
+  mlir::OwningOpRef<mlir::ModuleOp> scheduled(mlir::ModuleOp fused);
+  std::optional<TargetVariant> addObject(mlir::ModuleOp fused, const std::string &variant);
   bool addDispatcher(std::vector<TargetVariant>);
   bool addGpuObject();
   bool addSharedObject(size_t first);
@@ -185,7 +186,7 @@ bool KernelCompiler::run() {
   if (!targets.hasProcessor)
     return addGpuObject();
   size_t first = all.artefacts.size();
-  if (targets.processors.size() > 1 ? !addProcessors() : !addProcessor(std::move(fused)))
+  if (targets.processors.size() > 1 ? !addProcessors(*fused) : !addProcessor(*fused))
     return false;
   return !wants(Emit::Shared) || addSharedObject(first);
 }
@@ -236,33 +237,24 @@ bool KernelCompiler::addGpuArtefacts() {
 // 5. For each processor: level 2 to level 3, a schedule (addSchedulePipeline).
 
 /// Adds the artefacts for the only processor.
-bool KernelCompiler::addProcessor(mlir::OwningOpRef<mlir::ModuleOp> fused) {
-  if (!compilation.scheduleFused(*fused, kernel.name))
-    return false;
-  if (wants(Emit::Scheduled))
-    add(".scheduled.mlir", Compilation::textOf(*fused));
-  auto made = addObject(std::move(fused), "");
+bool KernelCompiler::addProcessor(mlir::ModuleOp fused) {
+  auto made = addObject(fused, "");
   if (!made)
     return false;
-  add(".h", headerText(made->plan, compilation.hash(), images));
-  addManifest(manifestText(made->plan, made->target, compilation.hash(), made->details));
+  add(".h", headerText(*made, compilation.hash(), images));
+  addManifest(manifestText(*made, compilation.hash()));
   return true;
 }
 
 /// Adds an object for each of several processors, and NAME.o, which chooses among them.
-bool KernelCompiler::addProcessors() {
+bool KernelCompiler::addProcessors(mlir::ModuleOp fused) {
   std::vector<TargetVariant> variants;
   for (const Target &target : targets.processors) {
     compilation.retarget(target);
     compilation.doing("compiling kernel '" + kernel.name + "' for " + target.name);
     if (!all.declared.add(compilation, kernel.name + "_" + symbolSuffix(target.name)))
       return false;
-    auto scheduled = compilation.schedule(kernel);
-    if (!scheduled)
-      return false;
-    if (wants(Emit::Scheduled))
-      add("." + target.name + ".scheduled.mlir", Compilation::textOf(*scheduled));
-    auto made = addObject(std::move(scheduled), target.name);
+    auto made = addObject(fused, target.name);
     if (!made)
       return false;
     variants.push_back(std::move(*made));
@@ -271,32 +263,40 @@ bool KernelCompiler::addProcessors() {
   return addDispatcher(std::move(variants));
 }
 
+/// Returns the fused module with a schedule for the compilation's target.
+mlir::OwningOpRef<mlir::ModuleOp> KernelCompiler::scheduled(mlir::ModuleOp fused) {
+  mlir::OwningOpRef<mlir::ModuleOp> module(mlir::cast<mlir::ModuleOp>(fused->clone()));
+  return compilation.scheduleFused(*module, kernel.name) ? std::move(module) : mlir::OwningOpRef<mlir::ModuleOp>();
+}
+
 // 6. Level 3 to level 4, loops (addCpuLoweringPipeline), to the LLVM dialect (addLlvmPipeline), to an LLVM module with
-// the C entries (codegen/ABI/Emit.h), and to machine code.
+// the C entries (codegen/ABI/Emit.h), and to machine code. Code with AMX's tiles is joined with code without
+// (TargetCode.h).
 
 /// Adds NAME.o, or for one of several processors NAME.VARIANT.o, whose symbols begin with NAME_VARIANT.
-std::optional<TargetVariant> KernelCompiler::addObject(mlir::OwningOpRef<mlir::ModuleOp> scheduled,
-                                                       const std::string &variant) {
-  TargetVariant made;
-  made.target = compilation.target();
-  made.details = manifestDetails(kernel, *scheduled);
+std::optional<TargetVariant> KernelCompiler::addObject(mlir::ModuleOp fused, const std::string &variant) {
   std::string suffix = variant.empty() ? "" : "." + variant;
-  auto lowered = compilation.lower(std::move(scheduled), kernel.name);
-  if (!lowered)
-    return std::nullopt;
-  if (wants(Emit::Loops))
-    add(suffix + ".loops.mlir", Compilation::textOf(*lowered->module));
-  if (!variant.empty())
-    lowered->plan.name += "_" + symbolSuffix(variant);
+  ModuleTexts texts;
+  texts.details = true;
+  texts.wants = [&](Emit kind) { return wants(kind); };
+  texts.add = [&](Emit kind, const std::string &code, std::string text) {
+    add(suffix + (code.empty() ? "" : "." + code) + (kind == Emit::Loops ? ".loops.mlir" : ".scheduled.mlir"),
+        std::move(text));
+  };
   llvm::LLVMContext context;
-  std::string llvmText;
-  auto module = compilation.toLlvm(*lowered, context, wants(Emit::Llvm) ? &llvmText : nullptr);
-  if (!module)
+  std::string symbol = kernel.name + (variant.empty() ? "" : "_" + symbolSuffix(variant));
+  auto built = moduleForTarget(compilation, kernel, symbol, context, [&] { return scheduled(fused); }, texts);
+  if (!built)
     return std::nullopt;
-  if (wants(Emit::Llvm))
-    add(suffix + ".ll", std::move(llvmText));
+  std::unique_ptr<llvm::Module> module = std::move(built->module);
+  TargetVariant made = std::move(built->variant);
+  if (wants(Emit::Llvm)) {
+    std::string text;
+    llvm::raw_string_ostream(text) << *module;
+    add(suffix + ".ll", std::move(text));
+  }
   if (variant.empty() && !images.empty())
-    if (llvm::Error error = addCudaEntries(*module, lowered->plan, images, argsVersionOf(compilation.hash())))
+    if (llvm::Error error = addCudaEntries(*module, made.plan, images, argsVersionOf(compilation.hash())))
       return failed(std::move(error)), std::nullopt;
   if (wants(Emit::Assembly)) {
     // Code generation changes the module, so the assembly is made from a copy.
@@ -309,9 +309,6 @@ std::optional<TargetVariant> KernelCompiler::addObject(mlir::OwningOpRef<mlir::M
   if (!object)
     return failed(object.takeError()), std::nullopt;
   add(suffix + ".o", std::move(*object));
-  made.usesTiles = usesTiles(*module);
-  made.plan = std::move(lowered->plan);
-  made.symbol = made.plan.name;
   made.object = kernel.name + suffix + ".o";
   return made;
 }
@@ -320,16 +317,14 @@ std::optional<TargetVariant> KernelCompiler::addObject(mlir::OwningOpRef<mlir::M
 
 bool KernelCompiler::addDispatcher(std::vector<TargetVariant> variants) {
   std::string manifest = manifestText(kernel.name, variants, compilation.hash());
-  std::vector<TargetVariant> inObject = variants; // NAME_info() describes the call, not the schedule
-  for (TargetVariant &variant : inObject)
-    variant.details = "{}";
+  std::vector<TargetVariant> inObject;
+  for (const TargetVariant &variant : variants)
+    inObject.push_back(withoutDetails(variant));
   llvm::LLVMContext context;
   auto module =
       dispatcherModule(kernel.name, variants, manifestText(kernel.name, inObject, compilation.hash()), context);
   if (!module)
     return failed(module.takeError());
-  if (llvm::Error error = optimize(**module, dispatcherTarget()))
-    return failed(std::move(error));
   KernelPlan plan = variants.front().plan;
   plan.name = kernel.name;
   if (!images.empty())

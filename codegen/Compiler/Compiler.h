@@ -12,6 +12,7 @@
 #include "codegen/Compiler/Request.h"
 #include "codegen/Compiler/SchedulePins.h"
 #include "codegen/Compiler/SpecFile.h"
+#include "codegen/Compiler/TargetCode.h"
 #include "codegen/Compiler/Targets.h"
 
 namespace skewer {

@@ -4,6 +4,7 @@
 #include "codegen/Compiler/Messages.h"
 #include "codegen/GPU/GpuTarget.h"
 #include "dialect/Language/Diagnostics.h"
+#include "passes/Schedule/Machine.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -22,7 +23,9 @@ std::string nearestTarget(llvm::StringRef name) {
 
 std::optional<Target> targetNamed(const std::string &name) {
   llvm::Expected<Target> found = readTarget(name);
-  if (!found && isMachineFile(name)) {
+  llvm::StringRef base = name;
+  base.consume_back(kWithoutTiles);
+  if (!found && isMachineFile(base)) {
     sayError(found.takeError());
     return std::nullopt;
   }

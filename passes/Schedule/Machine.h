@@ -59,6 +59,11 @@ llvm::ArrayRef<Machine> knownMachines();
 /// Returns the machine on which this runs.
 Machine hostMachine();
 
+/// Stands behind the name of a target, or of a machine file, whose tiles are not to be used: "emeraldrapids:no-amx".
+constexpr llvm::StringLiteral kWithoutTiles = ":no-amx";
+/// Returns that target. Passes find it by its spelling; its name stays.
+Target withoutTiles(Target);
+
 /// An error in a machine file; its text is "FILE:LINE:COLUMN: error: …".
 struct MachineError : llvm::ErrorInfo<MachineError> {
   MachineError(llvm::StringRef file, const llvm::Twine &message, unsigned line = 0, unsigned column = 0)

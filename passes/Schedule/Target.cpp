@@ -42,7 +42,18 @@ llvm::ArrayRef<Target> skewer::knownTargets() {
   return targets;
 }
 
+Target skewer::withoutTiles(Target target) {
+  target.tileStepsPerCycle = 0;
+  if (!llvm::StringRef(target.spelling()).ends_with(kWithoutTiles))
+    target.file = target.spelling() + kWithoutTiles.str();
+  return target;
+}
+
 llvm::Expected<Target> skewer::readTarget(llvm::StringRef name) {
+  if (name.consume_back(kWithoutTiles)) {
+    auto whole = readTarget(name);
+    return whole ? llvm::Expected<Target>(withoutTiles(std::move(*whole))) : std::move(whole);
+  }
   if (isMachineFile(name)) {
     auto machine = readMachineFile(name);
     if (!machine)

@@ -20,6 +20,8 @@ run(${CMAKE_COMMAND} --build ${FOLDER}/build)
 run(${FOLDER}/build/consumer_c)
 run(${FOLDER}/build/consumer_cpp)
 run(${FOLDER}/build/consumer_library)
+run(${FOLDER}/build/consumer_amx)
+run(${FOLDER}/build/consumer_without_amx)
 # No NVIDIA driver, on machines that have one too: the one that is found first is none.
 file(WRITE ${FOLDER}/none/libcuda.so.1 "none\n")
 run(${CMAKE_COMMAND} -E env LD_LIBRARY_PATH=${FOLDER}/none ${FOLDER}/build/consumer_gpu)

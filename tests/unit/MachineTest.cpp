@@ -126,6 +126,34 @@ TEST(JsonPlaces, MalformedTextsEnd) {
   EXPECT_EQ(jsonDeeperThan("[[\"[[[[\"]]", 2), llvm::StringRef::npos);
 }
 
+TEST(Machine, TilesAreLeftOutByName) {
+  for (const char *name : {"sapphirerapids", "emeraldrapids", "graniterapids"}) {
+    Target with = *findTarget(name), without = *findTarget(std::string(name) + ":no-amx");
+    EXPECT_GT(with.tileStepsPerCycle, 0) << name;
+    EXPECT_TRUE(hasFeature(with, "amx-tile") && hasFeature(with, "amx-bf16")) << name;
+    EXPECT_EQ(without.tileStepsPerCycle, 0) << name;
+    EXPECT_EQ(without.name, with.name);
+    for (const MachineField &field : machineFields())
+      if (field.name != "amx_rate")
+        EXPECT_EQ(field.of(without), field.of(with)) << name << " " << field.name.str();
+    // Passes get the spelling.
+    EXPECT_EQ(findTarget(without.spelling())->tileStepsPerCycle, 0);
+    EXPECT_EQ(withoutTiles(without).spelling(), without.spelling());
+  }
+  EXPECT_FALSE(findTarget("nobody:no-amx"));
+  EXPECT_FALSE(findTarget("emeraldrapids:no-amx:no-amx:other"));
+  EXPECT_FALSE(findTarget(":no-amx"));
+}
+
+// Emerald Rapids and Granite Rapids have been scheduled as Sapphire Rapids. What differs is used for predictions only.
+TEST(Machine, ProcessorsWithAmxScheduleOtherLayersAlike) {
+  Target first = *findTarget("sapphirerapids");
+  for (const char *name : {"emeraldrapids", "graniterapids"})
+    for (const MachineField &field : machineFields())
+      if (field.name != "clock" && field.name != "memory_rate")
+        EXPECT_EQ(field.of(*findTarget(name)), field.of(first)) << name << " " << field.name.str();
+}
+
 TEST(Machine, FeaturesAreThoseOfTheProcessorAndWhatIsSaidOfThem) {
   EXPECT_TRUE(hasFeature(*findTarget("zen4"), "avx512bf16"));
   EXPECT_TRUE(hasFeature(*findTarget("sapphirerapids"), "avx512bf16"));

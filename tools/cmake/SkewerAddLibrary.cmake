@@ -9,7 +9,8 @@ skewer_add_library(TARGET
   [PARAMS NAME=VALUE …]     values of the spec's compile-time sizes
   [TARGETS name …]          what to make code for: processors and NVIDIA GPUs (sm_80); default: host, the machine that
                             builds. Of several processors, the kernel chooses when it runs: an object for each, and one with
-                            the entries. GPUs add the entries NAME_cuda() and the launcher, skewer_cuda_runtime
+                            the entries. A processor with AMX (emeraldrapids) brings code with its tiles and without in
+                            one object; emeraldrapids:no-amx leaves the tiles out. GPUs add the entries NAME_cuda() and the launcher, skewer_cuda_runtime
   [PTX_ONLY]                GPUs: no cubins, so that no ptxas is needed; the GPU's driver compiles the code
   [KERNELS name …]          which of the spec's kernels, by their names in its text; default: all
   [PREFIX text]             what the names of all kernels begin with: one spec at several sizes in one program
@@ -100,6 +101,8 @@ function(skewer_add_library target)
   set(target_names "")
   set(processor_names "")
   foreach(name IN LISTS ARG_TARGETS)
+    string(REGEX MATCH ":no-amx$" without "${name}")
+    string(REGEX REPLACE ":no-amx$" "" name "${name}")
     if(name MATCHES "\\.json$")
       cmake_path(ABSOLUTE_PATH name BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} NORMALIZE)
       list(APPEND machines ${name})
@@ -113,7 +116,7 @@ function(skewer_add_library target)
     elseif(NOT name MATCHES "^sm_")
       list(APPEND processor_names ${name})
     endif()
-    list(APPEND target_names ${name})
+    list(APPEND target_names ${name}${without})
   endforeach()
   list(JOIN target_names "," target_names)
   set(folder ${CMAKE_CURRENT_BINARY_DIR}/${target}.skewer)

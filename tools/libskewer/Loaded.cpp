@@ -1,4 +1,5 @@
 // Implements skewer_load and skewer_team of the C API: loads kernels into this process, and provides threads for them.
+#include "codegen/ABI/Launcher.h"
 #include "codegen/ABI/LoadedObjects.h"
 #include "codegen/Runtime/skewer_cuda.h"
 #include "tools/libskewer/Answer.h"
@@ -42,6 +43,8 @@ void skewer_unload(skewer_loaded *loaded) { delete loaded; }
 void *skewer_loaded_symbol(const skewer_loaded *loaded, const char *suffix) {
   return loaded && suffix ? loaded->objects->symbol(loaded->name + suffix) : nullptr;
 }
+
+void skewer_loaded_refuse_amx(int32_t refused) { skewer::refusesTiles() = refused; }
 
 const char *skewer_loaded_gpu_error(void) { return skewer_cuda_error(); }
 

@@ -50,6 +50,8 @@ void printTable(const std::vector<Row> &rows, double peak, int32_t threads) {
       printed() << fmt::format("  {:.2f} of a plain read of its operands ({:.1f} MB in {:.4f} ms, {:.1f} GB/s)",
                                row.reads->share, row.reads->bytes * 1e-6, row.reads->seconds * 1e3,
                                row.reads->bytes / row.reads->seconds * 1e-9);
+    if (!row.code.empty())
+      printed() << fmt::format("  runs {}{}", row.code, row.why);
     printed() << fmt::format("  workspace {} B  error {:.2g} (tolerance {:.2g})\n", row.workspaceBytes, row.error,
                              row.tolerance);
   }
@@ -107,13 +109,14 @@ bool runChecked(const Options &options, const Kernel &kernel, const Operands &op
 
 bool forEachKernel(const Options &options,
                    llvm::function_ref<bool(const Options &, Compilation &, const Kernel &)> measure) {
-  std::optional<Target> target = targetNamed(options.isForGpu() ? "host" : options.target);
-  if (!target)
+  auto targets = targetsNamed(options.isForGpu() ? "host" : options.target);
+  if (!targets)
     return false;
   for (const std::string &spec : options.specs) {
-    auto compilation = openSpecOf(options, spec, *target);
+    auto compilation = openSpecOf(options, spec, targets->front());
     if (!compilation)
       return false;
+    compilation->targets = *targets;
     compilation->pinned = options.cpuSchedule;
     std::vector<const Kernel *> chosen = chooseKernels(*compilation, options.kernel, /*one=*/false);
     auto isMeasured = [&](const Kernel *kernel) {
@@ -146,8 +149,8 @@ int bench(const Options &options) {
   if (!isMeasured)
     return kWrong;
   double peak = medianOf(peaks);
-  if (auto target = targetNamed(options.target))
-    warnOfBadFigures(rows, peak, options.threads, *target);
+  if (auto targets = targetsNamed(options.target))
+    warnOfBadFigures(rows, peak, options.threads, targets->front());
   if (options.json)
     printJson(rows, peak);
   else

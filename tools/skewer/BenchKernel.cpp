@@ -145,10 +145,12 @@ bool benchKernel(const Options &options, Compilation &compilation, const Kernel 
   row.peak = medianOf(local);
   peaks.insert(peaks.end(), local.begin(), local.end());
 
-  WorkFacts work = workOfCall(*own, execution->scheduled(), compilation.target(), operands->sizeByName);
+  WorkFacts work = workOfCall(*own, execution->scheduled(), execution->target(), operands->sizeByName);
   row.arithmetic = work.computeSeconds * work.peak;
   if (options.threads == 1 && work.predictedSeconds > 0) // the model covers one core
     row.predicted = work.predictedSeconds;
+  row.code = execution->code();
+  row.why = whyNotFirst(*execution);
   if (plain)
     row.plain = medianOf(plainMedians);
   if (options.unfused) {
@@ -177,6 +179,7 @@ llvm::json::Object jsonOf(const Row &row) {
       {"share_of_read", row.reads ? llvm::json::Value(row.reads->share) : nullptr},
       {"roofline_seconds", orNull(row.roofline())},
       {"predicted_seconds", orNull(row.predicted)},
+      {"code", row.code.empty() ? llvm::json::Value(nullptr) : llvm::json::Value(row.code)},
       {"compile_seconds", row.compileSeconds},
       {"workspace_bytes", static_cast<int64_t>(row.workspaceBytes)},
       {"max_error", row.error},

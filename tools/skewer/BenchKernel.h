@@ -23,6 +23,7 @@ struct Row : CheckedRow {
   double arithmetic = 0;     // FLOPs that the kernel cannot avoid; fewer than `flops` if terms share products
   std::optional<double> unfused, plain, predicted; // seconds
   std::optional<PlainReads> reads;
+  std::string code, why; // the code that ran, and why not the first one; empty if there is one
   double gflops() const { return timing.median > 0 ? flops / timing.median * 1e-9 : 0; }
   /// Returns nothing if the work is not counted, or if it is more than the processor can do: then work and peak were
   /// not measured under the same clock.

@@ -162,15 +162,15 @@ bool measureAt(const Options &options, const SweptSpec &spec, int64_t value, std
 
 /// Warns once about all lines with impossible figures.
 void warnOfBadLines(const Options &options, const std::vector<SweptRow> &rows) {
-  auto target = targetNamed(options.target);
+  auto targets = targetsNamed(options.target);
   std::set<int64_t> values;
   for (const SweptRow &swept : rows)
-    if (target && !canBeTrusted(swept.row, swept.threads, *target))
+    if (targets && !canBeTrusted(swept.row, swept.threads, targets->front()))
       values.insert(swept.value);
   if (!values.empty())
     sayWarning(fmt::format("the figures at {} = {} cannot be trusted: the measured peak is less than half of what the "
                            "description of '{}' has, or less than the kernel's rate beside it{}",
-                           options.sweep->name, fmt::join(values, ", "), target->name, kMeasureAgain));
+                           options.sweep->name, fmt::join(values, ", "), targets->front().name, kMeasureAgain));
 }
 
 /// Returns whether the picture's folder is there, so that a long sweep does not end with the error that it is not.

@@ -1,5 +1,6 @@
 // `skewer compile`: turns the options into a request to the compiler, and writes the artefacts completely or not at all.
 #include "codegen/Compiler/Compiler.h"
+#include "passes/Schedule/Machine.h"
 #include "tools/skewer/Commands.h"
 #include "tools/skewer/Progress.h"
 #include "llvm/ADT/SmallString.h"
@@ -47,9 +48,11 @@ static std::string dependencies(const Options &options, const std::vector<Output
   text += ":";
   for (const std::string &spec : options.specs)
     text += " " + escaped(spec);
-  for (llvm::StringRef name : llvm::split(options.target, ','))
+  for (llvm::StringRef name : llvm::split(options.target, ',')) {
+    name.consume_back(kWithoutTiles);
     if (isMachineFile(name))
       text += " " + escaped(name);
+  }
   return text + "\n";
 }
 

@@ -2,6 +2,7 @@
 #include "tools/skewer/Execution.h"
 #include "codegen/Compiler/Compiler.h"
 #include "dialect/Language/Diagnostics.h"
+#include "passes/Schedule/Machine.h"
 #include "tools/skewer/Messages.h"
 #include "tools/skewer/Progress.h"
 #include "llvm/Support/raw_ostream.h"
@@ -12,36 +13,77 @@ namespace skewer::driver {
 
 std::unique_ptr<Execution> Execution::create(Compilation &compilation, const Kernel &kernel, Form form) {
   nowDoing("compiling kernel '" + kernel.name + "'");
-  auto scheduled = form == Form::Plain ? compilation.schedulePlain(kernel) : compilation.schedule(kernel);
-  if (!scheduled)
-    return nullptr;
   auto execution = std::make_unique<Execution>();
   execution->name = kernel.name;
-  execution->counted = mlir::OwningOpRef<mlir::ModuleOp>(mlir::cast<mlir::ModuleOp>((*scheduled)->clone()));
-  auto lowered =
-      compilation.lower(form == Form::Unfused ? compilation.cloneEinsum(kernel) : std::move(scheduled), kernel.name);
-  if (!lowered)
-    return nullptr;
   auto context = std::make_unique<llvm::LLVMContext>();
-  auto module = compilation.toLlvm(*lowered, *context);
-  if (!module)
+  auto made = moduleInProcess(compilation, kernel, *context, [&] {
+    return form == Form::Plain     ? compilation.schedulePlain(kernel)
+           : form == Form::Unfused ? compilation.cloneEinsum(kernel)
+                                   : compilation.schedule(kernel);
+  });
+  if (!made)
     return nullptr;
-  auto jit = JitKernel::create(std::move(module), std::move(context), lowered->plan, compilation.target());
+  KernelPlan plan = made->all.front().variant.plan;
+  plan.name = kernel.name;
+  bool isOne = made->all.size() == 1; // functions for several processors have their own features
+  auto jit = JitKernel::create(std::move(made->module), std::move(context), plan,
+                               isOne ? compilation.target() : dispatcherTarget());
   if (!jit) {
     Compilation::report(kernel.name, jit.takeError());
     return nullptr;
   }
   execution->kernel = std::move(*jit);
-  execution->kernelPlan = lowered->plan;
+  execution->keepChosen(*made);
+  if (form == Form::Unfused)
+    execution->counted = compilation.schedule(kernel);
+  if (!execution->counted)
+    return nullptr;
   nowDoing("running kernel '" + kernel.name + "'");
   return execution;
 }
 
+/// Keeps the plan, the schedule and the target of the code that calls run.
+void Execution::keepChosen(ModuleInProcess &made) {
+  chosenCode = kernel->code();
+  for (ModuleForTarget &one : made.all) {
+    std::vector<TargetCode> codes = one.variant.codes;
+    if (codes.empty())
+      codes.push_back({codeName(one.variant.target), TileUse::None, one.variant.plan, one.variant.details});
+    for (auto [code, scheduled] : llvm::zip_equal(codes, one.scheduled)) {
+      codeNames.push_back(code.name);
+      if (!chosenCode.empty() && code.name != chosenCode)
+        continue;
+      kernelPlan = code.plan;
+      counted = std::move(scheduled);
+      bool isSecond = !one.variant.codes.empty() && code.tiles == TileUse::None;
+      chosenTarget = isSecond ? withoutTiles(one.variant.target) : one.variant.target;
+    }
+  }
+  kernelPlan.name = name;
+}
+
 bool Execution::countAsIn(Compilation &compilation, const Kernel &kernel) {
   bool anyLength = llvm::any_of(kernelPlan.inputs, [](const TensorArgument &input) { return input.isLength; });
-  if (anyLength)
+  if (anyLength && device) {
     counted = compilation.schedule(kernel);
+  } else if (anyLength) {
+    const Target own = compilation.target();
+    compilation.retarget(chosenTarget);
+    counted = compilation.schedule(kernel);
+    compilation.retarget(own);
+  }
   return static_cast<bool>(*counted);
+}
+
+std::string whyNotFirst(const Execution &execution) {
+  if (execution.codes().empty() || execution.code().empty() || execution.code() == execution.codes().front())
+    return "";
+  llvm::StringRef first = execution.codes().front();
+  const Target host = hostTarget();
+  std::string why = hasFeature(host, "amx-tile") && hasFeature(host, "amx-bf16")
+                        ? "this processor has AMX, but the system or the program refuses it"
+                        : "this processor has no AMX";
+  return first.ends_with("/amx") ? fmt::format(" (not {}: {})", first.str(), why) : "";
 }
 
 bool Execution::bind(const Operands &operands, ThreadPool &pool) {

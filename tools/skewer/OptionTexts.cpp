@@ -1,6 +1,7 @@
 // Parses the texts of options.
 #include "tools/skewer/OptionTexts.h"
 #include "codegen/GPU/GpuTarget.h"
+#include "passes/Schedule/Machine.h"
 #include "tools/skewer/Messages.h"
 #include "tools/skewer/Options.h"
 #include "llvm/ADT/StringExtras.h"
@@ -154,13 +155,15 @@ bool readSweep(llvm::StringRef text, std::optional<Sweep> &to, int &exitCode) {
 bool readMachineFiles(const std::string &targets, int &exitCode) {
   llvm::SmallVector<llvm::StringRef> names;
   llvm::StringRef(targets).split(names, ',');
-  for (llvm::StringRef name : names)
+  for (llvm::StringRef name : names) {
+    name.consume_back(kWithoutTiles);
     if (isMachineFile(name))
       if (llvm::Error error = readTarget(name).takeError()) {
         sayError(std::move(error));
         exitCode = kWrong;
         return false;
       }
+  }
   return true;
 }
 

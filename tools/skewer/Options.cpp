@@ -42,7 +42,7 @@ cl::list<std::string> parameters("D", cl::Prefix, cl::desc("Value of a param: a 
 cl::opt<std::string>
     target("target",
            cl::desc("What to make code for: host (default), zen4, x86-64-v3, a machine file MY.json, sm_80, sm_90a, "
-                    "…; for compile a list; for run and bench host or another whose code runs here, a GPU, or "
+                    "…; for compile a list; for run and bench host or others whose code runs here, a GPU, or "
                     "gpu: this machine's own"),
            cl::value_desc("name"), cl::init("host"), cl::cat(category), cl::sub(compileCommand), cl::sub(runCommand),
            cl::sub(benchCommand), cl::sub(explainCommand), cl::sub(reportCommand));
@@ -232,6 +232,13 @@ bool fillTarget(Options &options) {
   return isPath("-o", options.machineFile, "leave -o out to have the machine file printed, or name a file");
 }
 
+/// Returns whether `run` and `bench` take the target: a GPU, or processors, among which a call chooses.
+bool isRunnable(const std::string &target) {
+  if (target == "gpu" || gpu::isGpuName(target))
+    return target == "gpu" || gpu::findGpuTarget(target);
+  return llvm::all_of(llvm::split(target, ','), [](llvm::StringRef name) { return findTarget(name).has_value(); });
+}
+
 /// Reads specs and target, and checks that the command supports the target.
 bool readSpecsAndTarget(Options &options, int &exitCode) {
   options.specs.assign(specs.begin(), specs.end());
@@ -246,9 +253,8 @@ bool readSpecsAndTarget(Options &options, int &exitCode) {
   options.target = target;
   if (!readMachineFiles(options.target, exitCode))
     return false;
-  if ((options.command == Command::Run || options.command == Command::Bench) && !findTarget(options.target) &&
-      options.target != "gpu" && !(gpu::isGpuName(options.target) && gpu::findGpuTarget(options.target)))
-    return usage(fmt::format("--target: expected host, another processor whose code runs here ({}), a machine file "
+  if ((options.command == Command::Run || options.command == Command::Bench) && !isRunnable(options.target))
+    return usage(fmt::format("--target: expected host, other processors whose code runs here ({}), a machine file "
                              "MY.json, gpu or one of the GPUs "
                              "{}, found '{}'",
                              knownProcessors(), knownGpus(), options.target));

@@ -97,6 +97,12 @@ struct Expectations {
   std::map<size_t, Array> values;
 };
 
+/// Prints which of a kernel's codes runs, if it has several, and why not the first one.
+void reportCode(const std::string &name, const Execution &execution) {
+  if (!execution.code().empty())
+    printed() << fmt::format("{}: runs {}{}\n", name, execution.code(), whyNotFirst(execution));
+}
+
 /// Calls the kernel once, writes the files of --output and compares the results; returns false after a diagnostic.
 /// `kernel` is the kernel for the operands' lengths.
 bool runOn(const Operands &operands, uint64_t seed, const Options &options, const Kernel &kernel, Execution &execution,
@@ -169,6 +175,7 @@ ExitCode runKernel(const Options &options, Compilation &compilation, const Kerne
   auto own = compilation.kernelAt(kernel, operands->sizeByName);
   if (!own || !execution->countAsIn(compilation, *own))
     return kWrong;
+  reportCode(kernel.name, *execution);
   bool good = runOn(*operands, options.seed, options, *own, *execution, *outputs, expected, pool);
   for (uint64_t seed = options.seed + 1; seed < options.seed + options.seeds; ++seed) {
     auto others = prepareOperands(signature, options.inputs, options.sizes, seed, options.origins);
@@ -189,12 +196,13 @@ int run(const Options &options) {
     return kNoDevice;
   if (!checkSchedule(options, !device, bool(device)))
     return kUsage;
-  std::optional<Target> target = targetNamed(device ? "host" : options.target);
-  if (!target)
-    return kWrong;
-  auto compilation = Compilation::create(options.specs.front(), options.parameters, *target);
+  auto targets = targetsNamed(device ? "host" : options.target);
+  if (!targets)
+    return kUsage;
+  auto compilation = Compilation::create(options.specs.front(), options.parameters, targets->front());
   if (!compilation)
     return kWrong;
+  compilation->targets = std::move(*targets);
   compilation->pinned = options.cpuSchedule;
   // A file of results belongs to one kernel.
   bool isOne = !options.outputs.empty() || !options.expected.empty();

@@ -8,7 +8,8 @@ import sys
 NEEDED = {"x86-64-v2": ["sse4_2", "popcnt"], "x86-64-v3": ["avx2", "fma", "bmi2", "movbe"],
           "x86-64-v4": ["avx512f", "avx512bw", "avx512vl"], "cascadelake": ["avx512f", "avx512_vnni"],
           "zen4": ["avx512f", "avx512_bf16", "avx512_vbmi2"], "zen5": ["avx512f", "avx_vnni"],
-          "sapphirerapids": ["avx512f", "avx512_fp16", "avx_vnni"], "host": []}
+          "sapphirerapids": ["avx512f", "avx512_fp16", "avx_vnni"], "emeraldrapids": ["avx512f", "avx512_fp16"],
+          "graniterapids": ["avx512f", "avx512_fp16"], "host": []}
 PROGRAM = """
 #include "rel1d_attention.h"
 #include <math.h>

@@ -11,7 +11,7 @@ guide.
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from ._compile import Scheme, compile, load, schemes
+from ._compile import Scheme, compile, load, refuse_amx, schemes
 from ._core import library_build, library_version
 from ._errors import (ArgumentError, CacheWarning, CompileError, CompileWarning, CopyWarning, Diagnostic, GradientError,
                       KernelError, LoadError, SkewerError)
@@ -19,9 +19,9 @@ from ._layer import Argument, Bench, Check, Compared, Layer, Page, Plot, Prepare
 
 __version__ = library_version()
 __all__ = [
-    "compile", "load", "schemes", "Layer", "Prepared", "Argument", "Bench", "Check", "Compared", "Scheme", "Plot", "Page", "Text",
-    "Diagnostic", "SkewerError", "CompileError", "ArgumentError", "GradientError", "KernelError", "LoadError", "CompileWarning",
-    "CopyWarning", "CacheWarning", "library_version", "library_build",
+    "compile", "load", "refuse_amx", "schemes", "Layer", "Prepared", "Argument", "Bench", "Check", "Compared", "Scheme", "Plot",
+    "Page", "Text", "Diagnostic", "SkewerError", "CompileError", "ArgumentError", "GradientError", "KernelError", "LoadError",
+    "CompileWarning", "CopyWarning", "CacheWarning", "library_version", "library_build",
 ]
 
 if not TYPE_CHECKING:  # with it, a type checker would accept every name

@@ -149,6 +149,12 @@ def schemes(name: Optional[str] = None) -> Union[Schemes, Text]:
     return Schemes(Scheme(one["name"], one["signature"], one["about"]) for one in json.loads(text))
 
 
+def refuse_amx(refused: bool = True) -> None:
+    """Makes layers that are compiled or loaded from now on leave AMX alone: they ask the system for nothing, and run their code
+    without its tiles. A program with small alternate signal stacks needs that."""
+    _core.refuse_amx(refused)
+
+
 def load(folder: Union[str, "os.PathLike[str]"], *, kernel: Optional[str] = None, threads: int = 1) -> Layer:
     """Returns a layer from the files that `skewer compile` wrote into a folder: NAME.json with NAME.so, or with NAME.o and,
     for several processors, NAME.PROCESSOR.o."""

@@ -224,6 +224,12 @@ class Layer:
                     arrays, outputs, sizes, q0, k0, head0)
 
     @property
+    def code(self) -> str:
+        """The code that calls run: its target and instructions, such as `emeraldrapids/amx`, of a kernel with several codes;
+        otherwise the name of its target."""
+        return self._kernel.code or self._target
+
+    @property
     def constants(self) -> List[str]:
         """The operands that the spec calls `const`: they are the same at every call."""
         return [entry["name"] for entry in self.manifest["inputs"] if entry.get("const")]

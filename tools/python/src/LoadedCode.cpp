@@ -1,16 +1,26 @@
 // Loads code and finds its entries.
 #include "LoadedCode.h"
 #include "Signature.h"
+#include <atomic>
 #include <dlfcn.h>
 #include <type_traits>
 
 namespace skewer::python {
+
+static std::atomic<bool> refusesAmx = false;
+
+void refuseAmx(bool refused) {
+  refusesAmx = refused;
+  skewer_loaded_refuse_amx(refused);
+}
 
 LoadedCode::LoadedCode(const std::string &name, nb::list objects, const std::string &sharedObject) {
   if (!sharedObject.empty()) {
     library = dlopen(sharedObject.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!library)
       raise(errors("LoadError")("kernel '" + name + "' cannot be loaded: " + dlerror()));
+    if (auto *refused = static_cast<int *>(dlsym(library, "skewer_refuse_amx"))) // each shared object has its own
+      *refused = refusesAmx;
   } else {
     std::vector<const void *> data;
     std::vector<size_t> bytes;
@@ -36,6 +46,7 @@ LoadedCode::LoadedCode(const std::string &name, nb::list objects, const std::str
   find("_cuda", cudaEntry);
   find("_cuda_workspace_bytes", cudaWorkspaceBytes);
   find("_workspace_bytes", workspaceBytes);
+  find("_code", codeName);
   find("_prepared_bytes", preparedBytes);
   find("_prepare", prepareEntry);
   find("_prepared", preparedEntry);

@@ -5,6 +5,9 @@
 
 namespace skewer::python {
 
+/// Makes code that is loaded from now on, or has not been called yet, use AMX or not.
+void refuseAmx(bool refused);
+
 /// The entries are those of docs/abi.md; null where the code has none.
 class LoadedCode {
 public:
@@ -16,6 +19,7 @@ public:
 
   int32_t (*entry)(const void *args, const void *exec) = nullptr;
   size_t (*workspaceBytes)(const void *args, const void *exec) = nullptr;
+  const char *(*codeName)() = nullptr; // of a kernel with several codes
   // For GPUs.
   int32_t (*cudaEntry)(const void *args, const void *exec) = nullptr;
   size_t (*cudaWorkspaceBytes)(const void *args) = nullptr;

@@ -145,6 +145,7 @@ NB_MODULE(_core, module) {
   module.def("schemes", &schemes, nb::arg("name"), nb::arg("json"), "Built-in schemes: as ask.");
   module.def("use_openmp", &openmp::use, nb::arg("path"),
              "Calls with of_framework are computed by the threads of this runtime of OpenMP, which is loaded.");
+  module.def("refuse_amx", &refuseAmx, nb::arg("refused"), "As skewer.refuse_amx.");
   module.def(
       "xla_handler", [] { return nb::capsule(reinterpret_cast<void *>(&callFromXla)); },
       "The handler of calls from XLA, as jax.ffi.register_ffi_target takes it.");
@@ -168,6 +169,9 @@ NB_MODULE(_core, module) {
           "Whether it was compiled for a processor.")
       .def("prepare", &Kernel::prepare, nb::arg("arrays"), nb::arg("threads"), nb::arg("given").none() = nb::none(),
            "Makes what const operands alone determine; arrays has None for the others.")
+      .def_prop_ro(
+          "code", [](const Kernel &kernel) { return kernel.code.codeName ? kernel.code.codeName() : ""; },
+          "The code that calls run, of a kernel with several; otherwise empty.")
       .def_prop_ro(
           "entry_address", [](const Kernel &kernel) { return reinterpret_cast<uintptr_t>(kernel.code.entry); },
           "Address of the C entry of docs/abi.md.")

@@ -100,6 +100,27 @@ class Compile(unittest.TestCase):
         with self.assertRaisesRegex(skewer.LoadError, "cannot be loaded"):
             skewer.load(self.folder / "one")
 
+    def test_the_code_that_runs(self):
+        text = "kernel layer(x : f32[4]) -> f32[4] { return x * 2 }"
+        self.assertEqual(skewer.compile(text).code, "host")
+        several = skewer.compile(text, target="x86-64-v2,emeraldrapids")
+        self.assertIn(several.code, ("x86-64-v2/sse", "emeraldrapids/avx512"))
+        np.testing.assert_array_equal(several(np.ones(4, np.float32)), np.full(4, 2, np.float32))
+
+    def test_amx_is_refused(self):
+        flags = Path("/proc/cpuinfo").read_text().split()
+        text = """kernel layer(q, k, v : bf16[128, 64]) -> bf16[128, 64] {
+  return einsum("i j, j d -> i d", softmax(einsum("i d, j d -> i j", q, k)), v)
+}"""
+        ones = np.full((128, 64), 0x3F80, np.uint16)
+        skewer.refuse_amx()
+        try:
+            layer = skewer.compile(text, target="x86-64-v2,emeraldrapids")
+            self.assertEqual(layer.code, "emeraldrapids/avx512" if "avx512_fp16" in flags else "x86-64-v2/sse")
+            np.testing.assert_array_equal(layer(ones, ones, ones), ones)
+        finally:
+            skewer.refuse_amx(False)
+
     def test_the_manifest_names_const_operands(self):
         text = common.TINY.replace("v :", "const v :").replace("q, k, const v : f32[batch, N, d]",
                                                                "q, k : f32[batch, N, d], const v : f32[batch, N, d]")
