@@ -66,11 +66,6 @@ std::optional<Timing> measure(Execution &execution, double seconds, ReadsBeside 
   return Timing{medianOf(times), *std::min_element(times.begin(), times.end()), static_cast<int64_t>(times.size())};
 }
 
-bool wrong(const std::string &text) {
-  sayError(text);
-  return false;
-}
-
 } // namespace
 
 std::optional<double> Row::percentOf(double share) {
@@ -97,7 +92,7 @@ bool benchKernel(const Options &options, Compilation &compilation, const Kernel 
   row.compileSeconds = processorTime() - start;
   auto operands = prepareOperands(execution->plan(), options.inputs, options.sizes, options.seed, options.origins);
   if (!operands)
-    return wrong(llvm::toString(operands.takeError()));
+    return sayError(operands.takeError()), false;
   auto own = compilation.kernelAt(kernel, operands->sizeByName);
   if (!own || !execution->countAsIn(compilation, *own) || !runChecked(options, *own, *operands, pool, *execution, row))
     return false;
