@@ -63,7 +63,7 @@ void BiasLines::makeOf(const KeyBlock &block, uint64_t sum) {
   bool isMap = shape.keyAxes.size() > 1 || shape.bounds.map;
   MapRows rows;
   if (isMap) {
-    rows.width = shape.bounds.map ? context.positions.mapWidth : b.index(shape.keyAxes.back().extent);
+    rows.width = shape.bounds.map ? positions.mapWidth : b.index(shape.keyAxes.back().extent);
     Value last = b.add(b.add(block.highKey, rows.width), -1);
     rows.first = arith::DivUIOp::create(b.builder, block.lowKey, rows.width);
     rows.end = arith::DivUIOp::create(b.builder, last, rows.width);

@@ -16,10 +16,9 @@ struct BiasRow {
 using AlongInner = std::function<mlir::Value(mlir::Value x, mlir::Value sum)>;
 using AlongOuter = std::function<AlongInner(mlir::Value outer, mlir::Value firstKey, mlir::Value &base)>;
 
-class BiasLines {
+class BiasLines : KernelPart {
 public:
-  BiasLines(KernelContext &context, const CpuStrategies &strategies)
-      : b(context.b), shape(context.shape), g(context.geometry), context(context), strategies(strategies) {}
+  BiasLines(KernelContext &context, const CpuStrategies &strategies) : KernelPart(context), strategies(strategies) {}
   /// Reserves a line for each sum for which some strategy needs one.
   void plan(Layout &);
   void open();
@@ -40,10 +39,6 @@ private:
   void makeOf(const KeyBlock &, uint64_t sum);
   mlir::Value originOf(const ScoreTile &);
 
-  VectorBuilder &b;
-  const AttentionShape &shape;
-  const Geometry &g;
-  KernelContext &context;
   const CpuStrategies &strategies;
   std::vector<Buffer> buffers; // of each sum; empty: it has no lines
   bool hides = false;          // the lines of the first sum

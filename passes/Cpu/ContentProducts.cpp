@@ -26,8 +26,7 @@ static const CpuEngine &engineOfContent(const AttentionShape &shape, const Atten
 }
 
 ContentProducts::ContentProducts(KernelContext &context, PanelPacker &packer)
-    : engine(engineOfContent(context.shape, context.stage)), b(context.b), shape(context.shape), g(context.geometry),
-      context(context), packer(packer) {
+    : KernelPart(context), engine(engineOfContent(shape, context.stage)), packer(packer) {
   int64_t depth = 0;
   for (const ContentTerm &term : shape.content) {
     if (term.inPlace) {
@@ -88,8 +87,8 @@ Summation ContentProducts::summation() const {
 
 /// Packs the keys behind the last whole panel as rows.
 void ContentProducts::packDotKeys(const ContentTerm &term, double factor, int64_t depthOffset, bool accumulate) {
-  Value first = b.index(shape.keys - dots), source = context.memory.arguments[term.key.argument];
-  Value base = b.add(context.positions.baseOf(term.key.base), b.mul(first, term.key.key));
+  Value first = b.index(shape.keys - dots), source = memory.arguments[term.key.argument];
+  Value base = b.add(positions.baseOf(term.key.base), b.mul(first, term.key.key));
   int64_t rowStride = term.key.key, depthStride = term.key.depth;
   if (context.stage.isComputed(term.key.argument)) {
     ProductOperand rows = packer.computedRows(term.key, term.depth, first, b.index(shape.keys));
@@ -143,7 +142,7 @@ SmallVector<Value> ContentProducts::sumsOf(const ScoreTile &tile, ArrayRef<Value
   if (dots && tile.last)
     return dotsOf(tile);
   TilePart whole{0, g.tileRows, 0, tile.vectors};
-  Value scores = context.memory.scores;
+  Value scores = memory.scores;
   if (!own) {
     TileProduct product{whole,
                         g.depth,
@@ -174,7 +173,7 @@ SmallVector<Value> ContentProducts::addChunk(const TilePart &part, int64_t first
   SmallVector<Value> sums = products(part, b.index(first), steps, none);
   if (first)
     for (auto [sum, place] : llvm::zip(sums, places))
-      sum = b.addf(b.load(context.memory.scores, place), sum);
+      sum = b.addf(b.load(memory.scores, place), sum);
   return sums;
 }
 
@@ -182,7 +181,7 @@ void ContentProducts::leaveChunk(const ScoreTile &tile, ArrayRef<Value> places, 
                                  const ProductsOfSteps &own) {
   SmallVector<Value> sums = addChunk({0, g.tileRows, 0, tile.vectors}, first, stepsOfPass(), places, own);
   for (auto [sum, place] : llvm::zip(sums, places))
-    b.store(sum, context.memory.scores, place);
+    b.store(sum, memory.scores, place);
 }
 
 /// Returns the products of rows and the few keys of the last vector. Lanes go along the depth, so that a key costs one

@@ -5,7 +5,7 @@
 
 namespace skewer {
 
-class ContentProducts {
+class ContentProducts : KernelPart {
 public:
   /// Chooses the engine, and sets the depth and the panels of the geometry.
   ContentProducts(KernelContext &, PanelPacker &);
@@ -45,10 +45,6 @@ private:
                                           llvm::ArrayRef<mlir::Value> places, const ProductsOfSteps &);
   llvm::SmallVector<mlir::Value> dotsOf(const ScoreTile &);
 
-  VectorBuilder &b;
-  const AttentionShape &shape;
-  const Geometry &g;
-  KernelContext &context;
   PanelPacker &packer;
   std::vector<int64_t> offsets; // of each term
   int64_t dots = 0;

@@ -31,14 +31,14 @@ void HeadValues::enterTurn(Value turn) {
 void HeadValues::pack() {
   if (!arePacked() || g.streaming)
     return;
-  const KeyRange &seen = context.live.ofHead;
+  const KeyRange &seen = live.ofHead;
   packRows(seen && !shape.prefix ? seen.low : b.index(0), seen ? seen.high : b.index(shape.keys));
 }
 
 void HeadValues::packBlock(const KeyBlock &block) {
   if (!arePacked() || !g.streaming)
     return;
-  auto [low, high] = context.live.of(block.firstRow, g.rowBlock, block.lowKey, block.highKey);
+  auto [low, high] = live.of(block.firstRow, g.rowBlock, block.lowKey, block.highKey);
   low = shape.prefix ? block.lowKey : low;
   packRows(low, high);
   base = b.mul(low, -stride);
@@ -50,7 +50,7 @@ void HeadValues::packRows(Value low, Value high) {
   int64_t padded = g.widthVectors * g.lanes;
   Value source = context.memory.arguments[value.argument];
   b.loop(low, high, 1, [&](Value key) {
-    Value from = context.positions.keyPlace(value, key), to = b.mul(g.streaming ? b.sub(key, low) : key, padded);
+    Value from = positions.keyPlace(value, key), to = b.mul(g.streaming ? b.sub(key, low) : key, padded);
     if (!context.stage.isComputed(value.argument))
       return packer.copyWidth(source, from, value.depth, 1, values, to);
     if (shape.width % g.lanes)
@@ -60,7 +60,7 @@ void HeadValues::packRows(Value low, Value high) {
 }
 
 void HeadValues::enterHead() {
-  base = arePacked() ? b.index(0) : context.positions.baseOf(shape.value.base);
+  base = arePacked() ? b.index(0) : positions.baseOf(shape.value.base);
   stride = arePacked() ? g.widthVectors * g.lanes : shape.value.key;
 }
 
@@ -70,7 +70,7 @@ void HeadValues::test(const CpuStrategies &strategies) {
     return;
   if (!hidesKeys(shape) && !(g.rowStep > 1 && shape.visible))
     return;
-  const KeyRange &seen = context.live.ofHead;
+  const KeyRange &seen = live.ofHead;
   KeyRange keys = seen ? seen : KeyRange{b.index(0), b.index(shape.keys)};
   Value first = shape.prefix ? b.index(0) : keys.low;
   Value sum = b.loop(first, keys.high, 1, ValueRange{b.constant(0)}, [&](Value key, ValueRange carried) {
@@ -87,7 +87,7 @@ void HeadValues::test(const CpuStrategies &strategies) {
 /// Returns the place of a key's values from `offset` on.
 Value HeadValues::placeOf(Value key, int64_t offset) {
   if (arePicked())
-    return b.add(context.positions.keyPlace(shape.value, key), offset);
+    return b.add(positions.keyPlace(shape.value, key), offset);
   return b.add(b.add(base, b.mul(key, stride)), offset);
 }
 
@@ -97,8 +97,7 @@ SmallVector<Value> HeadValues::placesOf(Value key, int64_t count, int64_t offset
     return arePicked() ? placeOf(b.add(key, step), offset) : b.add(first, step * stride);
   };
   // Turns of several keys that begin at multiples of their number span no two pages.
-  return context.positions.keyPlaces(shape.value, count, arePicked() && isAligned && isOnePage(shape.value, count),
-                                     place);
+  return positions.keyPlaces(shape.value, count, arePicked() && isAligned && isOnePage(shape.value, count), place);
 }
 
 Value HeadValues::scaleAt(Value place, int64_t offset) {
@@ -117,7 +116,7 @@ void HeadValues::fetchAhead(Value key, int64_t keysOfTurn) {
     Value later = b.add(key, ahead + step);
     return placeOf(arePicked() ? b.minimum(later, b.index(shape.keys - 1)) : later, 0);
   };
-  for (Value at : context.positions.keyPlaces(shape.value, keysOfTurn, onePage, place))
+  for (Value at : positions.keyPlaces(shape.value, keysOfTurn, onePage, place))
     for (int64_t d = 0; d < shape.width; d += kLineBytes / bytes)
       b.prefetch(values, b.add(at, d));
 }

@@ -5,10 +5,9 @@
 
 namespace skewer {
 
-class HeadValues {
+class HeadValues : KernelPart {
 public:
-  HeadValues(KernelContext &context, PanelPacker &packer)
-      : b(context.b), shape(context.shape), g(context.geometry), context(context), packer(packer) {}
+  HeadValues(KernelContext &context, PanelPacker &packer) : KernelPart(context), packer(packer) {}
   /// Reserves the buffer, if values are packed. `change`: a strategy adds to them.
   void plan(Layout &, bool change);
   void open();
@@ -44,10 +43,6 @@ private:
   mlir::Value placeOf(mlir::Value key, int64_t offset);
   void packRows(mlir::Value low, mlir::Value high);
 
-  VectorBuilder &b;
-  const AttentionShape &shape;
-  const Geometry &g;
-  KernelContext &context;
   PanelPacker &packer;
   Buffer packed;
   mlir::Value values; // in the buffer, or the operand itself

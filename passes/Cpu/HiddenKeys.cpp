@@ -132,5 +132,5 @@ void HiddenKeys::hideAll(const KeyBlock &block, Value group, Value vector, int64
   Value row = b.mul(group, g.tileRows);
   for (int64_t r = 0; r < g.tileRows; ++r)
     for (int64_t v = 0; v < vectors; ++v)
-      b.store(nothing, context.memory.scores, b.add(b.add(b.mul(b.add(row, r), g.scoreStride), column), v * g.lanes));
+      b.store(nothing, memory.scores, b.add(b.add(b.mul(b.add(row, r), g.scoreStride), column), v * g.lanes));
 }

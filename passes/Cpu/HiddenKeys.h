@@ -5,10 +5,9 @@
 
 namespace skewer {
 
-class HiddenKeys {
+class HiddenKeys : KernelPart {
 public:
-  explicit HiddenKeys(KernelContext &context)
-      : b(context.b), shape(context.shape), g(context.geometry), live(context.live), context(context) {}
+  explicit HiddenKeys(KernelContext &context) : KernelPart(context) {}
 
   /// Returns the value that replaces the score of a hidden key, -inf, or its direct weight, -0, which no seen key has.
   mlir::Value mark();
@@ -34,12 +33,6 @@ private:
   void hideOutsideBounds(ScoreTile &);
   void hideOutsideInterval(ScoreTile &);
   void hideByTiles(ScoreTile &, mlir::Value state);
-
-  VectorBuilder &b;
-  const AttentionShape &shape;
-  const Geometry &g;
-  LiveKeys &live;
-  KernelContext &context;
 };
 
 } // namespace skewer

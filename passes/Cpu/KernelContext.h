@@ -43,4 +43,20 @@ struct KernelContext {
   bool isHuge(double scale, int64_t depth) const;
 };
 
+/// A part of a kernel: short names for what the parts use of the context.
+class KernelPart {
+protected:
+  explicit KernelPart(KernelContext &context)
+      : context(context), b(context.b), shape(context.shape), g(context.geometry), memory(context.memory),
+        positions(context.positions), live(context.live) {}
+
+  KernelContext &context;
+  VectorBuilder &b;
+  const AttentionShape &shape;
+  const Geometry &g;
+  KernelMemory &memory;
+  Positions &positions;
+  LiveKeys &live;
+};
+
 } // namespace skewer

@@ -36,7 +36,7 @@ void KeyParts::enterCall() {
   if (!exist() || llvm::all_of(context.stage.leading, isFixed))
     return;
   Value heads = b.index(1);
-  for (Value size : context.positions.leadingSizes)
+  for (Value size : positions.leadingSizes)
     heads = b.mul(heads, size);
   divided = b.less(heads, b.index(kManyHeads));
 }
@@ -73,7 +73,7 @@ void KeyParts::finish(const KeyRange &live, const std::function<void()> &write) 
 
 /// Returns where the record of a part of the head begins.
 Value KeyParts::placeOf(Value which) {
-  return b.mul(b.add(b.mul(context.positions.head(), g.parts), which), record().floats());
+  return b.mul(b.add(b.mul(positions.head(), g.parts), which), record().floats());
 }
 
 /// Stores the record of this part of the keys, instead of finished rows. A part that no row sees leaves only its flag.

@@ -7,11 +7,9 @@
 
 namespace skewer {
 
-class KeyParts {
+class KeyParts : KernelPart {
 public:
-  KeyParts(KernelContext &context, RowSoftmax &softmax)
-      : b(context.b), shape(context.shape), g(context.geometry), memory(context.memory), context(context),
-        softmax(softmax) {}
+  KeyParts(KernelContext &context, RowSoftmax &softmax) : KernelPart(context), softmax(softmax) {}
   bool exist() const { return g.parts > 1; }
   /// Returns how many bytes of the shared workspace each head needs for its records; a multiple of 64.
   int64_t bytesOfHead() const;
@@ -37,11 +35,6 @@ private:
   void leave(mlir::Value some);
   void forLive(const std::function<void(mlir::Value place)> &body);
 
-  VectorBuilder &b;
-  const AttentionShape &shape;
-  const Geometry &g;
-  KernelMemory &memory;
-  KernelContext &context;
   RowSoftmax &softmax;
   mlir::Value part;    // the current part of the keys of the head
   mlir::Value divided; // i1: keys are divided; null: they are for any number of heads

@@ -4,17 +4,14 @@
 using namespace mlir;
 using namespace skewer;
 
-Value PackedTable::view() {
-  return context.b.view(context.memory.shared, context.b.index(buffer.offset), buffer.floats);
-}
+Value PackedTable::view() { return b.view(memory.shared, b.index(buffer.offset), buffer.floats); }
 
 void PackedTable::pack(Value low, Value high, int64_t first, PackItem packItem) {
-  VectorBuilder &b = context.b;
   Value table = view();
   b.loop(low, high, 1, [&](Value item) {
     Value local = b.sub(item, b.index(first));
     Value copy = b.divide(local, itemsOfCopy), own = b.remainder(local, itemsOfCopy);
-    context.positions.enterCopy(axes, copy);
+    positions.enterCopy(axes, copy);
     packItem(table, copy, own);
   });
 }

@@ -6,9 +6,9 @@
 
 namespace skewer {
 
-class PackedTable {
+class PackedTable : KernelPart {
 public:
-  PackedTable(KernelContext &context, std::vector<std::string> axes) : context(context), axes(std::move(axes)) {}
+  PackedTable(KernelContext &context, std::vector<std::string> axes) : KernelPart(context), axes(std::move(axes)) {}
   /// The table of a term that reads rows of one operand.
   template <class Term> PackedTable(KernelContext &context, const Term &term) : PackedTable(context, term.tableAxes) {
     if (!term.rowLength && subscript::readsOf(term.tableBase).empty())
@@ -31,12 +31,11 @@ public:
 
   mlir::Value view();
   /// Returns where the copy of the current head begins.
-  mlir::Value copyOfHead() { return context.b.mul(context.positions.copyOf(axes), copyFloats); }
+  mlir::Value copyOfHead() { return b.mul(positions.copyOf(axes), copyFloats); }
 
 private:
-  int64_t copies() const { return countOf(axes, context.shape.space); }
+  int64_t copies() const { return countOf(axes, shape.space); }
 
-  KernelContext &context;
   std::vector<std::string> axes;
   Buffer buffer;
 };

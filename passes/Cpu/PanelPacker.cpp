@@ -5,7 +5,7 @@ using namespace mlir;
 using namespace skewer;
 
 KeyRange PanelPacker::panelsOfHead() {
-  const KeyRange &keys = context.live.ofHead;
+  const KeyRange &keys = live.ofHead;
   if (!keys)
     return {b.index(0), b.index(g.keyVectors)};
   int64_t tile = g.tileVectors * g.lanes;
@@ -15,7 +15,7 @@ KeyRange PanelPacker::panelsOfHead() {
 }
 
 ProductOperand PanelPacker::computedRows(const Walk &walk, int64_t depth, Value first, Value end) {
-  Value rows = context.view(computed), base = context.positions.baseOf(walk.base);
+  Value rows = context.view(computed), base = positions.baseOf(walk.base);
   b.loop(first, end, 1, [&](Value key) {
     context.stage.computeRow(walk.argument, b.add(base, b.mul(key, walk.key)), rows, b.mul(b.sub(key, first), depth),
                              1);
@@ -25,17 +25,16 @@ ProductOperand PanelPacker::computedRows(const Walk &walk, int64_t depth, Value 
 
 void PanelPacker::packKeyPanels(const CpuEngine &engine, const Walk &walk, int64_t depth, double factor,
                                 const PanelTarget &target, KeyRange panels) {
-  Value base = context.positions.baseOf(walk.base), length = context.positions.keyLength();
+  Value base = positions.baseOf(walk.base), length = positions.keyLength();
   if (!panels)
     panels = panelsOfHead();
   b.loop(panels.low, panels.high, 1, [&](Value panel) {
     if (!context.stage.isComputed(walk.argument))
-      return engine.packPanel(b,
-                              {context.memory.arguments[walk.argument], base, walk.key, walk.depth, shape.keys, depth,
-                               factor, false, length},
-                              target, panel);
+      return engine.packPanel(
+          b, {memory.arguments[walk.argument], base, walk.key, walk.depth, shape.keys, depth, factor, false, length},
+          target, panel);
     Value first = b.mul(panel, g.lanes);
-    ProductOperand rows = computedRows(walk, depth, first, b.minimum(b.add(first, g.lanes), context.positions.keys()));
+    ProductOperand rows = computedRows(walk, depth, first, b.minimum(b.add(first, g.lanes), positions.keys()));
     engine.packPanel(b, {rows.memory, b.mul(first, -depth), depth, 1, shape.keys, depth, factor, false, length}, target,
                      panel);
   });
@@ -43,7 +42,7 @@ void PanelPacker::packKeyPanels(const CpuEngine &engine, const Walk &walk, int64
 
 void PanelPacker::packQueryRows(const CpuEngine &engine, const Walk &walk, int64_t depth, double scale,
                                 const RowBlock &block, Value target, int64_t stride, int64_t offset) {
-  Value source = context.memory.arguments[walk.argument], base = context.positions.baseOf(walk.base);
+  Value source = memory.arguments[walk.argument], base = positions.baseOf(walk.base);
   b.loop(b.index(0), b.mul(block.groups, g.tileRows), 1, [&](Value row) {
     Value to = b.add(b.mul(row, stride), offset);
     b.when(

@@ -6,10 +6,9 @@
 
 namespace skewer {
 
-class PanelPacker {
+class PanelPacker : KernelPart {
 public:
-  explicit PanelPacker(KernelContext &context)
-      : b(context.b), shape(context.shape), g(context.geometry), context(context) {}
+  explicit PanelPacker(KernelContext &context) : KernelPart(context) {}
 
   /// Reserves memory for a vector of keys of this depth, if some keys have no memory of their own.
   void plan(Layout &layout, int64_t depth) { layout.reserve(computed, depth * g.lanes, Layout::Zone::Queries); }
@@ -31,10 +30,6 @@ public:
                  bool accumulate = false);
 
 private:
-  VectorBuilder &b;
-  const AttentionShape &shape;
-  const Geometry &g;
-  KernelContext &context;
   Buffer computed;
 };
 

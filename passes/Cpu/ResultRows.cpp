@@ -12,7 +12,6 @@ Value ResultRows::inverseOf(Value sum) {
 }
 
 void ResultRows::write(Value firstRow, Value rows) {
-  Positions &positions = context.positions;
   Value base = shape.result.picked || context.stage.finishRow ? Value() : positions.baseOf(shape.result.base);
   b.loop(b.index(0), rows, 1, [&](Value row) {
     Value sum = softmax.sum(row), factor;

@@ -6,22 +6,16 @@
 
 namespace skewer {
 
-class ResultRows {
+class ResultRows : KernelPart {
 public:
   ResultRows(KernelContext &context, RowSoftmax &softmax, StoredWeights &weights, StreamedResult &stream)
-      : b(context.b), shape(context.shape), g(context.geometry), memory(context.memory), context(context),
-        softmax(softmax), weights(weights), stream(stream) {}
+      : KernelPart(context), softmax(softmax), weights(weights), stream(stream) {}
   void write(mlir::Value firstRow, mlir::Value rows);
 
 private:
   mlir::Value inverseOf(mlir::Value sum);
   void finish(mlir::Value position, mlir::Value from, mlir::Value factor);
 
-  VectorBuilder &b;
-  const AttentionShape &shape;
-  const Geometry &g;
-  KernelMemory &memory;
-  KernelContext &context;
   RowSoftmax &softmax;
   StoredWeights &weights;
   StreamedResult &stream;

@@ -44,7 +44,7 @@ void RowSoftmax::restart(Value row) {
 }
 
 void RowSoftmax::meet(const ScoreTile &tile, ArrayRef<Value> places) {
-  Value scores = context.memory.scores;
+  Value scores = memory.scores;
   if (shape.direct) {
     for (auto [score, place] : llvm::zip(tile.sums, places))
       b.store(score, scores, place);
@@ -77,7 +77,6 @@ void RowSoftmax::noteShift(Value row, Value more) {
 }
 
 Value RowSoftmax::placeOf(Value firstRow, Value row) {
-  Positions &positions = context.positions;
   return b.add(b.mul(positions.head(), positions.queries()), context.positionOf(firstRow, row));
 }
 
@@ -91,12 +90,12 @@ void RowSoftmax::writeLogSum(Value row, Value firstRow, Value sum) {
   Value empty = b.compare(arith::CmpFPredicate::OEQ, sum, b.constantScalar(0));
   total = b.select(empty, b.constantScalar(-kInfinity), total);
   total = logSumExp(b.builder, shifted, total);
-  b.storeScalar(total, context.memory.lse, placeOf(firstRow, row));
+  b.storeScalar(total, memory.lse, placeOf(firstRow, row));
 }
 
 void RowSoftmax::writeTotal(Value row, Value firstRow, Value sum) {
   if (shape.further.total)
-    b.storeScalar(sum, context.memory.total, placeOf(firstRow, row));
+    b.storeScalar(sum, memory.total, placeOf(firstRow, row));
 }
 
 void RowSoftmax::weigh(const KeyBlock &block, Value row, VectorRuns runs) {
@@ -111,7 +110,7 @@ void RowSoftmax::total(const KeyBlock &block, Value row, VectorRuns runs) {
   for (auto [lowVector, highVector] : runs) {
     Value base = b.add(b.mul(row, g.scoreStride), b.sub(b.mul(lowVector, g.lanes), block.lowKey));
     total = sumOfChains(b.mul(b.sub(highVector, lowVector), g.lanes), total,
-                        [&](Value x) { return b.load(context.memory.scores, b.add(base, x)); });
+                        [&](Value x) { return b.load(memory.scores, b.add(base, x)); });
   }
   setSum(row, b.addf(sum(row), reduceAdd(b, total)));
 }
@@ -131,7 +130,7 @@ Value RowSoftmax::referenceOf(Value maximum) {
 }
 
 void RowSoftmax::exponentials(const KeyBlock &block, Value row, VectorRuns runs) {
-  Value scores = context.memory.scores;
+  Value scores = memory.scores;
   Value largest = maximumSoFar(row), reference = referenceOf(largest);
   Value total = b.constant(0);
   auto base = [&](Value lowVector) {

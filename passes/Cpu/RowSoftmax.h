@@ -9,10 +9,9 @@
 
 namespace skewer {
 
-class RowSoftmax {
+class RowSoftmax : KernelPart {
 public:
-  explicit RowSoftmax(KernelContext &context)
-      : b(context.b), shape(context.shape), g(context.geometry), context(context) {}
+  explicit RowSoftmax(KernelContext &context) : KernelPart(context) {}
   void plan(Layout &);
   void open();
 
@@ -59,10 +58,6 @@ private:
   void total(const KeyBlock &, mlir::Value row, VectorRuns);
   mlir::Value sumOfChains(mlir::Value count, mlir::Value start, llvm::function_ref<mlir::Value(mlir::Value x)> term);
 
-  VectorBuilder &b;
-  const AttentionShape &shape;
-  const Geometry &g;
-  KernelContext &context;
   Buffer maximaBuffer, sumsBuffer, scalesBuffer, shiftsBuffer;
   mlir::Value maxima; // of each row: a vector
   mlir::Value sums;   // of each row

@@ -134,10 +134,10 @@ void ScoreTiles::leaveChunk(const KeyBlock &block, const Column &column, Value g
 
 void ScoreTiles::forLiveGroups(const KeyBlock &block, const Column &column, function_ref<void(Value group)> tile) {
   b.loop(b.index(0), block.groups, 1, [&](Value group) {
-    if (!context.live.isLimited())
+    if (!live.isLimited())
       return tile(group);
     Value key = b.mul(column.vector, g.lanes);
-    b.when(context.live.meets(context.liveOf(block, group), block.lowKey, key, b.add(key, column.vectors * g.lanes)),
+    b.when(live.meets(context.liveOf(block, group), block.lowKey, key, b.add(key, column.vectors * g.lanes)),
            [&] { tile(group); });
   });
 }

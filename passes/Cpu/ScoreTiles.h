@@ -8,12 +8,11 @@
 
 namespace skewer {
 
-class ScoreTiles {
+class ScoreTiles : KernelPart {
 public:
   ScoreTiles(KernelContext &context, ContentProducts &content, BiasLines &lines, HiddenKeys &hidden,
              RowSoftmax &softmax, const CpuStrategies &strategies)
-      : b(context.b), shape(context.shape), g(context.geometry), memory(context.memory), context(context),
-        content(content), lines(lines), hidden(hidden), softmax(softmax), strategies(strategies) {}
+      : KernelPart(context), content(content), lines(lines), hidden(hidden), softmax(softmax), strategies(strategies) {}
   void plan(Layout &layout) { layout.reserve(scores, g.rowBlock * g.scoreStride, Layout::Zone::Block); }
   void open() { memory.scores = context.view(scores); }
   /// Computes the scores of a block, whose vectors of keys are those from `firstVector` on, before `endVector`.
@@ -41,11 +40,6 @@ private:
   void applyInPlace(ScoreTile &, llvm::ArrayRef<mlir::Value> places);
   mlir::Value through(llvm::ArrayRef<mlir::Value> sums);
 
-  VectorBuilder &b;
-  const AttentionShape &shape;
-  const Geometry &g;
-  KernelMemory &memory;
-  KernelContext &context;
   ContentProducts &content;
   BiasLines &lines;
   HiddenKeys &hidden;

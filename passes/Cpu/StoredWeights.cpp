@@ -28,7 +28,7 @@ void StoredWeights::forVectorsOfKeys(Value low, Value high, Value place,
 }
 
 void StoredWeights::hideAll(const RowBlock &block) {
-  if (!areResult() || (!context.live.isLimited() && !context.runs && shape.masks.empty()))
+  if (!areResult() || (!live.isLimited() && !context.runs && shape.masks.empty()))
     return;
   Value nothing = b.constant(shape.direct ? 0 : -std::numeric_limits<float>::infinity());
   b.loop(b.index(0), block.rows, 1, [&](Value row) {

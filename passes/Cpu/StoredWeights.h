@@ -6,11 +6,9 @@
 
 namespace skewer {
 
-class StoredWeights {
+class StoredWeights : KernelPart {
 public:
-  StoredWeights(KernelContext &context, RowSoftmax &softmax)
-      : b(context.b), shape(context.shape), g(context.geometry), memory(context.memory), positions(context.positions),
-        context(context), softmax(softmax) {}
+  StoredWeights(KernelContext &context, RowSoftmax &softmax) : KernelPart(context), softmax(softmax) {}
   bool areResult() const { return shape.further.weights; }
   /// Marks all keys of a block of rows as hidden: blocks of keys that are skipped store nothing, but their weights must
   /// be 0.
@@ -26,12 +24,6 @@ private:
   void forVectorsOfKeys(mlir::Value low, mlir::Value high, mlir::Value place,
                         llvm::function_ref<mlir::Value(mlir::Value key, mlir::Value mask)> vector);
 
-  VectorBuilder &b;
-  const AttentionShape &shape;
-  const Geometry &g;
-  KernelMemory &memory;
-  Positions &positions;
-  KernelContext &context;
   RowSoftmax &softmax;
 };
 

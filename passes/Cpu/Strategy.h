@@ -10,13 +10,12 @@
 
 namespace skewer {
 
-class CpuStrategy : protected Geometry {
+class CpuStrategy : protected Geometry, protected KernelPart {
 public:
   /// Copies the geometry: all of it that strategies may use is known before the first strategy is made.
   explicit CpuStrategy(CpuKernel &kernel)
-      : Geometry(kernel.context.geometry), kernel(kernel), b(kernel.context.b), engine(fmaEngine()),
-        shape(kernel.context.shape), stage(kernel.context.stage), memory(kernel.context.memory),
-        positions(kernel.context.positions), live(kernel.context.live) {}
+      : Geometry(kernel.context.geometry), KernelPart(kernel.context), kernel(kernel), engine(fmaEngine()),
+        stage(context.stage) {}
   virtual ~CpuStrategy() = default;
 
   /// Returns the number of the sum that the strategy adds to; the score is a function of all sums.
@@ -104,13 +103,8 @@ protected:
   }
 
   CpuKernel &kernel;
-  VectorBuilder &b;
   const CpuEngine &engine; // for its own products
-  const AttentionShape &shape;
   const AttentionStage &stage;
-  const KernelMemory &memory;
-  Positions &positions;
-  LiveKeys &live;
 
 private:
   uint64_t ownSum = 0;

@@ -29,19 +29,19 @@ bool StreamedResult::rowsAreVectors() const {
 
 void StreamedResult::decide() {
   begin();
-  if (context.stage.finishRow || !context.memory.output || !rowsAreVectors())
+  if (context.stage.finishRow || !memory.output || !rowsAreVectors())
     return;
   int64_t bytes = shape.queries * shape.width * 4;
   bool known = true;
   Value all = b.index(bytes);
-  for (auto [extent, size] : llvm::zip(context.stage.leading, context.positions.leadingSizes)) {
+  for (auto [extent, size] : llvm::zip(context.stage.leading, positions.leadingSizes)) {
     known &= extent.name.empty();
     bytes *= extent.fixed;
     all = b.mul(all, size);
   }
   if (known && bytes < kStreamedBytes)
     return;
-  Value address = memref::ExtractAlignedPointerAsIndexOp::create(b.builder, context.memory.output);
+  Value address = memref::ExtractAlignedPointerAsIndexOp::create(b.builder, memory.output);
   Value rest = b.remainder(address, g.lanes * 4);
   Value aligned = arith::CmpIOp::create(b.builder, arith::CmpIPredicate::eq, rest, b.index(0));
   streams =
@@ -60,9 +60,9 @@ void StreamedResult::store(ArrayRef<Value> row, Value at) {
     for (auto [v, x] : llvm::enumerate(row)) {
       Value to = b.add(at, static_cast<int64_t>(v) * g.lanes);
       if (past)
-        storePastCaches(b, x, context.memory.output, to);
+        storePastCaches(b, x, memory.output, to);
       else
-        b.storeFirst(x, context.memory.output, to, std::min(g.lanes, shape.width - static_cast<int64_t>(v) * g.lanes));
+        b.storeFirst(x, memory.output, to, std::min(g.lanes, shape.width - static_cast<int64_t>(v) * g.lanes));
     }
   };
   if (streams)

@@ -5,10 +5,9 @@
 
 namespace skewer {
 
-class StreamedResult {
+class StreamedResult : KernelPart {
 public:
-  explicit StreamedResult(KernelContext &context)
-      : b(context.b), shape(context.shape), g(context.geometry), context(context) {}
+  explicit StreamedResult(KernelContext &context) : KernelPart(context) {}
   /// Begins a phase whose rows are stored as usual.
   void begin() { streams = {}; }
   /// Decides, once a call, whether the rows of this phase are stored past the caches.
@@ -20,10 +19,6 @@ public:
 private:
   bool rowsAreVectors() const;
 
-  VectorBuilder &b;
-  const AttentionShape &shape;
-  const Geometry &g;
-  KernelContext &context;
   mlir::Value streams; // i1; null: rows are stored as usual
 };
 

@@ -12,9 +12,6 @@ static constexpr int64_t kUpcomingBytes = 256 << 10;
 
 void UpcomingHead::find() {
   operands.clear();
-  const AttentionShape &shape = context.shape;
-  const Geometry &g = context.geometry;
-  Positions &positions = context.positions;
   struct Walked {
     const Walk *walk;
     int64_t step, depth, count;
@@ -30,20 +27,18 @@ void UpcomingHead::find() {
     bytes += rows.count * rows.depth * 4;
   if (g.chunks * g.parts > 1 || bytes > kUpcomingBytes || positions.leadingSizes.empty())
     return;
-  positions.atHead(context.b.add(positions.head(), 1), [&] {
+  positions.atHead(b.add(positions.head(), 1), [&] {
     for (const Walked &rows : all)
       if (rows.walk->depth == 1 && rows.step == rows.depth && subscript::readNodes(rows.walk->base).empty() &&
           !context.stage.isComputed(rows.walk->argument))
-        operands.push_back(
-            {context.memory.arguments[rows.walk->argument], positions.baseOf(rows.walk->base), rows.depth});
+        operands.push_back({memory.arguments[rows.walk->argument], positions.baseOf(rows.walk->base), rows.depth});
   });
 }
 
 void UpcomingHead::fetch(Value row, Value key, int64_t keysOfTurn) {
-  VectorBuilder &b = context.b;
-  int64_t turns = std::max<int64_t>(1, context.shape.keys / keysOfTurn);
+  int64_t turns = std::max<int64_t>(1, shape.keys / keysOfTurn);
   for (const Rows &rows : operands) {
-    int64_t lines = llvm::divideCeil(llvm::divideCeil(context.geometry.tileRows * rows.depth, kLineFloats), turns);
+    int64_t lines = llvm::divideCeil(llvm::divideCeil(g.tileRows * rows.depth, kLineFloats), turns);
     Value at = b.add(rows.base, b.mul(row, rows.depth));
     at = b.add(at, b.mul(key, lines * kLineFloats / keysOfTurn));
     for (int64_t line = 0; line < lines; ++line)

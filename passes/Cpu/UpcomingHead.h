@@ -5,9 +5,9 @@
 
 namespace skewer {
 
-class UpcomingHead {
+class UpcomingHead : KernelPart {
 public:
-  explicit UpcomingHead(KernelContext &context) : context(context) {}
+  explicit UpcomingHead(KernelContext &context) : KernelPart(context) {}
   /// Finds the operands of the next head whose rows are consecutive. Behind the last head the addresses are invalid,
   /// which a prefetch tolerates. Operands whose base depends on run-time indices are left out: it must not be computed
   /// there.
@@ -21,7 +21,6 @@ private:
     mlir::Value memory, base;
     int64_t depth;
   };
-  KernelContext &context;
   std::vector<Rows> operands;
 };
 

@@ -7,11 +7,10 @@
 
 namespace skewer {
 
-class ValueSums {
+class ValueSums : KernelPart {
 public:
   ValueSums(KernelContext &context, HeadValues &values, HiddenKeys &hidden, RowSoftmax &softmax, UpcomingHead &upcoming)
-      : b(context.b), shape(context.shape), g(context.geometry), memory(context.memory), live(context.live),
-        context(context), values(values), hidden(hidden), softmax(softmax), upcoming(upcoming) {}
+      : KernelPart(context), values(values), hidden(hidden), softmax(softmax), upcoming(upcoming) {}
   void plan(Layout &);
   void open();
 
@@ -35,12 +34,6 @@ private:
   void storeSums(mlir::Value row, mlir::Value out, int64_t vectors, llvm::ArrayRef<mlir::Value> sums);
   void addToStoredSums(mlir::Value out, int64_t vectors, llvm::ArrayRef<mlir::Value> more);
 
-  VectorBuilder &b;
-  const AttentionShape &shape;
-  const Geometry &g;
-  KernelMemory &memory;
-  LiveKeys &live;
-  KernelContext &context;
   HeadValues &values;
   HiddenKeys &hidden;
   RowSoftmax &softmax;

@@ -13,11 +13,10 @@ struct WorkItem {
   mlir::Value changes;         // i1: the phase differs from that of the item before; null: always
 };
 
-class WorkItems {
+class WorkItems : KernelPart {
 public:
   WorkItems(KernelContext &context, ContentProducts &content, HeadValues &values, const CpuStrategies &strategies)
-      : b(context.b), shape(context.shape), g(context.geometry), positions(context.positions), content(content),
-        values(values), strategies(strategies) {}
+      : KernelPart(context), content(content), values(values), strategies(strategies) {}
   /// Enters a work item; `first` is the first item of the worker. The items of one head are consecutive; the first of
   /// them that this worker does packs the keys.
   WorkItem enter(mlir::Value item, mlir::Value first);
@@ -27,10 +26,6 @@ private:
   std::vector<subscript::Expr> basesOfKeys() const;
   mlir::Value keysChange(llvm::ArrayRef<subscript::Expr> bases);
 
-  VectorBuilder &b;
-  const AttentionShape &shape;
-  const Geometry &g;
-  Positions &positions;
   ContentProducts &content;
   HeadValues &values;
   const CpuStrategies &strategies;

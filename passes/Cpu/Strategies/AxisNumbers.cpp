@@ -101,7 +101,7 @@ private:
   }
 
   void storeNumber(const Positions::Values &at, Value where) {
-    auto store = [&] { b.storeScalar(b.narrow(elementOf(kernel.context, term, at)), numbersMemory, where); };
+    auto store = [&] { b.storeScalar(b.narrow(elementOf(context, term, at)), numbersMemory, where); };
     if (!term.guard)
       return store();
     b.when(positions.predicate(*term.guard, at), store,

@@ -15,8 +15,8 @@ public:
   double variance() const override { return term.scale * term.scale * double(term.depth); }
 
   void computeBlock(const KeyBlock &block) override {
-    kernel.context.forLiveGroups(
-        block, [&](Value group, Value high) { computeLogits(group, block.firstRow, block.lowKey, high); });
+    context.forLiveGroups(block,
+                          [&](Value group, Value high) { computeLogits(group, block.firstRow, block.lowKey, high); });
   }
 
   void addToScores(ScoreTile &tile) override {

@@ -38,7 +38,7 @@ private:
   void addTerms(const Positions::Values &at, Value lines, Value where) {
     for (const OtherTerm *term : terms) {
       auto add = [&] {
-        Value sum = b.addf(b.scalar(lines, where), b.narrow(elementOf(kernel.context, *term, at)));
+        Value sum = b.addf(b.scalar(lines, where), b.narrow(elementOf(context, *term, at)));
         b.storeScalar(sum, lines, where);
       };
       if (term->guard)

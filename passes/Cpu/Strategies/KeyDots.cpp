@@ -6,8 +6,8 @@
 // (decoding: one for each head of a group), packed keys are not read often enough to make up for that.
 #include "passes/Analysis/StridedShape.h"
 #include "passes/Cpu/Engines/VectorEngine.h"
-#include "passes/Cpu/Strategy.h"
 #include "passes/Cpu/Schedule/CostModel.h"
+#include "passes/Cpu/Strategy.h"
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -163,8 +163,8 @@ private:
     int64_t together = comesFromMemory() ? 1 : count;
     // Rows of a page are prefetched in the order in which they lie, as many lines in a turn as there are keys: nothing
     // else tells the processor early enough which page comes next.
-    bool inOrder = together == count && onePage && term.key.runStep == term.depth && whole == term.depth &&
-                   turn == lineOfKeys();
+    bool inOrder =
+        together == count && onePage && term.key.runStep == term.depth && whole == term.depth && turn == lineOfKeys();
     auto products = [&](int64_t first, int64_t end) {
       SmallVector<Value> none(rows * (end - first), b.constant(0)), own = none;
       auto chain = [&](Value from, Value to, ValueRange start) {
@@ -217,7 +217,7 @@ private:
   /// Returns whether the keys and values of one batch row alone are more than the caches of a processor hold. They are
   /// then read in their order in memory, one key after the other, which the processor predicts.
   bool comesFromMemory() const {
-    if (computed || !kernel.context.geometry.streaming)
+    if (computed || !context.geometry.streaming)
       return false;
     int64_t bytes = 2 * shape.keys * term.depth * memory.bytesOf(term.key.argument); // with as many values
     for (const Extent &extent : stage.leading)

@@ -14,7 +14,7 @@ KeyRows::KeyRows(CpuKernel &kernel, const RowTerm &term) : PickedRows(kernel, te
 }
 
 void KeyRows::planKeys(Layout &layout, int64_t productRows) {
-  compensated = kernel.context.isHuge(term.scale, term.depth);
+  compensated = context.isHuge(term.scale, term.depth);
   bool large = std::abs(term.scale) * std::sqrt(double(term.depth)) >= kLargeFactor;
   chunk = large ? kChunk : std::max<int64_t>(term.depth, 1);
   // Groups of rows may reach beyond the last row.

@@ -65,7 +65,7 @@ public:
       return;
     b.loop(b.index(0), block.rows, 1, [&](Value row) {
       Positions::Values at = positions.axesAt(b.add(block.firstRow, row), {});
-      b.storeScalar(timesGates(kernel.context, original.front(), at, b.constantScalar(1)), gatesMemory, row);
+      b.storeScalar(timesGates(context, original.front(), at, b.constantScalar(1)), gatesMemory, row);
     });
   }
 
@@ -96,7 +96,7 @@ private:
     b.storeScalar(b.constantScalar(0), tableMemory, where);
     for (const OtherTerm &term : terms) {
       auto add = [&] {
-        Value sum = b.addf(b.widen(b.scalar(tableMemory, where)), elementOf(kernel.context, term, at));
+        Value sum = b.addf(b.widen(b.scalar(tableMemory, where)), elementOf(context, term, at));
         b.storeScalar(b.narrow(sum), tableMemory, where);
       };
       if (term.guard)

@@ -82,8 +82,8 @@ public:
   }
   void computeBlock(const KeyBlock &block) override {
     if (!onceABlock)
-      kernel.context.forLiveGroups(
-          block, [&](Value group, Value high) { computeLine(group, block.firstRow, block.lowKey, high); });
+      context.forLiveGroups(block,
+                            [&](Value group, Value high) { computeLine(group, block.firstRow, block.lowKey, high); });
   }
 
   void addToScores(ScoreTile &tile) override {

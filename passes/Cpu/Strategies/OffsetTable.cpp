@@ -119,7 +119,7 @@ void OffsetLogits::computeLogits(Value group, Value firstRow, Value lowKey, Valu
   Value rowsBase = b.mul(group, tileRows * rowStride);
   Value target = b.add(b.mul(group, tileRows * logitsStride), margin);
   bool large = !isWhole() || ownQueries || std::abs(factor) >= kLargeFactor;
-  bool huge = isWhole() && kernel.context.isHuge(term.scale, term.depth);
+  bool huge = isWhole() && context.isHuge(term.scale, term.depth);
   Summation summation = huge ? kCompensated : Summation{large ? kChunk : std::max<int64_t>(steps(), 1)};
   auto tile = [&](Value panel, int64_t vectors) {
     Value column = b.add(target, b.mul(b.sub(panel, start), lanes));

@@ -172,7 +172,7 @@ void PreparedLine::prepare(Value target, Value targetBase, Value queryRow) {
           [&] { b.storeScalar(b.constantScalar(-kInfinity), target, where); });
     for (unsigned term : terms) {
       auto add = [&] {
-        Value sum = b.addf(b.widen(b.scalar(target, where)), elementOf(kernel.context, shape.others[term], at));
+        Value sum = b.addf(b.widen(b.scalar(target, where)), elementOf(context, shape.others[term], at));
         if (lows)
           sum = b.addf(sum, b.widen(b.scalar(lows, where)));
         Value high = b.narrow(sum);
@@ -249,7 +249,7 @@ void PreparedLine::packQueries(const RowBlock &block) {
     b.storeScalar(b.constantScalar(0), gatesMemory, row);
     b.when(b.less(row, block.rows), [&] {
       auto at = positions.axesAt(b.add(block.firstRow, row), {});
-      b.storeScalar(timesGates(kernel.context, term, at, b.constantScalar(1)), gatesMemory, row);
+      b.storeScalar(timesGates(context, term, at, b.constantScalar(1)), gatesMemory, row);
     });
   });
 }

@@ -44,12 +44,12 @@ public:
   }
 
 private:
-  /// Stores the sum of the terms. If a number may be subtracted from a row, it stores what the scores must still get: 0,
-  /// or a number that is not finite.
+  /// Stores the sum of the terms. If a number may be subtracted from a row, it stores what the scores must still get:
+  /// 0, or a number that is not finite.
   void storeNumber(Value row, const Positions::Values &at) {
     for (const OtherTerm *term : terms) {
       auto add = [&] {
-        Value sum = b.addf(b.widen(b.scalar(numbersMemory, row)), elementOf(kernel.context, *term, at));
+        Value sum = b.addf(b.widen(b.scalar(numbersMemory, row)), elementOf(context, *term, at));
         b.storeScalar(b.narrow(sum), numbersMemory, row);
       };
       if (term->guard)

@@ -14,7 +14,7 @@ QueryRows::QueryRows(CpuKernel &kernel, const RowTerm &term) : PickedRows(kernel
 }
 
 void QueryRows::planRows(Layout &layout, int64_t productRows) {
-  compensated = term.kind != RowKind::Axis && kernel.context.isHuge(term.scale, term.depth);
+  compensated = term.kind != RowKind::Axis && context.isHuge(term.scale, term.depth);
   bool large = ownVectors || term.kind != RowKind::Offset || std::abs(factor) >= kLargeFactor;
   chunk = large ? kChunk : std::max<int64_t>(term.depth, 1);
   productStride = llvm::alignTo(picked(), lanes) + 2 * lanes;

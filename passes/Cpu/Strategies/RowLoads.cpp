@@ -27,7 +27,7 @@ public:
       Value query = b.minimum(b.add(tile.position, r), b.add(positions.queries(), -1));
       Value factor = b.constantScalar(term.scale);
       if (!term.gates.empty())
-        factor = timesGates(kernel.context, term, positions.axesAt(query, {}), factor);
+        factor = timesGates(context, term, positions.axesAt(query, {}), factor);
       factor = b.broadcast(factor);
       Value from = b.add(base, b.mul(query, stride));
       for (int64_t v = 0; v < tile.vectors; ++v) {

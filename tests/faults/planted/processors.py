@@ -278,6 +278,6 @@ FAULTS = [
           "arith::CmpIPredicate::sle, laneNumbers(b), count);"),
     Fault("weights-left-out", "passes/Cpu/StoredWeights.cpp",
           "weights of keys that no block computes stay what the memory held",
-          "if (!areResult() || (!context.live.isLimited() && !context.runs && shape.masks.empty()))",
+          "if (!areResult() || (!live.isLimited() && !context.runs && shape.masks.empty()))",
           "if (!areResult() || shape.masks.empty())"),
 ]
