@@ -229,6 +229,25 @@ kernel whole(q, k, v : f16[2, N, 16], t, u : f16[2*N - 1, 16]) -> f16[2, N, 16] 
                                   lengthsTo(70), kHalf)));
 }
 
+/// A table is as long as the length, and functions of positions pick the first half of its rows: no row behind its end
+/// is read.
+TEST(GpuLengths, OfRowsThatTheLengthEnds) {
+  for (std::string row : {"abs(j - i) // 2", "max(i, j) // 2", "max(i, j) // 2 + 1"})
+    EXPECT_TRUE(isFused(expectRight(R"attn(size N <= 100
+kernel half(q, k, v : f16[2, N, 16], r : f16[N + 1, 16]) -> f16[2, N, 16] {
+  score = einsum("h i d, h j d -> h i j", q, k) + einsum("h i d, ()attn" + row + R"attn() d -> h i j", q, r)
+  return einsum("h i j, h j d -> h i d", softmax(score * 0.25), v)
+})attn",
+                                    lengthsTo(100), kHalf)))
+        << row;
+  EXPECT_TRUE(isFused(expectRight(R"attn(size N <= 100
+kernel keys(q, k, v : f16[2, N, 16], r : f16[N, 16]) -> f16[2, N, 16] {
+  score = einsum("h i d, h j d -> h i j", q, k) + einsum("h j d, (abs(j - i) // 2) d -> h i j", k, r)
+  return einsum("h i j, h j d -> h i d", softmax(score * 0.25), v)
+})attn",
+                                  lengthsTo(100), kHalf)));
+}
+
 /// Rows of the axes of a map whose height is the length: looked up for each score, or once if a tile is inside a row of
 /// the map, or has whole rows of it.
 TEST(GpuLengths, OfRowsOfMapsInScoresAndValues) {

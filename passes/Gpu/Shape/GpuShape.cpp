@@ -34,9 +34,14 @@ bool isBeforeBand(const RowTerm &row, const AttentionShape &shape) {
   return rows <= (shares ? kSharedRowsBeforeBand : kRowsBeforeBand);
 }
 
-/// Returns the walk over the rows of the term's table as keys, from a row on.
-Walk tableFrom(const RowTerm &term, int64_t row) {
-  return {term.table, term.tableBase + Expr(row * term.rowStride), 0, term.rowStride, term.depthStride, std::nullopt};
+/// Returns the product of the term's vectors with the rows [first, end) of its table, as far as they exist.
+TableProduct productOf(const RowTerm &term, int64_t first, int64_t end) {
+  TableProduct result{term.vector, {}, term.depth, end - first, term.rowLength, term.scale};
+  result.table = {term.table,  term.tableBase + Expr(first * term.rowStride), 0, term.rowStride, term.depthStride,
+                  std::nullopt};
+  if (term.rowLength && end - first < term.rows)
+    result.rowLength = subscript::min(*term.rowLength - Expr(first), Expr(end - first));
+  return result;
 }
 
 /// Returns the lookup of a term whose row is linear in one query axis and one key axis of a map.
@@ -49,29 +54,14 @@ LookupTerm axisLookup(const RowTerm &term) {
   bool isKnown = at.shift.isConstant(0) && !term.rowLength;
   if (!isKnown) // known only at run time: any row may be read
     first = 0, last = term.rows - 1;
-  LookupTerm result;
-  result.query = term.vector;
-  result.table = tableFrom(term, first);
-  result.depth = term.depth;
-  result.rows = last - first + 1;
-  result.rowLength = term.rowLength;
-  result.row = offset + at.shift + Expr(at.constant - first);
-  result.scale = term.scale;
+  LookupTerm result{productOf(term, first, last + 1), offset + at.shift + Expr(at.constant - first), {}, {}, {}};
   if (isKnown)
     result.reach = LookupReach{at.queryAxis, at.keyAxis.extent, at.sign, at.constant - first};
   return result;
 }
 
 LookupTerm lookupOf(const RowTerm &term) {
-  LookupTerm result;
-  result.query = term.vector;
-  result.table = tableFrom(term, term.firstRow);
-  result.depth = term.depth;
-  result.rows = term.endRow - term.firstRow;
-  result.row = term.row - Expr(term.firstRow);
-  result.guard = term.guard;
-  result.scale = term.scale;
-  return result;
+  return {productOf(term, term.firstRow, term.endRow), term.row - Expr(term.firstRow), term.guard, {}, {}};
 }
 
 /// Returns the lookup of a term that is one number for each query and each tuple of indices of some key axes, or of
@@ -93,22 +83,11 @@ std::optional<LookupTerm> numbersLookup(const ElementTerm &term, const Attention
 }
 
 BandTerm bandOf(const RowTerm &term) {
-  BandTerm result;
-  result.query = term.vector;
-  result.table = {term.table, term.tableBase, 0, term.rowStride, term.depthStride, std::nullopt};
-  result.depth = term.depth;
-  result.rows = term.rows;
-  result.scale = term.scale;
-  if (term.kind != RowKind::Linear) {
-    result.offsets = term.offsets;
-    result.ofKey = term.keySide;
-    return result;
-  }
-  result.sign = term.linear.sign;
-  result.rowLength = term.rowLength;
-  result.constant = term.linear.constant;
-  result.shift = term.linear.shift;
-  return result;
+  TableProduct product = productOf(term, 0, term.rows);
+  if (term.kind != RowKind::Linear)
+    return {product, term.keySide, 1, 0, 0, term.offsets, {}};
+  const LinearRow &row = term.linear;
+  return {product, /*ofKey=*/false, row.sign, row.constant, row.shift, {}, {}};
 }
 
 /// Returns whether a term has no contraction and depends on key - query alone, where both are single axes.

@@ -23,16 +23,20 @@ struct LookupReach {
   /// the axis can start again within a block.
   int64_t valuesOf(int64_t block, int64_t queries) const;
 };
-/// q_i · R[row] with few rows: their logits are computed once for the queries of a block and looked up for each key.
-/// Or, with `numbers`, a term without products: a row is a tuple of indices of the key axes that the term depends on,
-/// and its number takes the place of a logit.
-struct LookupTerm {
+/// A product of the vectors of the queries, or of the keys, with rows of a table.
+struct TableProduct {
   Walk query, table; // `table` walks the rows as keys, from the first row that is ever read
   int64_t depth = 1, rows = 0;
   std::optional<subscript::Expr> rowLength; // number of rows that exist, if known only at run time
-  subscript::Expr row;                      // over all axes, from 0
-  std::optional<subscript::Expr> guard;
   double scale = 1;
+};
+
+/// q_i · R[row] with few rows: their logits are computed once for the queries of a block and looked up for each key.
+/// Or, with `numbers`, a term without products: a row is a tuple of indices of the key axes that the term depends on,
+/// and its number takes the place of a logit.
+struct LookupTerm : TableProduct {
+  subscript::Expr row; // over all axes, from 0
+  std::optional<subscript::Expr> guard;
   std::optional<LookupReach> reach;
   std::optional<ElementTerm> numbers; // in place of `query`, `table`, `depth`, `guard` and `scale`
 };
@@ -52,16 +56,12 @@ int64_t lookupStride(int64_t rows);
 
 /// q_i · R[row(key - query)] over whole positions, with many rows: a band of logits for each tile, skewed in registers;
 /// or k_j · R[row(key - query)], skewed in shared memory.
-struct BandTerm {
-  Walk query, table; // with `ofKey`, `query` walks the vectors of the key
-  bool ofKey = false;
-  int64_t depth = 1, rows = 0;
-  std::optional<subscript::Expr> rowLength; // as in LookupTerm
+struct BandTerm : TableProduct {
+  bool ofKey = false; // `query` walks the vectors of the key
   /// row = sign × (key - query) + constant, or the row that `offsets` gives, if set.
   int64_t sign = 1, constant = 0;
   subscript::Expr shift = 0; // added to the constant at run time: the position at which a part begins
   std::optional<OffsetRows> offsets;
-  double scale = 1;
   std::optional<subscript::Range> reach; // values of key - query outside of it have no row
 };
 

@@ -233,4 +233,8 @@ FAULTS = [
           "a range that is empty at the lengths of a call is accepted, and its elements are clamped to its upper end",
           "evaluate(&range->high, args, &high) && low > high)",
           "evaluate(&range->high, args, &high) && low > high + (1 << 30))"),
+    Fault("gpu-rows-behind-the-table", "passes/Gpu/Shape/GpuShape.cpp",
+          "a table whose length is known at the call is read up to its bound",
+          "term.depth, end - first, term.rowLength, term.scale}",
+          "term.depth, end - first, std::nullopt, term.scale}"),
 ]
