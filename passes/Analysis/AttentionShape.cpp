@@ -259,6 +259,8 @@ OrRefusal<AttentionShape> AttentionAnalyzer::run() {
   for (ContentTerm &term : shape.content)
     for (Walk *walk : {&term.query, &term.key})
       walk->element = elementTypeOf(operands[walk->argument].getType());
+  shape.value.element = elementTypeOf(attention.getValue().getType());
+  shape.result.element = elementTypeOf(attention.getResult().getType());
   return shape;
 }
 

@@ -48,6 +48,7 @@ struct AttentionStage {
   int64_t above = 0, atMost = 0;
   const Target &target;
   std::vector<ElementType> elements = {}; // by operand number: of its memory; f32 if it has none
+  ElementType result = {};                // of the memory in which the result is stored
 
   bool isComputed(unsigned argument) const { return argument < computed.size() && computed[argument]; }
   /// Returns whether a computed operand may be read in place too, with `rowScale`.

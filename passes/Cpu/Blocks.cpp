@@ -137,31 +137,87 @@ void CpuKernel::meetKeys(const KeyBlock &block) {
   b.loop(whole, end, 1, [&](Value vector) { tile(vector, 1); });
 }
 
+/// Turns the scores of a group of rows into weights. `addValues` adds up weights × values, given the runs of vectors of
+/// keys that have weights.
+void CpuKernel::weighGroup(const KeyBlock &block, Value group, const KeyRange &keys,
+                           function_ref<void(const WeightedRows &, VectorRuns)> addValues) {
+  Value low = keys.low, high = keys.high;
+  Value lowVector = b.divide(low, g.lanes), highVector = b.divide(b.add(high, g.lanes - 1), g.lanes);
+  SmallVector<std::pair<Value, Value>> runs = {{lowVector, highVector}};
+  if (shape.prefix) {
+    Value end = b.divide(b.add(context.live.prefixEnd(block.lowKey, high), g.lanes - 1), g.lanes);
+    runs = {{b.divide(block.lowKey, g.lanes), end}, {b.maximum(lowVector, end), highVector}};
+  }
+  Value firstOfGroup = b.mul(group, g.tileRows);
+  b.loop(firstOfGroup, b.add(firstOfGroup, g.tileRows), 1, [&](Value row) {
+    weights.leaveScores(block, row, runs);
+    softmax.weigh(block, row, runs);
+  });
+  WeightedRows rows{group, block.firstRow, block.lowKey, low, high};
+  addValues(rows, runs);
+  for (const auto &strategy : strategies)
+    strategy->addToValues(rows);
+}
+
 /// Turns the scores of a block into weights, and adds up weights × values.
 void CpuKernel::weighValues(const KeyBlock &block) {
+  if (packedWeights.areUsed())
+    return weighPacked(block);
   LiveKeys &live = context.live;
   b.loop(b.index(0), block.groups, 1, [&](Value group) {
     auto [low, high] = context.liveOf(block, group);
     auto body = [&, low = low, high = high] {
-      Value lowVector = b.divide(low, g.lanes), highVector = b.divide(b.add(high, g.lanes - 1), g.lanes);
-      SmallVector<std::pair<Value, Value>> runs = {{lowVector, highVector}};
-      if (shape.prefix) {
-        Value end = b.divide(b.add(live.prefixEnd(block.lowKey, high), g.lanes - 1), g.lanes);
-        runs = {{b.divide(block.lowKey, g.lanes), end}, {b.maximum(lowVector, end), highVector}};
-      }
-      Value firstOfGroup = b.mul(group, g.tileRows);
-      b.loop(firstOfGroup, b.add(firstOfGroup, g.tileRows), 1, [&](Value row) {
-        weights.leaveScores(block, row, runs);
-        softmax.weigh(block, row, runs);
-      });
-      WeightedRows rows{group, block.firstRow, block.lowKey, low, high};
-      sums.add(rows);
-      for (const auto &strategy : strategies)
-        strategy->addToValues(rows);
+      weighGroup(block, group, {low, high}, [&](const WeightedRows &rows, VectorRuns) { sums.add(rows); });
     };
     if (live.isLimited())
       b.when(live.meets({low, high}, block.lowKey, block.lowKey, block.highKey), body);
     else
       body();
   });
+}
+
+/// Does the same where an engine multiplies packed weights of several groups with values: for the keys that some of
+/// these groups see.
+void CpuKernel::weighPacked(const KeyBlock &block) {
+  LiveKeys &live = context.live;
+  b.loop(b.index(0), block.groups, g.groupsTogether, [&](Value firstGroup) {
+    if (!live.isLimited())
+      return weighTogether(block, firstGroup, {block.lowKey, block.highKey});
+    KeyRange all;
+    Value some;
+    for (int64_t number = 0; number < g.groupsTogether; ++number) {
+      auto keys = context.liveOf(block, b.minimum(b.add(firstGroup, number), b.add(block.groups, -1)));
+      Value own = live.meets(keys, block.lowKey, block.lowKey, block.highKey);
+      all = all ? KeyRange{b.minimum(all.low, keys.first), b.maximum(all.high, keys.second)}
+                : KeyRange{keys.first, keys.second};
+      some = some ? arith::OrIOp::create(b.builder, some, own).getResult() : own;
+    }
+    all = {shape.prefix ? block.lowKey : b.maximum(all.low, block.lowKey), b.minimum(all.high, block.highKey)};
+    b.when(some, [&] { weighTogether(block, firstGroup, all); });
+  });
+}
+
+void CpuKernel::weighTogether(const KeyBlock &block, Value firstGroup, const KeyRange &all) {
+  LiveKeys &live = context.live;
+  Value finite = values.areFinite(), end = b.minimum(b.add(firstGroup, g.groupsTogether), block.groups);
+  auto ifFinite = [&](const std::function<void()> &then, const std::function<void()> &otherwise) {
+    finite ? b.when(finite, then, otherwise) : then();
+  };
+  b.loop(firstGroup, end, 1, [&](Value group) {
+    auto [low, high] = live.isLimited() ? context.liveOf(block, group) : std::pair(all.low, all.high);
+    auto weigh = [&, low = low, high = high] {
+      weighGroup(block, group, {low, high}, [&](const WeightedRows &rows, VectorRuns runs) {
+        auto pack = [&] {
+          sums.rescale(group);
+          packedWeights.pack(block, group, runs, all);
+        };
+        ifFinite(pack, [&] { sums.add(rows); });
+      });
+    };
+    if (!live.isLimited())
+      return weigh();
+    b.when(live.meets({low, high}, block.lowKey, block.lowKey, block.highKey), weigh,
+           [&] { packedWeights.pack(block, group, {}, all); });
+  });
+  ifFinite([&] { packedWeights.multiply(block, firstGroup, all); }, {});
 }

@@ -136,22 +136,52 @@ void ContentProducts::packQueries(const RowBlock &block) {
                            g.depth, offsets[number]);
 }
 
+TileProduct ContentProducts::productOf(const TilePart &tile, Value row, Value vector) const {
+  return {tile,
+          g.depth,
+          summation(),
+          {queryMemory, b.mul(row, g.depth), g.depth},
+          {keyMemory, b.mul(vector, g.panelStride), g.panelStride}};
+}
+
+/// Returns the factor of the sums of an engine that packs queries without their scale. All terms have the same one.
+double ContentProducts::scaleOfSums() const {
+  for (const ContentTerm &term : shape.content)
+    if (!engine.packsFloats() && !term.inPlace)
+      return term.scale;
+  return 1;
+}
+
+bool ContentProducts::multipliesAhead() const {
+  return g.depth && engine.cost.rowsInMemory() && !summation().compensated &&
+         engine.cost.holds(g.tileRows * g.groupsTogether, 1, context.stage.target);
+}
+
+void ContentProducts::multiplyAhead(const KeyBlock &block, Value firstGroup, Value vector, int64_t vectors) {
+  Value row = b.mul(firstGroup, g.tileRows), first = b.sub(b.mul(vector, g.lanes), block.lowKey);
+  engine.multiplyInto(b, productOf({0, g.tileRows * g.groupsTogether, 0, vectors}, row, vector),
+                      {context.memory.scores, b.add(b.mul(row, g.scoreStride), first), g.scoreStride});
+}
+
 /// Scores that may be large are summed up in chunks, whose sums are held where the scores will be: one chain of
 /// products would round at the size of its result in each step.
 SmallVector<Value> ContentProducts::sumsOf(const ScoreTile &tile, ArrayRef<Value> places, const ProductsOfSteps &own) {
+  if (multipliesAhead() && !own) {
+    SmallVector<Value> sums;
+    double scale = scaleOfSums();
+    for (Value place : places) {
+      Value sum = b.load(context.memory.scores, place);
+      sums.push_back(scale == 1 ? sum : b.mulf(sum, b.constant(scale)));
+    }
+    return sums;
+  }
   if (dots && tile.last)
     return dotsOf(tile);
   TilePart whole{0, g.tileRows, 0, tile.vectors};
   Value scores = memory.scores;
   if (!own) {
-    TileProduct product{whole,
-                        g.depth,
-                        summation(),
-                        {queryMemory, b.mul(tile.row, g.depth), g.depth},
-                        {keyMemory, b.mul(tile.vector, g.panelStride), g.panelStride}};
-    for (const ContentTerm &term : shape.content)
-      if (!engine.packsFloats() && !term.inPlace)
-        product.scale = term.scale; // all have the same
+    TileProduct product = productOf(whole, tile.row, tile.vector);
+    product.scale = scaleOfSums();
     return engine.multiply(b, product, {scores, places, g.scoreStride});
   }
   int64_t chunk = stepsOfPass();

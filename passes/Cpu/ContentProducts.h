@@ -29,6 +29,10 @@ public:
   /// engine multiplies rows of queries × panels of keys.
   llvm::SmallVector<mlir::Value> sumsOf(const ScoreTile &, llvm::ArrayRef<mlir::Value> places,
                                         const ProductsOfSteps &own);
+  /// Returns whether `multiplyAhead` stores the sums of several groups of rows where their scores will be, before the
+  /// tiles of these groups are computed.
+  bool multipliesAhead() const;
+  void multiplyAhead(const KeyBlock &, mlir::Value firstGroup, mlir::Value vector, int64_t vectors);
   /// Returns the steps of a chunk if all groups of rows compute a chunk of a panel's steps before the next chunk
   /// begins; else the whole depth. All chunks but the last are left where the scores will be.
   int64_t stepsOfPass() const;
@@ -40,6 +44,8 @@ private:
   static constexpr int64_t kInPlace = -1; // the offset of a term whose keys are in no panel
   bool isRepeated(unsigned term) const;   // an earlier term has packed its queries
   Summation summation() const;
+  TileProduct productOf(const TilePart &, mlir::Value row, mlir::Value vector) const;
+  double scaleOfSums() const;
   void packDotKeys(const ContentTerm &, double factor, int64_t depthOffset, bool accumulate);
   llvm::SmallVector<mlir::Value> addChunk(const TilePart &, int64_t first, int64_t steps,
                                           llvm::ArrayRef<mlir::Value> places, const ProductsOfSteps &);

@@ -15,7 +15,7 @@ CpuKernel::CpuKernel(VectorBuilder &b, const AttentionShape &shape, AttentionSta
     : context(b, shape, std::move(stage)), packer(context), content(context, packer), lines(context, strategies),
       hidden(context), softmax(context), values(context, packer), parts(context, softmax), b(b), shape(shape),
       g(context.geometry), upcoming(context), sums(context, values, hidden, softmax, upcoming),
-      weights(context, softmax), stream(context), result(context, softmax, weights, stream),
+      packedWeights(context, values), weights(context, softmax), stream(context), result(context, softmax, weights, stream),
       strategies(makeStrategies(*this)), tiles(context, content, lines, hidden, softmax, strategies),
       items(context, content, values, strategies) {
   plan();
@@ -58,6 +58,8 @@ void CpuKernel::plan() {
   packer.plan(layout, longest);
   content.plan(layout, panelsAreRead);
   values.plan(layout, valuesChange);
+  packedWeights.plan(layout);
+  sizes.weightsAreRounded = packedWeights.areUsed() && !shape.further.lse;
   tiles.plan(layout);
   sums.plan(layout);
   softmax.plan(layout);
@@ -73,6 +75,7 @@ void CpuKernel::open(const PhaseFunction &phase) {
 void CpuKernel::openBuffers(const PhaseFunction &phase, const KernelPlan &plan) {
   content.open();
   values.open();
+  packedWeights.open();
   tiles.open();
   sums.open();
   softmax.open();
@@ -156,6 +159,8 @@ void CpuKernel::emitAttend(ModuleOp module, KernelPlan &plan) {
   engines.insert(&content.engine);
   for (const auto &strategy : strategies)
     engines.insert(&strategy->multipliesBy());
+  if (values.engine())
+    engines.insert(values.engine());
   for (const CpuEngine *engine : engines)
     engine->begin(b);
   b.loop(phase.begin, endOfPhase(phase), 1, [&](Value item) { attend(items.enter(item, phase.begin)); });

@@ -9,13 +9,14 @@
 //   BiasLines        rows × keys, if some strategy needs them
 //   ScoreTiles       the content, plus what strategies add, then the mask (HiddenKeys)
 //   RowSoftmax       running maximum, exponentials, sums
-//   ValueSums        weights × values (HeadValues)
+//   ValueSums        weights × values (HeadValues), or PackedWeights, if an engine multiplies them
 //   ResultRows       the rows, divided by the sums
 //
 // No buffer grows with queries × keys. Sources: Dao 2022 (arXiv:2205.14135) for the online softmax; Huang 2018
 // (arXiv:1809.04281) section 3.4.1 for the skew that the start address of a load replaces.
 #pragma once
 #include "passes/Cpu/KeyParts.h"
+#include "passes/Cpu/PackedWeights.h"
 #include "passes/Cpu/ResultRows.h"
 #include "passes/Cpu/ScoreTiles.h"
 #include "passes/Cpu/ValueSums.h"
@@ -70,12 +71,17 @@ private:
   void computeKeyBlock(const RowBlock &, mlir::Value firstVector, mlir::Value endVector);
   void meetKeys(const KeyBlock &);
   void weighValues(const KeyBlock &);
+  void weighGroup(const KeyBlock &, mlir::Value group, const KeyRange &keys,
+                  llvm::function_ref<void(const WeightedRows &, VectorRuns)> addValues);
+  void weighPacked(const KeyBlock &);
+  void weighTogether(const KeyBlock &, mlir::Value firstGroup, const KeyRange &keys);
 
   VectorBuilder &b;
   const AttentionShape &shape;
   const Geometry &g;
   UpcomingHead upcoming;
   ValueSums sums;
+  PackedWeights packedWeights;
   StoredWeights weights;
   StreamedResult stream;
   ResultRows result;

@@ -40,7 +40,8 @@ void CpuStages::planAttention(attn::AttentionOp attention, const OperandForms &f
                        .above = above,
                        .atMost = atMost,
                        .target = target,
-                       .elements = forms.elements}));
+                       .elements = forms.elements,
+                       .result = forms.result}));
   };
   auto forShort = shortScheduleOf(attention);
   add(cast<attn::CpuScheduleAttr>(attention.getScheduleAttr()), forShort ? forShort->atMost : 0, 0);
@@ -62,6 +63,7 @@ void CpuStages::planStage(const Stage &stage) {
       forms.elements.push_back(tensors.isStored(read) ? elementTypeOf(tensors.storage[read].element)
                                                      : ElementType::F32);
     }
+    forms.result = elementTypeOf(getElementTypeOrSelf(stage.result.getType()));
     planAttention(attention, forms);
   }
   if (auto einsum = dyn_cast_if_present<attn::EinsumOp>(stage.maker()); einsum && isMatrixProduct(einsum))

@@ -51,10 +51,11 @@ private:
   void prepare(mlir::func::FuncOp) override;
   bool isMatrixProduct(attn::EinsumOp) override;
   void planStage(const Stage &) override;
-  /// How an attention reads its operands, by operand number (AttentionStage.h).
+  /// How an attention reads its operands, by operand number, and stores its result (AttentionStage.h).
   struct OperandForms {
     std::vector<bool> computed, scaled, narrow;
     std::vector<ElementType> elements;
+    ElementType result = {};
   };
   void planAttention(attn::AttentionOp, const OperandForms &);
   bool knowsPrepared() const override { return true; }

@@ -57,6 +57,29 @@ struct HeldSums {
   int64_t stride = 0; // floats from a row to the next one, if the vectors of a row are adjacent; else 0
 };
 
+/// A product that is added to sums in memory: target[r][v] += Σ_step rows[r][step] · panels[v][step], for the rows and
+/// vectors of a tile and the steps [first, end), at least one; both are multiples of the lanes.
+struct AddedProduct {
+  int64_t rows, vectors;
+  mlir::Value first, end;
+  ProductOperand weights, values, target;
+};
+/// The part of an engine that multiplies weights with values. Rows hold weights, rounded to the elements of the engine;
+/// the columns of panels are the width of the values, and a step holds the values of adjacent keys.
+class WeightEngine {
+public:
+  virtual ~WeightEngine() = default;
+  /// Returns a vector of steps, made of vectors of consecutive weights: one vector for each element of a step.
+  virtual mlir::Value packWeights(VectorBuilder &, llvm::ArrayRef<mlir::Value> weights) const = 0;
+  /// Returns the step of `count` columns, whose elements for a key are adjacent in memory: memory[places[e] + column]
+  /// for element e of the step.
+  virtual mlir::Value packValues(VectorBuilder &, mlir::Value memory, llvm::ArrayRef<mlir::Value> places,
+                                 int64_t count) const = 0;
+  /// Returns `step` with 0 for the elements for which `exists` is false.
+  virtual mlir::Value keepExisting(VectorBuilder &, mlir::Value step, llvm::ArrayRef<mlir::Value> exists) const = 0;
+  virtual void addProduct(VectorBuilder &, const AddedProduct &) const = 0;
+};
+
 class CpuEngine {
 public:
   explicit CpuEngine(llvm::StringRef name) : cost(cpuEngine(name)) {}
@@ -79,8 +102,10 @@ public:
   virtual void packRow(VectorBuilder &, const RowSource &, mlir::Value target, mlir::Value to) const = 0;
   /// Returns the sums of a product.
   virtual llvm::SmallVector<mlir::Value> multiply(VectorBuilder &, const TileProduct &, const HeldSums &) const = 0;
+  /// Returns the part of the engine that multiplies weights with values; null if it does not.
+  virtual const WeightEngine *forWeights() const { return nullptr; }
   /// Stores the sums of a product at target[base + r*stride + v*lanes].
-  void multiplyInto(VectorBuilder &, const TileProduct &, const ProductOperand &target) const;
+  virtual void multiplyInto(VectorBuilder &, const TileProduct &, const ProductOperand &target) const;
 };
 
 /// Returns the engine that multiplies f32 with FMAs. It takes operands of all types.

@@ -28,9 +28,11 @@ struct Geometry {
   int64_t headsTogether = 1;        // heads that take turns at each phase of their rows
   int64_t depth = 0;                // steps of the content, with all its terms side by side
   int64_t panelStride;              // floats from a panel of keys to the next one
+  int64_t groupsTogether = 1;       // groups of rows that an engine multiplies at once, if sums go through memory
   int64_t scoreStride;              // floats from a row of scores to the next one
   int64_t lineStride, lineMargin;   // floats from a line of biases to the next one, and before its first key
   bool manyKeyBlocks;
+  bool weightsAreRounded = false; // to bf16 or fewer digits, so that exponentials of few digits serve
   bool streaming = false; // one block of rows has all queries of a head, so each key and value is read once
 };
 

@@ -8,18 +8,42 @@
 using namespace mlir;
 using namespace skewer;
 
+/// Returns the engine that multiplies weights with values of this type in memory. It rounds the weights to that type, so
+/// the result must have the same type.
+const CpuEngine *HeadValues::engineOf(bool change) const {
+  const AttentionStage &stage = context.stage;
+  unsigned argument = shape.value.argument;
+  const CpuEngine &engine = stage.engineOf(argument, argument);
+  bool fits = engine.forWeights() && !stage.isComputed(argument) && stage.result == stage.elements[argument] &&
+              shape.value.depth == 1 &&
+              engine.cost.holds(g.tileRows * g.groupsTogether, 1, stage.target);
+  return fits && !change && !g.streaming && g.rowStep == 1 ? &engine : nullptr;
+}
+
 void HeadValues::plan(Layout &layout, bool change) {
   const Walk &value = shape.value;
+  ownEngine = engineOf(change);
+  bool readsRows = !ownEngine || mayMeetHidden();
   // Values that must be widened are widened once if they are read more than once.
   bool isScaled = context.stage.isScaled(value.argument), isNarrow = isScaled || context.stage.isNarrow(value.argument);
   bool packs = change || value.depth != 1 || shape.width % g.lanes != 0 ||
                (context.stage.isComputed(value.argument) && !isScaled) ||
-               ((isNarrow || value.picked) && !g.streaming);
+               (((isNarrow && !ownEngine) || value.picked) && !g.streaming);
   int64_t heldKeys = g.streaming ? std::min(g.keyBlock, shape.keys) : shape.keys;
-  layout.reserve(packed, packs ? g.headsTogether * heldKeys * g.widthVectors * g.lanes : 0, Layout::Zone::Values);
+  layout.reserve(packed, packs && readsRows ? g.headsTogether * heldKeys * g.widthVectors * g.lanes : 0,
+                 Layout::Zone::Values);
+  layout.reserve(packedPanels, ownEngine ? g.widthVectors * panelStride() : 0, Layout::Zone::Values);
+}
+
+/// Returns the floats from a panel to the next one. A panel has whole vectors of steps.
+int64_t HeadValues::panelStride() const {
+  int64_t steps = llvm::divideCeil(shape.keys, ownEngine->cost.elementsOfStep());
+  return CpuEngine::panelStride(llvm::alignTo(steps, g.lanes), g.lanes);
 }
 
 void HeadValues::open() {
+  if (ownEngine)
+    panelMemory = context.view(packedPanels);
   values = arePacked() ? context.view(packed) : context.memory.arguments[shape.value.argument];
 }
 
@@ -29,10 +53,50 @@ void HeadValues::enterTurn(Value turn) {
 }
 
 void HeadValues::pack() {
-  if (!arePacked() || g.streaming)
+  if (g.streaming)
     return;
   const KeyRange &seen = live.ofHead;
-  packRows(seen && !shape.prefix ? seen.low : b.index(0), seen ? seen.high : b.index(shape.keys));
+  Value low = seen && !shape.prefix ? seen.low : b.index(0), high = seen ? seen.high : b.index(shape.keys);
+  if (arePacked())
+    packRows(low, high);
+  if (ownEngine)
+    packPanels(low, high);
+}
+
+/// Packs the values of the keys [low, high) into panels, in whole vectors of steps, with 0 for other keys.
+void HeadValues::packPanels(Value low, Value high) {
+  int64_t elements = ownEngine->cost.elementsOfStep(), keys = g.lanes * elements;
+  Value first = b.mul(b.divide(low, keys), g.lanes), end = b.mul(b.divide(b.add(high, keys - 1), keys), g.lanes);
+  b.when(b.less(low, high), [&] { b.loop(first, end, 1, [&](Value step) { packStep(step, low, high); }); });
+}
+
+/// Packs the values of the keys of one step. Nothing outside [low, high) is read.
+void HeadValues::packStep(Value step, Value low, Value high) {
+  int64_t elements = ownEngine->cost.elementsOfStep();
+  Value first = b.mul(step, elements), source = context.memory.arguments[shape.value.argument];
+  auto pack = [&](bool isWhole) {
+    SmallVector<Value> places, exist;
+    for (int64_t e = 0; e < elements; ++e) {
+      Value key = b.add(first, e);
+      exist.push_back(arith::AndIOp::create(b.builder, b.less(b.add(low, -1), key), b.less(key, high)));
+      Value read = isWhole ? key : b.minimum(b.maximum(key, low), b.add(high, -1));
+      places.push_back(context.positions.keyPlace(shape.value, read));
+    }
+    for (int64_t v = 0; v < g.widthVectors; ++v) {
+      SmallVector<Value> from;
+      for (Value place : places)
+        from.push_back(b.add(place, v * g.lanes));
+      int64_t count = std::min(g.lanes, shape.width - v * g.lanes);
+      Value packedStep = ownEngine->forWeights()->packValues(b, source, from, count);
+      if (!isWhole)
+        packedStep = ownEngine->forWeights()->keepExisting(b, packedStep, exist);
+      b.store(packedStep, panelMemory, b.add(b.mul(step, g.lanes), v * panelStride()));
+    }
+  };
+  Value whole =
+      arith::AndIOp::create(b.builder, b.less(b.add(low, -1), first), b.less(b.add(first, elements - 1), high));
+  b.when(
+      whole, [&] { pack(true); }, [&] { pack(false); });
 }
 
 void HeadValues::packBlock(const KeyBlock &block) {
@@ -64,11 +128,17 @@ void HeadValues::enterHead() {
   stride = arePacked() ? g.widthVectors * g.lanes : shape.value.key;
 }
 
+/// Returns whether values of hidden keys may be multiplied. Rows that are added one after another leave out the keys
+/// that an interval of key - query hides; engines, and rows that are apart, do not.
+bool HeadValues::mayMeetHidden() const {
+  return hidesKeys(shape) || (shape.visible && (g.rowStep > 1 || ownEngine));
+}
+
 void HeadValues::test(const CpuStrategies &strategies) {
   finite = Value();
   if (g.streaming) // the sums of each block are tested instead
     return;
-  if (!hidesKeys(shape) && !(g.rowStep > 1 && shape.visible))
+  if (!mayMeetHidden())
     return;
   const KeyRange &seen = live.ofHead;
   KeyRange keys = seen ? seen : KeyRange{b.index(0), b.index(shape.keys)};

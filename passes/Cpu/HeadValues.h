@@ -1,5 +1,6 @@
 // The values of a head: read in place, or packed with zeros behind each row if their width does not fill whole vectors,
-// if they have no memory, or if a strategy adds to them.
+// if they have no memory, or if a strategy adds to them. If an engine multiplies weights with them, they are packed into
+// its panels; rows are needed then only where a mask may hide values that are not finite.
 #pragma once
 #include "passes/Cpu/PanelPacker.h"
 
@@ -27,6 +28,12 @@ public:
   /// i1: the values of masked keys may be multiplied by 0; null if no mask needs to know.
   mlir::Value areFinite() const { return finite; }
 
+  /// Returns the engine that multiplies weights with the values, whose panels `panels` holds; null if values are
+  /// multiplied in f32, one key after another.
+  const CpuEngine *engine() const { return ownEngine; }
+  /// Returns the panels: a panel for each vector of the width.
+  ProductOperand panels() const { return {panelMemory, b.index(0), panelStride()}; }
+
   bool arePacked() const { return packed.floats; }
   bool arePicked() const { return shape.value.picked && !arePacked(); }
   mlir::Value memory() const { return values; }
@@ -42,9 +49,16 @@ public:
 private:
   mlir::Value placeOf(mlir::Value key, int64_t offset);
   void packRows(mlir::Value low, mlir::Value high);
+  const CpuEngine *engineOf(bool change) const;
+  bool mayMeetHidden() const;
+  int64_t panelStride() const;
+  void packPanels(mlir::Value low, mlir::Value high);
+  void packStep(mlir::Value step, mlir::Value low, mlir::Value high);
 
   PanelPacker &packer;
-  Buffer packed;
+  const CpuEngine *ownEngine = nullptr;
+  Buffer packed, packedPanels;
+  mlir::Value panelMemory;
   mlir::Value values; // in the buffer, or the operand itself
   mlir::Value base;   // element offset of (key 0, width 0)
   int64_t stride = 0;

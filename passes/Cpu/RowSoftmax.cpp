@@ -141,7 +141,8 @@ void RowSoftmax::exponentials(const KeyBlock &block, Value row, VectorRuns runs)
     Value from = base(lowVector);
     total = sumOfChains(count(lowVector, highVector), total, [&](Value x) {
       Value at = b.add(from, x);
-      Value weight = expOfWeight(b, b.subf(b.load(scores, at), reference));
+      Value exponent = b.subf(b.load(scores, at), reference);
+      Value weight = g.weightsAreRounded ? expOfRoundedWeight(b, exponent) : expOfWeight(b, exponent);
       b.store(weight, scores, at);
       return weight;
     });

@@ -132,6 +132,29 @@ void ScoreTiles::leaveChunk(const KeyBlock &block, const Column &column, Value g
   content.leaveChunk(tile, places, first, ownProducts(tile));
 }
 
+/// Stores the products of queries and keys where the scores of the column will be, for groups of which some see a key.
+void ScoreTiles::multiplyAhead(const KeyBlock &block, const Column &column) {
+  Value key = b.mul(column.vector, g.lanes), end = b.add(key, column.vectors * g.lanes);
+  auto isLive = [&](Value group) {
+    Value live = context.live.meets(context.liveOf(block, group), block.lowKey, key, end);
+    if (!context.runs)
+      return live;
+    Value seen = context.runs->isSeen(context.runs->stateOf(group, column.vector));
+    return arith::AndIOp::create(b.builder, live, seen).getResult();
+  };
+  b.loop(b.index(0), block.groups, g.groupsTogether, [&](Value firstGroup) {
+    auto multiply = [&] { content.multiplyAhead(block, firstGroup, column.vector, column.vectors); };
+    if (!context.live.isLimited())
+      return multiply();
+    Value some;
+    for (int64_t number = 0; number < g.groupsTogether; ++number) {
+      Value own = isLive(b.minimum(b.add(firstGroup, number), b.add(block.groups, -1)));
+      some = some ? arith::OrIOp::create(b.builder, some, own).getResult() : own;
+    }
+    b.when(some, multiply);
+  });
+}
+
 void ScoreTiles::forLiveGroups(const KeyBlock &block, const Column &column, function_ref<void(Value group)> tile) {
   b.loop(b.index(0), block.groups, 1, [&](Value group) {
     if (!live.isLimited())
@@ -143,6 +166,8 @@ void ScoreTiles::forLiveGroups(const KeyBlock &block, const Column &column, func
 }
 
 void ScoreTiles::computeLiveColumn(const KeyBlock &block, const Column &column) {
+  if (content.multipliesAhead())
+    multiplyAhead(block, column);
   int64_t chunk = content.stepsOfPass();
   for (int64_t first = 0; first + chunk < g.depth; first += chunk)
     forLiveGroups(block, column, [&](Value group) { leaveChunk(block, column, group, first); });

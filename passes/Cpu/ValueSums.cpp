@@ -97,6 +97,23 @@ void ValueSums::storeSums(Value row, Value out, int64_t vectors, ArrayRef<Value>
     }
   }
 }
+
+void ValueSums::rescale(Value group) {
+  if (!g.manyKeyBlocks || shape.direct)
+    return;
+  Value first = b.mul(group, g.tileRows);
+  b.loop(first, b.add(first, g.tileRows), 1, [&](Value row) {
+    Value factor = softmax.factor(row);
+    b.when(b.compare(arith::CmpFPredicate::UNE, factor, b.constantScalar(1)), [&] {
+      Value wide = b.broadcast(factor);
+      for (int64_t v = 0; v < g.widthVectors; ++v) {
+        Value at = b.add(b.mul(row, g.widthVectors * g.lanes), v * g.lanes);
+        b.store(b.mulf(wide, b.load(memory.accumulators, at)), memory.accumulators, at);
+      }
+    });
+  });
+}
+
 void ValueSums::addToStoredSums(Value out, int64_t vectors, ArrayRef<Value> more) {
   for (int64_t r = 0; r < g.tileRows; ++r)
     for (int64_t v = 0; v < vectors; ++v) {

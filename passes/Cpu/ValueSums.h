@@ -18,6 +18,8 @@ public:
   void begin(mlir::Value row);
   /// Adds the products of the weights of a group of rows and the values of a block of keys.
   void add(const WeightedRows &);
+  /// Multiplies the sums of a group of rows by the factors of the rows for earlier blocks of keys.
+  void rescale(mlir::Value group);
   /// Returns whether some sum of a block of rows is infinite or NaN.
   mlir::Value someAreNoNumbers(mlir::Value rows);
 

@@ -83,9 +83,10 @@ static Value powerOfTwo(VectorBuilder &b, const Multiple &multiple) {
 }
 
 // The coefficients minimise the largest relative error (Remez by weighted least squares, rounded one after another).
+static constexpr float kLowestWeight = -87.3365448f; // its exponential is the smallest normal number
+
 Value skewer::expOfWeight(VectorBuilder &b, Value x, bool large) {
-  constexpr float kLowest = -87.3365448f; // its exponential is the smallest normal number
-  Value low = b.constant(kLowest), inside = x;
+  Value low = b.constant(kLowestWeight), inside = x;
   // Clamp x so that the exponent below stays in range. The comparison keeps a NaN in x.
   if (!canScale(b))
     inside = b.select(b.compare(arith::CmpFPredicate::OLT, x, low), low, x);
@@ -108,6 +109,17 @@ Value skewer::expOfWeight(VectorBuilder &b, Value x, bool large) {
   // A masked key has weight exactly 0. An unordered comparison would hide a NaN; this ordered one keeps it.
   power = b.select(b.compare(arith::CmpFPredicate::OLT, x, low), b.constant(0), power);
   return b.select(b.compare(arith::CmpFPredicate::UNO, x, x), x, power);
+}
+
+// The polynomial minimises the largest relative error, with e^0 = 1.
+Value skewer::expOfRoundedWeight(VectorBuilder &b, Value x) {
+  if (!canScale(b))
+    return expOfWeight(b, x);
+  Multiple multiple = nearestMultiple(b, x, 1.44269502f); // the multiple of ln 2
+  Value rest = b.fma(multiple.whole, b.constant(-0.693147182f), x), power = b.constant(0x1.52499cp-3f);
+  for (float c : {0x1.021d7cp-1f, 0x1.000cd8p+0f, 1.0f})
+    power = b.fma(power, rest, b.constant(c));
+  return scaled(b, power, multiple.whole, b.compare(arith::CmpFPredicate::UGE, x, b.constant(kLowestWeight)));
 }
 
 /// Returns the minimum of x and the limit; a NaN in x stays.

@@ -13,6 +13,9 @@ namespace skewer {
 /// for any x, for one more instruction. Without FMA (x86-64-v2), it is 1.2 ulp with `large`; else x is rounded as by
 /// a subtraction.
 mlir::Value expOfWeight(VectorBuilder &, mlir::Value x, bool large = false);
+/// Returns e^x for x up to 88.72, for weights that are rounded to 8 digits: exactly 0 below the smallest normal number,
+/// NaN for NaN, 1 for 0. The relative error is at most 1.1e-4. Needs the instruction that scales by powers of two.
+mlir::Value expOfRoundedWeight(VectorBuilder &, mlir::Value x);
 /// Returns e^x for any x: exactly 0 below the smallest normal number, infinite beyond the largest, NaN for NaN. Errors:
 /// 0.9 and 1.2 ulp.
 mlir::Value vectorExp(VectorBuilder &, mlir::Value x);

@@ -28,6 +28,12 @@ public:
   virtual double stepCycles(int64_t rows, int64_t vectors, const Target &) const = 0;
   /// Returns the products in each lane and cycle, as far as instructions that multiply limit them.
   virtual double products(const Target &) const = 0;
+  /// Returns whether the engine also multiplies weights with values, and rounds weights to the type of the values. Only
+  /// a result of that type is computed in this way.
+  virtual bool takesWeights() const { return false; }
+  /// Returns how many rows are best multiplied at once, because sums go through memory anyway; 0 for an engine whose
+  /// sums stay in registers.
+  virtual int64_t rowsInMemory() const { return 0; }
 };
 
 /// Returns all engines. The first one takes operands of all types, which it widens to f32.

@@ -3,26 +3,49 @@
 // each 16 steps. So rows and panels are those of all engines for bf16, with zeros up to a whole tile.
 //
 // Tiles have numbers: the sums are in tiles 0 to 3, 16 rows after 16 rows, rows of the operands in 4 and 5, panels in 6
-// and 7. Source: Intel 64 and IA-32 Architectures Optimization Reference Manual, chapter on AMX.
+// and 7. Sources: Intel 64 and IA-32 Architectures Optimization Reference Manual, chapter on AMX; the order of loads and
+// products was measured on an Emerald Rapids core.
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "passes/Cpu/Engines/Bf16Pairs.h"
+#include "passes/Cpu/Engines/Bf16Weights.h"
 
 using namespace mlir;
 using namespace skewer;
 
 namespace {
-class Amx : public Bf16Pairs {
+class Amx : public Bf16Pairs, public Bf16Weights {
 public:
   Amx() : Bf16Pairs("amx") {}
   void begin(VectorBuilder &) const override;
   void end(VectorBuilder &b) const override { instruction(b, "tilerelease", {}); }
   SmallVector<Value> multiply(VectorBuilder &, const TileProduct &, const HeldSums &) const override;
+  void multiplyInto(VectorBuilder &, const TileProduct &, const ProductOperand &target) const override;
+  const WeightEngine *forWeights() const override { return this; }
+  void addProduct(VectorBuilder &, const AddedProduct &) const override;
 
 private:
   static constexpr int64_t kRows = 16, kRowBytes = 64, kSteps = 16, kFloatBytes = 4; // of a tile
   static constexpr int64_t kRowTile = 4, kPanelTile = 6, kMostTiles = 2;             // of rows and of panels
 
-  static bool fits(const VectorBuilder &, const TileProduct &, const HeldSums &);
+  /// Tiles of sums: `rows` tiles of rows × `panels` panels.
+  struct Tiles {
+    int64_t rows, panels;
+  };
+  /// The operands of some steps: where the rows of a step and the panels of a step begin.
+  struct Operands {
+    ProductOperand rows, panels;
+    int64_t lanes;
+  };
+
+  static bool fits(const VectorBuilder &, const TileProduct &);
+  static void loadOperand(VectorBuilder &, const Operands &, Value step, bool ofRows, int64_t which);
+  static void addSteps(VectorBuilder &, const Tiles &, const Operands &, Value first, Value end);
+  static void multiplyTiles(VectorBuilder &, const TileProduct &, const ProductOperand &target);
+  static void forSums(const Tiles &tiles, function_ref<void(int64_t which, int64_t r, int64_t v)> body) {
+    for (int64_t r = 0; r < tiles.rows; ++r)
+      for (int64_t v = 0; v < tiles.panels; ++v)
+        body(r * tiles.panels + v, r, v);
+  }
   static void instruction(VectorBuilder &b, StringRef name, ValueRange operands) {
     LLVM::CallIntrinsicOp::create(b.builder, b.builder.getStringAttr("llvm.x86." + name.str()), operands);
   }
@@ -61,41 +84,67 @@ void Amx::begin(VectorBuilder &b) const {
 }
 
 /// Returns whether tiles hold the sums and operands of a product. Others, of few rows, are products of vectors.
-bool Amx::fits(const VectorBuilder &b, const TileProduct &product, const HeldSums &held) {
+bool Amx::fits(const VectorBuilder &b, const TileProduct &product) {
   const TilePart &tile = product.tile;
   return b.lanes == kSteps && tile.rows % kRows == 0 && tile.rows / kRows <= kMostTiles && tile.vectors <= kMostTiles &&
-         product.steps % kSteps == 0 && held.stride && !product.beside && !product.summation.compensated;
+         product.steps && product.steps % kSteps == 0 && !product.beside && !product.summation.compensated;
 }
 
-/// Each instruction adds the products of 32 elements to the sums, so a chain is shorter than all that a summation asks
-/// for, except for compensated ones.
-SmallVector<Value> Amx::multiply(VectorBuilder &b, const TileProduct &product, const HeldSums &held) const {
-  if (!fits(b, product, held))
-    return VectorEngine::multiply(b, product, held);
-  const ProductOperand &rows = product.rows, &panels = product.panels;
-  int64_t rowTiles = product.tile.rows / kRows, vectors = product.tile.vectors;
-  auto forSums = [&](function_ref<void(int64_t which, int64_t r, int64_t v)> body) {
-    for (int64_t r = 0; r < rowTiles; ++r)
-      for (int64_t v = 0; v < vectors; ++v)
-        body(r * vectors + v, r, v);
-  };
-  Value firstRow = b.add(rows.base, product.tile.row * rows.stride);
-  Value firstPanel = b.add(panels.base, product.tile.vector * panels.stride);
-  forSums([&](int64_t which, int64_t, int64_t) { instruction(b, "tilezero", {tile(b, which)}); });
-  b.loop(b.index(0), b.index(product.steps), kSteps, [&](Value step) {
-    for (int64_t r = 0; r < rowTiles; ++r)
-      move(b, "tileloadd64", kRowTile + r, rows.memory, b.add(b.add(firstRow, step), r * kRows * rows.stride),
-           rows.stride);
-    for (int64_t v = 0; v < vectors; ++v)
-      move(b, "tileloadd64", kPanelTile + v, panels.memory,
-           b.add(b.add(firstPanel, b.mul(step, b.lanes)), v * panels.stride), b.lanes);
-    forSums([&](int64_t which, int64_t r, int64_t v) {
+/// Loads the `which`-th tile of rows, or the `which`-th panel, of 16 steps.
+void Amx::loadOperand(VectorBuilder &b, const Operands &operands, Value step, bool ofRows, int64_t which) {
+  if (ofRows) {
+    const ProductOperand &rows = operands.rows;
+    Value at = b.add(b.add(rows.base, step), which * kRows * rows.stride);
+    return move(b, "tileloadd64", kRowTile + which, rows.memory, at, rows.stride);
+  }
+  const ProductOperand &panels = operands.panels;
+  Value at = b.add(b.add(panels.base, b.mul(step, operands.lanes)), which * panels.stride);
+  // The hint of this load keeps lines out of L1, where sums, weights and tables of a block need the space.
+  move(b, "tileloaddt164", kPanelTile + which, panels.memory, at, operands.lanes);
+}
+
+/// Adds the products of the steps [first, end), which are whole tiles, to the tiles of sums. The operands of the next
+/// 16 steps are loaded as soon as the last product with those of these steps is issued.
+void Amx::addSteps(VectorBuilder &b, const Tiles &tiles, const Operands &operands, Value first, Value end) {
+  auto multiply = [&](Value next) {
+    forSums(tiles, [&](int64_t which, int64_t r, int64_t v) {
       instruction(b, "tdpbf16ps", {tile(b, which), tile(b, kRowTile + r), tile(b, kPanelTile + v)});
+      if (!next)
+        return;
+      if (v == tiles.panels - 1)
+        loadOperand(b, operands, next, /*ofRows=*/true, r);
+      if (r == tiles.rows - 1)
+        loadOperand(b, operands, next, /*ofRows=*/false, v);
     });
+  };
+  for (int64_t r = 0; r < tiles.rows; ++r)
+    loadOperand(b, operands, first, /*ofRows=*/true, r);
+  for (int64_t v = 0; v < tiles.panels; ++v)
+    loadOperand(b, operands, first, /*ofRows=*/false, v);
+  b.loop(b.add(first, kSteps), end, kSteps, [&](Value next) { multiply(next); });
+  multiply({});
+}
+
+/// Stores the sums of a product in tiles. Each instruction adds the products of 32 elements to the sums, so a chain is
+/// shorter than all that a summation asks for, except for compensated ones.
+void Amx::multiplyTiles(VectorBuilder &b, const TileProduct &product, const ProductOperand &target) {
+  const TilePart &part = product.tile;
+  Tiles tiles{part.rows / kRows, part.vectors};
+  Operands operands{product.rows, product.panels, b.lanes};
+  operands.rows.base = b.add(product.rows.base, part.row * product.rows.stride);
+  operands.panels.base = b.add(product.panels.base, part.vector * product.panels.stride);
+  forSums(tiles, [&](int64_t which, int64_t, int64_t) { instruction(b, "tilezero", {tile(b, which)}); });
+  addSteps(b, tiles, operands, b.index(0), b.index(product.steps));
+  forSums(tiles, [&](int64_t which, int64_t r, int64_t v) {
+    move(b, "tilestored64", which, target.memory, b.add(target.base, r * kRows * target.stride + v * b.lanes),
+         target.stride);
   });
-  forSums([&](int64_t which, int64_t r, int64_t v) {
-    move(b, "tilestored64", which, held.memory, held.places[r * kRows * vectors + v], held.stride);
-  });
+}
+
+SmallVector<Value> Amx::multiply(VectorBuilder &b, const TileProduct &product, const HeldSums &held) const {
+  if (!fits(b, product) || !held.stride)
+    return VectorEngine::multiply(b, product, held);
+  multiplyTiles(b, product, {held.memory, held.places[0], held.stride});
   SmallVector<Value> sums;
   for (Value place : held.places)
     sums.push_back(b.load(held.memory, place));
@@ -103,6 +152,30 @@ SmallVector<Value> Amx::multiply(VectorBuilder &b, const TileProduct &product, c
     if (product.scale != 1)
       sum = b.mulf(sum, b.constant(product.scale));
   return sums;
+}
+
+void Amx::multiplyInto(VectorBuilder &b, const TileProduct &product, const ProductOperand &target) const {
+  if (!fits(b, product) || product.scale != 1)
+    return CpuEngine::multiplyInto(b, product, target);
+  multiplyTiles(b, product, target);
+}
+
+void Amx::addProduct(VectorBuilder &b, const AddedProduct &product) const {
+  const ProductOperand &target = product.target;
+  for (int64_t v = 0; v < product.vectors; v += kMostTiles) {
+    Tiles tiles{product.rows / kRows, std::min(kMostTiles, product.vectors - v)};
+    Operands operands{product.weights, product.values, b.lanes};
+    operands.panels.base = b.add(product.values.base, v * product.values.stride);
+    auto moveSums = [&](StringRef name) {
+      forSums(tiles, [&](int64_t which, int64_t r, int64_t panel) {
+        Value at = b.add(target.base, r * kRows * target.stride + (v + panel) * b.lanes);
+        move(b, name, which, target.memory, at, target.stride);
+      });
+    };
+    moveSums("tileloadd64");
+    addSteps(b, tiles, operands, product.first, product.end);
+    moveSums("tilestored64");
+  }
 }
 } // namespace
 

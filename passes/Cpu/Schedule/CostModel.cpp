@@ -24,6 +24,8 @@ static constexpr double kExpMultiplies = 8, kExpAdds = 8;
 // The shares of L1 and L2 up to which a block stays there, since caches are not fully associative and other lines pass
 // through.
 static constexpr double kBlockShareOfL1 = 0.7, kBlockShareOfL2 = 0.7, kHeadShareOfL2 = 0.8;
+// Cycles to load two vectors of weights, round them and store them, for one of them.
+static constexpr double kPackedWeightCycles = 1.5;
 // The number of times that the scores of a row pass between the core and their buffer: written by the products, read
 // for the maximum and exp2, written, and read with the values.
 static constexpr double kScorePasses = 4;
@@ -51,6 +53,21 @@ namespace {
 /// does what is not packed.
 const CpuEngineCost &contentEngine(const AttentionSizes &sizes, const Target &target) {
   return cpuEngineFor(sizes.isInPhases || !sizes.depth ? ElementType::F32 : sizes.element, target);
+}
+
+/// Returns the engine that multiplies weights with values.
+const CpuEngineCost &valuesEngine(const AttentionSizes &sizes, RegisterTile tile, const Target &target) {
+  const CpuEngineCost &engine = cpuEngineFor(sizes.isInPhases ? ElementType::F32 : sizes.weighted, target);
+  return engine.takesWeights() && engine.holds(tile.rows, 1, target) ? engine : fma();
+}
+
+/// Returns the tile that an engine multiplies: that of the scores, or the tiles of several groups of rows of a block, if
+/// sums go through memory.
+RegisterTile multipliedTile(RegisterTile tile, int64_t rowBlock, const CpuEngineCost &engine, const Target &target) {
+  for (int64_t groups = engine.rowsInMemory() / tile.rows; groups > 1; --groups)
+    if (rowBlock % (groups * tile.rows) == 0 && engine.holds(groups * tile.rows, tile.vectors, target))
+      return {groups * tile.rows, tile.vectors};
+  return tile;
 }
 
 /// Returns the cycles of `rows` × `columns` vectors over a depth with tiles of this shape. The last tile of a row may
@@ -144,7 +161,8 @@ RegisterTile chooseTile(const AttentionSizes &sizes, const Target &target, const
       int64_t count = std::max(sizes.queries, rows);
       LiveShares live = liveShares({rows, vectors}, sizes, target);
       double cycles = live.scores * contentCycles(llvm::alignTo(count, rows), sizes, {rows, vectors}, target) +
-                      live.values * multiplyCycles(count, widthVectors, sizes.keys, {rows, vectors}, target);
+                      live.values * multiplyCycles(count, widthVectors, sizes.keys, {rows, vectors}, target,
+                                                   valuesEngine(sizes, {rows, vectors}, target));
       // With too few independent accumulators, the FMAs wait for their own results.
       cycles *= std::max(1.0, target.fmaLatency * target.fmaPerCycle / double(rows * std::min(vectors, widthVectors)));
       // Row groups go through one panel of keys after another. A panel that is too large for L1 comes from L2 for each
@@ -179,9 +197,19 @@ static double rescaleCycles(double blocks, const AttentionSizes &sizes, const Ta
 double skewer::cyclesPerRow(const AttentionSizes &sizes, const Blocking &blocking, const Target &target) {
   RegisterTile tile = blocking.registers();
   int64_t rows = blocking.rowBlock, keys = std::max<int64_t>(1, blocking.keyBlock);
-  double compute = (contentCycles(tile.rows, sizes, tile, target) +
-                    multiplyCycles(tile.rows, llvm::divideCeil(sizes.width, target.lanes), sizes.keys, tile, target)) /
-                   tile.rows;
+  const CpuEngineCost &ofContent = contentEngine(sizes, target);
+  RegisterTile scores = multipliedTile(tile, rows, ofContent, target);
+  const CpuEngineCost &ofValues = valuesEngine(sizes, multipliedTile(tile, rows, ofContent, target), target);
+  RegisterTile values = multipliedTile(tile, rows, ofValues, target);
+  int64_t widthVectors = llvm::divideCeil(sizes.width, target.lanes);
+  auto all = double(std::max(scores.rows, values.rows));
+  double compute =
+      (contentCycles(scores.rows, sizes, scores, target) * (all / double(scores.rows)) +
+       ::multiplyCycles(values.rows, widthVectors, sizes.keys, values, target, ofValues) * (all / double(values.rows))) /
+      all;
+  bool isInMemory = ofContent.rowsInMemory() > 0;
+  if (ofValues.takesWeights())
+    compute += kPackedWeightCycles * double(llvm::divideCeil(sizes.keys, target.lanes));
   for (const RowCycles &cycles : sizes.more)
     compute += cycles(sizes, blocking, target);
   double exponentials = target.separateAdd()
@@ -192,6 +220,8 @@ double skewer::cyclesPerRow(const AttentionSizes &sizes, const Blocking &blockin
   double blockBytes =
       kFloatBytes * rows *
       (keys * (1.0 + sizes.extraPerKey) + sizes.extraPerRow + sizes.depth + sizes.depthInPlace + sizes.width);
+  if (ofValues.takesWeights()) // packed, with half the bits of scores
+    blockBytes += kFloatBytes / 2 * double(values.rows * keys);
   double scoreBytes = kFloatBytes * keys * (1 + sizes.extraPerKey);
   // Keys and values are read once per row block. They come from L2 if a head and the block fit there together.
   bool inL2 = bytesOfHead + blockBytes < kHeadShareOfL2 * target.l2Bytes;
@@ -202,7 +232,9 @@ double skewer::cyclesPerRow(const AttentionSizes &sizes, const Blocking &blockin
                                                                   : kScorePasses * scoreBytes / target.l3Rate;
   int64_t blocks = llvm::divideCeil(sizes.keys, keys);
   passes *= blocks;
-  return compute + target.exposedTraffic * (traffic + passes) + rescaleCycles(double(blocks), sizes, target);
+  // Tiles are stored and loaded beside few other instructions, so that nothing hides the traffic of their sums.
+  double exposed = isInMemory ? 1 : target.exposedTraffic;
+  return compute + target.exposedTraffic * traffic + exposed * passes + rescaleCycles(double(blocks), sizes, target);
 }
 
 /// Returns whether one row block has all queries of a head, and multiplies the keys in place.

@@ -50,6 +50,8 @@ struct AttentionSizes {
   bool storesWeights = false;
   /// The element type in memory of the queries and keys of the content; f32 if they have different ones.
   ElementType element = {};
+  /// The element type in memory of the values if the result has it too; else f32.
+  ElementType weighted = {};
   int64_t heads = 1; // product of the leading sizes that are known
   /// The mask: the interval of key - query of visible pairs, if it is an interval (its ends may be open); and the pairs
   /// that are known at compile time.

@@ -35,6 +35,8 @@ AttentionSizes skewer::sizesOf(const AttentionShape &shape, const ChosenStrategi
   sizes.tiles = shape.bounds.tiles;
   sizes.mayDot = mayMultiplyAsDots(shape) && !sizes.depthInPlace && !sizes.readsPanels;
   sizes.storesWeights = shape.further.weights;
+  if (shape.value.element == shape.result.element)
+    sizes.weighted = shape.value.element;
   // The position of the first query may be known only at run time.
   bool isFixed = shape.visibleShift.isConstant(0);
   if (shape.visible && !shape.prefix &&

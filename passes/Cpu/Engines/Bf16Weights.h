@@ -1,0 +1,15 @@
+// Packs weights and values as pairs of bf16, those of two adjacent keys, for engines that multiply pairs.
+#pragma once
+#include "passes/Cpu/Engine.h"
+
+namespace skewer {
+
+class Bf16Weights : public WeightEngine {
+public:
+  mlir::Value packWeights(VectorBuilder &, llvm::ArrayRef<mlir::Value> weights) const override;
+  mlir::Value packValues(VectorBuilder &, mlir::Value memory, llvm::ArrayRef<mlir::Value> places,
+                         int64_t count) const override;
+  mlir::Value keepExisting(VectorBuilder &, mlir::Value step, llvm::ArrayRef<mlir::Value> exists) const override;
+};
+
+} // namespace skewer
