@@ -8,7 +8,7 @@ assert set(report) == {"sweep", "kernels"}, report
 for kernel in report["kernels"]:
     assert set(kernel) == {"name", "value", "threads", "peak_gflops", "median_seconds", "min_seconds", "gflops", "percent_of_peak",
                            "percent_of_roofline", "roofline_seconds", "unfused_median_seconds", "plain_median_seconds",
-                           "read_median_seconds", "share_of_read", "predicted_seconds", "compile_seconds", "workspace_bytes",
+                           "read_median_seconds", "share_of_read", "predicted_seconds", "compile_seconds", "code", "workspace_bytes",
                            "max_error", "tolerance", "seeded"}, kernel
     assert 0 < kernel["min_seconds"] <= kernel["median_seconds"] and kernel["plain_median_seconds"] > 0
     assert kernel["max_error"] <= kernel["tolerance"]
