@@ -11,7 +11,7 @@ set(SKEWER_PLUGIN_HEADERS
     passes/Cpu/Blocks.h passes/Cpu/PackedTable.h passes/Cpu/PanelPacker.h passes/Cpu/ContentProducts.h passes/Cpu/BiasLines.h
     passes/Cpu/HiddenKeys.h passes/Cpu/ScoreTiles.h passes/Cpu/RowSoftmax.h passes/Cpu/HeadValues.h passes/Cpu/ValueSums.h
     passes/Cpu/StoredWeights.h passes/Cpu/StreamedResult.h passes/Cpu/ResultRows.h passes/Cpu/KeyParts.h passes/Cpu/UpcomingHead.h
-    passes/Cpu/WorkItems.h
+    passes/Cpu/WorkItems.h passes/Cpu/PackedWeights.h
     passes/Schedule/CpuEngine.h passes/Schedule/Target.h
     passes/Emit/Buffer.h passes/Emit/EmitIndex.h passes/Emit/PhaseFunction.h passes/Emit/VectorBuilder.h
     dialect/IR/KernelPlan.h
