@@ -11,7 +11,7 @@ from pathlib import Path
 import common
 
 import skewer
-from skewer import jax as skewer_jax, torch as skewer_torch
+from skewer import _torch_op, jax as skewer_jax
 
 ROOT = Path(__file__).parents[4]
 
@@ -20,7 +20,7 @@ PREAMBLE = """
 import contextlib, ctypes, sys
 import common, numpy as np, torch
 import skewer
-from skewer import _gpu, torch as skewer_torch
+from skewer import _gpu, _torch_op
 from test_call import elsewhere
 
 driver = ctypes.CDLL("libcuda.so.1") if len(sys.argv) < 2 else None
@@ -68,7 +68,7 @@ def refused(argument, expected, found, **changed):
 """
 
 CALLS = PREAMBLE + """
-for out in (layer(**x), skewer_torch._implementation_on_gpu(layer)(*x.values())):
+for out in (layer(**x), _torch_op._implementation_on_gpu(layer)(*x.values())):
     np.testing.assert_array_equal(out.values, x["q"].values)
     assert out.number == 0
 out = OnGpu(np.zeros((2, 8, 4), np.float32))
@@ -133,7 +133,7 @@ class Calls(unittest.TestCase):
 
         with self.assertRaisesRegex(skewer.ArgumentError, "v: expected .*target='host,sm_90a'.*found memory of cuda:0"):
             nowhere = type("Here", (), {"is_cuda": False})()
-            skewer_torch._implementation_on_gpu(skewer.compile(common.TINY))(nowhere, nowhere, Somewhere())
+            _torch_op._implementation_on_gpu(skewer.compile(common.TINY))(nowhere, nowhere, Somewhere())
 
     def test_jax_computes_on_processors(self):
         with self.assertRaisesRegex(skewer.LoadError, "GPUs alone"):
