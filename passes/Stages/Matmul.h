@@ -22,6 +22,7 @@ struct Matmul {
 
 /// Returns the matrix product. Returns nothing if subscripts are not affine, the columns' operand does not have even
 /// strides, the product is too small for tiles, or the columns of a batched product are too large for a worker to pack.
+/// A product of few steps is large enough if arithmetic on its elements follows.
 std::optional<Matmul> matmulOf(attn::EinsumOp);
 
 } // namespace skewer
