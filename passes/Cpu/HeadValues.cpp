@@ -80,7 +80,7 @@ void HeadValues::packStep(Value step, Value low, Value high) {
       Value key = b.add(first, e);
       exist.push_back(arith::AndIOp::create(b.builder, b.less(b.add(low, -1), key), b.less(key, high)));
       Value read = isWhole ? key : b.minimum(b.maximum(key, low), b.add(high, -1));
-      places.push_back(context.positions.keyPlace(shape.value, read));
+      places.push_back(positions.keyPlace(shape.value, read));
     }
     for (int64_t v = 0; v < g.widthVectors; ++v) {
       SmallVector<Value> from;
