@@ -2,27 +2,29 @@
 #include "dialect/Language/Symbols.h"
 #include "dialect/Language/Diagnostics.h"
 #include "llvm/ADT/StringSet.h"
-#include <map>
+#include <iterator>
 
 using namespace llvm;
 
 namespace skewer::language {
 
 StringRef describe(SymbolKind kind) {
-  static const std::map<SymbolKind, StringLiteral> names = {{SymbolKind::Unknown, "unknown"},
-                                                            {SymbolKind::Param, "a param"},
-                                                            {SymbolKind::Length, "a size"},
-                                                            {SymbolKind::Size, "a size"},
-                                                            {SymbolKind::Operand, "an operand"},
-                                                            {SymbolKind::Argument, "an argument"},
-                                                            {SymbolKind::Local, "a value"},
-                                                            {SymbolKind::Axis, "an axis"},
-                                                            {SymbolKind::Either, "an axis and a value"},
-                                                            {SymbolKind::Contested, "an axis and a value"},
-                                                            {SymbolKind::Scheme, "a scheme"},
-                                                            {SymbolKind::Builtin, "a built-in scheme"},
-                                                            {SymbolKind::Function, "a function"}};
-  return names.at(kind);
+  // In the order of SymbolKind.
+  static constexpr StringLiteral names[] = {"unknown",
+                                            "a param",
+                                            "a size",
+                                            "a size",
+                                            "an operand",
+                                            "an argument",
+                                            "a value",
+                                            "an axis",
+                                            "an axis and a value",
+                                            "an axis and a value",
+                                            "a scheme",
+                                            "a built-in scheme",
+                                            "a function"};
+  static_assert(std::size(names) == static_cast<size_t>(SymbolKind::Function) + 1);
+  return names[static_cast<size_t>(kind)];
 }
 
 bool isReserved(StringRef word) {

@@ -11,11 +11,12 @@ namespace skewer {
 /// The memory that a phase reads and writes. All of it is flat. Elements are f32, except in index operands and in
 /// arguments that are widened when they are read.
 struct KernelMemory {
-  // One for each of operandsOf(attention). Null: computed when it is packed. Of a scaled one, what is scaled.
+  // One for each of operandsOf(attention). Null: the operand is computed when it is packed. The memory of a scaled
+  // operand holds the rows before they are scaled.
   llvm::SmallVector<mlir::Value> arguments;
-  mlir::Value output, lse, total, weights;  // results; all but `output` are null if nobody asks for them
-  mlir::Value shared, local;                // the workspaces, in bytes
-  mlir::Value parts;                        // the records of items with parts of the keys; null: keys are not divided
+  mlir::Value output, lse, total, weights; // results; all but `output` are null if nobody asks for them
+  mlir::Value shared, local;               // the workspaces, in bytes
+  mlir::Value parts;                       // the records of items with parts of the keys; null: keys are not divided
   // The buffers of the current row block, in the worker's workspace.
   mlir::Value scores;       // rows × keys; they become weights
   mlir::Value accumulators; // rows × width: sums of weights × values
@@ -26,9 +27,9 @@ struct KernelMemory {
 
 struct AttentionStage {
   attn::CpuScheduleAttr schedule;
-  std::vector<bool> computed = {};  // by operand number: it has no memory; empty: all have
-  std::vector<bool> narrow = {};    // by operand number: its memory has fewer bits than the computation; empty: none
-  /// By operand number: it is computed, but its rows are those in its memory, each times a number. Empty: none is so.
+  std::vector<bool> computed = {}; // by operand number: it has no memory; empty: all have
+  std::vector<bool> narrow = {};   // by operand number: its memory has fewer bits than the computation; empty: none
+  /// By operand number: it is computed, and each of its rows is a row in memory times a number; empty: none is.
   std::vector<bool> scaled = {};
   std::vector<Extent> leading = {}; // of each leading axis
   /// Begins a phase: sets `arguments`, `output` and the other results, `shared` and `local` of the memory. Returns the
@@ -38,7 +39,7 @@ struct AttentionStage {
   /// the row begins at element `first`.
   std::function<void(unsigned argument, mlir::Value first, mlir::Value target, mlir::Value at, double scale)>
       computeRow = {};
-  /// Returns the number by which the row in memory is multiplied that begins at element `first` of a scaled operand.
+  /// Returns the number that scales the row of a scaled operand that begins at element `first`.
   std::function<mlir::Value(unsigned argument, mlir::Value first)> rowScale = {};
   /// Applies the arithmetic that finishes the result to the row of the query at `query`, which lies in `rows` from `at`
   /// on, and stores the row. Null: rows are stored as they are.

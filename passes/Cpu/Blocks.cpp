@@ -137,8 +137,8 @@ void CpuKernel::meetKeys(const KeyBlock &block) {
   b.loop(whole, end, 1, [&](Value vector) { tile(vector, 1); });
 }
 
-/// Turns the scores of a group of rows into weights. `addValues` adds up weights × values, given the runs of vectors of
-/// keys that have weights.
+/// Turns the scores of a group of rows into weights, and calls `addValues` with the runs of vectors of keys that have
+/// weights.
 void CpuKernel::weighGroup(const KeyBlock &block, Value group, const KeyRange &keys,
                            function_ref<void(const WeightedRows &, VectorRuns)> addValues) {
   Value low = keys.low, high = keys.high;
@@ -176,8 +176,8 @@ void CpuKernel::weighValues(const KeyBlock &block) {
   });
 }
 
-/// Does the same where an engine multiplies packed weights of several groups with values: for the keys that some of
-/// these groups see.
+/// Weighs the values of a block with an engine that multiplies the packed weights of several groups with them, for the
+/// keys that some of these groups see.
 void CpuKernel::weighPacked(const KeyBlock &block) {
   LiveKeys &live = context.live;
   b.loop(b.index(0), block.groups, g.groupsTogether, [&](Value firstGroup) {
@@ -197,6 +197,8 @@ void CpuKernel::weighPacked(const KeyBlock &block) {
   });
 }
 
+/// Turns the scores of several groups into packed weights, and multiplies these with the values. If some value is not
+/// finite, each group multiplies the keys that it sees instead.
 void CpuKernel::weighTogether(const KeyBlock &block, Value firstGroup, const KeyRange &all) {
   LiveKeys &live = context.live;
   Value finite = values.areFinite(), end = b.minimum(b.add(firstGroup, g.groupsTogether), block.groups);

@@ -160,7 +160,7 @@ bool ContentProducts::multipliesAhead() const {
 void ContentProducts::multiplyAhead(const KeyBlock &block, Value firstGroup, Value vector, int64_t vectors) {
   Value row = b.mul(firstGroup, g.tileRows), first = b.sub(b.mul(vector, g.lanes), block.lowKey);
   engine.multiplyInto(b, productOf({0, g.tileRows * g.groupsTogether, 0, vectors}, row, vector),
-                      {context.memory.scores, b.add(b.mul(row, g.scoreStride), first), g.scoreStride});
+                      {memory.scores, b.add(b.mul(row, g.scoreStride), first), g.scoreStride});
 }
 
 /// Scores that may be large are summed up in chunks, whose sums are held where the scores will be: one chain of
@@ -170,7 +170,7 @@ SmallVector<Value> ContentProducts::sumsOf(const ScoreTile &tile, ArrayRef<Value
     SmallVector<Value> sums;
     double scale = scaleOfSums();
     for (Value place : places) {
-      Value sum = b.load(context.memory.scores, place);
+      Value sum = b.load(memory.scores, place);
       sums.push_back(scale == 1 ? sum : b.mulf(sum, b.constant(scale)));
     }
     return sums;

@@ -33,7 +33,7 @@ struct Geometry {
   int64_t lineStride, lineMargin;   // floats from a line of biases to the next one, and before its first key
   bool manyKeyBlocks;
   bool weightsAreRounded = false; // to bf16 or fewer digits, so that exponentials of few digits serve
-  bool streaming = false; // one block of rows has all queries of a head, so each key and value is read once
+  bool streaming = false;         // one block of rows has all queries of a head, so each key and value is read once
 };
 
 } // namespace skewer

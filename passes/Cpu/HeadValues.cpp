@@ -8,15 +8,14 @@
 using namespace mlir;
 using namespace skewer;
 
-/// Returns the engine that multiplies weights with values of this type in memory. It rounds the weights to that type, so
-/// the result must have the same type.
+/// Returns the engine that multiplies weights with the values as they are in memory; null if none does. It rounds the
+/// weights to the type of the values, so the result must have the same type.
 const CpuEngine *HeadValues::engineOf(bool change) const {
   const AttentionStage &stage = context.stage;
   unsigned argument = shape.value.argument;
   const CpuEngine &engine = stage.engineOf(argument, argument);
   bool fits = engine.forWeights() && !stage.isComputed(argument) && stage.result == stage.elements[argument] &&
-              shape.value.depth == 1 &&
-              engine.cost.holds(g.tileRows * g.groupsTogether, 1, stage.target);
+              shape.value.depth == 1 && engine.cost.holds(g.tileRows * g.groupsTogether, 1, stage.target);
   return fits && !change && !g.streaming && g.rowStep == 1 ? &engine : nullptr;
 }
 
@@ -80,7 +79,7 @@ void HeadValues::packStep(Value step, Value low, Value high) {
       Value key = b.add(first, e);
       exist.push_back(arith::AndIOp::create(b.builder, b.less(b.add(low, -1), key), b.less(key, high)));
       Value read = isWhole ? key : b.minimum(b.maximum(key, low), b.add(high, -1));
-      places.push_back(context.positions.keyPlace(shape.value, read));
+      places.push_back(positions.keyPlace(shape.value, read));
     }
     for (int64_t v = 0; v < g.widthVectors; ++v) {
       SmallVector<Value> from;
@@ -130,9 +129,7 @@ void HeadValues::enterHead() {
 
 /// Returns whether values of hidden keys may be multiplied. Rows that are added one after another leave out the keys
 /// that an interval of key - query hides; engines, and rows that are apart, do not.
-bool HeadValues::mayMeetHidden() const {
-  return hidesKeys(shape) || (shape.visible && (g.rowStep > 1 || ownEngine));
-}
+bool HeadValues::mayMeetHidden() const { return hidesKeys(shape) || (shape.visible && (g.rowStep > 1 || ownEngine)); }
 
 void HeadValues::test(const CpuStrategies &strategies) {
   finite = Value();

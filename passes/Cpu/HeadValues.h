@@ -1,6 +1,6 @@
 // The values of a head: read in place, or packed with zeros behind each row if their width does not fill whole vectors,
-// if they have no memory, or if a strategy adds to them. If an engine multiplies weights with them, they are packed into
-// its panels; rows are needed then only where a mask may hide values that are not finite.
+// if they have no memory, or if a strategy adds to them. If an engine multiplies weights with them, they are packed
+// into its panels, and rows are needed only where a mask may hide values that are not finite.
 #pragma once
 #include "passes/Cpu/PanelPacker.h"
 
@@ -37,8 +37,8 @@ public:
   bool arePacked() const { return packed.floats; }
   bool arePicked() const { return shape.value.picked && !arePacked(); }
   mlir::Value memory() const { return values; }
-  /// Returns the number by which the values at `place` are to be multiplied, which is `offset` elements behind the
-  /// beginning of their row; null if that is 1.
+  /// Returns the number that scales the values at `place`, `offset` elements behind the beginning of their row; null if
+  /// they are not scaled.
   mlir::Value scaleAt(mlir::Value place, int64_t offset);
   /// Returns the places of the values of `count` consecutive keys, from `offset` on. `isAligned`: `key` is a multiple
   /// of their number.

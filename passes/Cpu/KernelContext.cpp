@@ -30,14 +30,12 @@ static Geometry geometryOf(attn::CpuScheduleAttr schedule, const AttentionShape 
   return g;
 }
 
-/// Returns how many groups of rows the engines of a stage multiply at once: the most for which the rows divide a block
-/// and are whole tiles of the engine; 1 if there is no such number.
+/// Returns how many groups of rows the engines of a stage multiply at once.
 static int64_t groupsTogether(const AttentionStage &stage, const Geometry &g) {
   for (unsigned argument = 0; argument < stage.elements.size(); ++argument) {
-    const CpuEngine &engine = stage.engineOf(argument, argument);
-    for (int64_t groups = engine.cost.rowsInMemory() / g.tileRows; groups > 1; --groups)
-      if (int64_t rows = groups * g.tileRows; g.rowBlock % rows == 0 && engine.cost.holds(rows, 1, stage.target))
-        return groups;
+    const CpuEngineCost &cost = stage.engineOf(argument, argument).cost;
+    if (int64_t groups = cost.groupsTogether(g.tileRows, 1, g.rowBlock, stage.target); groups > 1)
+      return groups;
   }
   return 1;
 }

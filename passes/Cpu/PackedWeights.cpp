@@ -8,9 +8,7 @@ using namespace skewer;
 // A packed vector holds the weights of lanes × elements() consecutive keys, counted from key 0. The packed row of a
 // block begins with the one that holds the block's first key.
 
-int64_t PackedWeights::rowStride() const {
-  return (llvm::divideCeil(g.keyBlock, g.lanes * elements()) + 1) * g.lanes;
-}
+int64_t PackedWeights::rowStride() const { return (llvm::divideCeil(g.keyBlock, g.lanes * elements()) + 1) * g.lanes; }
 
 void PackedWeights::plan(Layout &layout) {
   int64_t rows = areUsed() ? g.tileRows * g.groupsTogether : 0;
@@ -19,7 +17,7 @@ void PackedWeights::plan(Layout &layout) {
 
 void PackedWeights::open() {
   if (areUsed())
-    memory = context.view(packed);
+    packedMemory = context.view(packed);
 }
 
 /// Returns the packed vectors that hold the weights of a range of keys.
@@ -30,19 +28,17 @@ KeyRange PackedWeights::tilesOf(const KeyRange &keys) const {
 
 void PackedWeights::pack(const KeyBlock &block, Value group, VectorRuns own, const KeyRange &all) {
   KeyRange tiles = tilesOf(all);
-  Value scores = context.memory.scores, lowVector = b.divide(block.lowKey, g.lanes);
-  Value lowTile = b.divide(lowVector, elements());
+  Value lowVector = b.divide(block.lowKey, g.lanes), lowTile = b.divide(lowVector, elements());
   auto weightsOf = [&](Value row, Value vector) {
-    return b.load(scores, b.add(b.mul(row, g.scoreStride), b.mul(b.sub(vector, lowVector), g.lanes)));
+    return b.load(memory.scores, b.add(b.mul(row, g.scoreStride), b.mul(b.sub(vector, lowVector), g.lanes)));
   };
   auto weightsIfOwn = [&](Value row, Value vector) {
-    Value is, none = b.constant(0);
+    Value isOwn, none = b.constant(0);
     for (auto [low, high] : own) {
-      Value inside =
-          arith::AndIOp::create(b.builder, b.less(b.add(low, -1), vector), b.less(vector, high)).getResult();
-      is = is ? arith::OrIOp::create(b.builder, is, inside).getResult() : inside;
+      Value inside = arith::AndIOp::create(b.builder, b.less(b.add(low, -1), vector), b.less(vector, high));
+      isOwn = isOwn ? arith::OrIOp::create(b.builder, isOwn, inside).getResult() : inside;
     }
-    return is ? b.select(is, weightsOf(row, b.maximum(vector, lowVector)), none) : none;
+    return isOwn ? b.select(isOwn, weightsOf(row, b.maximum(vector, lowVector)), none) : none;
   };
   // Packed vectors of which all weights are in the last run need no test.
   Value wholeLow = tiles.high, wholeHigh = tiles.high;
@@ -59,7 +55,7 @@ void PackedWeights::pack(const KeyBlock &block, Value group, VectorRuns own, con
         SmallVector<Value> ofTile;
         for (int64_t e = 0; e < elements(); ++e)
           ofTile.push_back(weights(row, b.add(b.mul(tile, elements()), e)));
-        b.store(engine().packWeights(b, ofTile), memory, b.add(to, b.mul(b.sub(tile, lowTile), g.lanes)));
+        b.store(engine().packWeights(b, ofTile), packedMemory, b.add(to, b.mul(b.sub(tile, lowTile), g.lanes)));
       });
     };
     packTiles(tiles.low, wholeLow, weightsIfOwn);
@@ -76,7 +72,7 @@ void PackedWeights::multiply(const KeyBlock &block, Value firstGroup, const KeyR
                           g.widthVectors,
                           first,
                           b.mul(tiles.high, g.lanes),
-                          {memory, b.mul(lowTile, -g.lanes), rowStride()},
+                          {packedMemory, b.mul(lowTile, -g.lanes), rowStride()},
                           values.panels(),
-                          {context.memory.accumulators, b.mul(firstGroup, g.tileRows * width), width}});
+                          {memory.accumulators, b.mul(firstGroup, g.tileRows * width), width}});
 }

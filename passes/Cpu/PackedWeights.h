@@ -5,10 +5,9 @@
 
 namespace skewer {
 
-class PackedWeights {
+class PackedWeights : KernelPart {
 public:
-  PackedWeights(KernelContext &context, const HeadValues &values)
-      : b(context.b), g(context.geometry), context(context), values(values) {}
+  PackedWeights(KernelContext &context, const HeadValues &values) : KernelPart(context), values(values) {}
   void plan(Layout &);
   void open();
   bool areUsed() const { return values.engine(); }
@@ -16,7 +15,7 @@ public:
   /// Packs the weights of a group of rows for the keys of `all`. Those in `own` are where the scores were, the others
   /// are 0.
   void pack(const KeyBlock &, mlir::Value group, VectorRuns own, const KeyRange &all);
-  /// Adds the products of packed weights and values to the sums of the groups from `firstGroup` on, as many as an engine
+  /// Adds the products of packed weights and values to the sums of as many groups, from `firstGroup` on, as an engine
   /// multiplies at once.
   void multiply(const KeyBlock &, mlir::Value firstGroup, const KeyRange &all);
 
@@ -26,12 +25,9 @@ private:
   int64_t rowStride() const;
   KeyRange tilesOf(const KeyRange &) const;
 
-  VectorBuilder &b;
-  const Geometry &g;
-  KernelContext &context;
   const HeadValues &values;
   Buffer packed;
-  mlir::Value memory;
+  mlir::Value packedMemory;
 };
 
 } // namespace skewer

@@ -136,15 +136,15 @@ void ScoreTiles::leaveChunk(const KeyBlock &block, const Column &column, Value g
 void ScoreTiles::multiplyAhead(const KeyBlock &block, const Column &column) {
   Value key = b.mul(column.vector, g.lanes), end = b.add(key, column.vectors * g.lanes);
   auto isLive = [&](Value group) {
-    Value live = context.live.meets(context.liveOf(block, group), block.lowKey, key, end);
+    Value meets = live.meets(context.liveOf(block, group), block.lowKey, key, end);
     if (!context.runs)
-      return live;
+      return meets;
     Value seen = context.runs->isSeen(context.runs->stateOf(group, column.vector));
-    return arith::AndIOp::create(b.builder, live, seen).getResult();
+    return arith::AndIOp::create(b.builder, meets, seen).getResult();
   };
   b.loop(b.index(0), block.groups, g.groupsTogether, [&](Value firstGroup) {
     auto multiply = [&] { content.multiplyAhead(block, firstGroup, column.vector, column.vectors); };
-    if (!context.live.isLimited())
+    if (!live.isLimited())
       return multiply();
     Value some;
     for (int64_t number = 0; number < g.groupsTogether; ++number) {

@@ -6,8 +6,8 @@
 namespace skewer {
 
 /// Adds weight(r) × values[v] to sums[r][v], for `rows` queries. If `isSeen` is given, a weight for which it is false
-/// adds nothing, whatever the values are: they may belong to masked keys and be NaN. If `scale` is given, the values
-/// are to be multiplied by it.
+/// adds nothing, whatever the values are: they may belong to masked keys and be NaN. If `scale` is given, it
+/// multiplies the values.
 void addWeighted(VectorBuilder &, int64_t rows, llvm::ArrayRef<mlir::Value> values,
                  llvm::function_ref<mlir::Value(int64_t row)> weight,
                  const std::function<mlir::Value(mlir::Value weight)> &isSeen,

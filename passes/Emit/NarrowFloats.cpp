@@ -20,7 +20,7 @@ static Value words(ImplicitLocOpBuilder &b, Type type, int64_t number) {
 /// Returns numbers of f8E4M3FN as f32. The four bits of the exponent and the three of the fraction, moved to their
 /// places in f16, are the number times 2^-8, subnormal numbers too: f16 has the same form with a bias of 15 instead of
 /// 7. A conversion of f16 is exact in every mode of the processor, while one that begins with a subnormal f32 is not.
-/// The highest bit of the exponent in f16 is set for a NaN alone, whose other bits are all set: there 1 carries into it.
+/// The highest bit of the exponent in f16 is set for a NaN alone: its seven bits are all set, so 1 carries into it.
 static Value widenedF8(ImplicitLocOpBuilder &b, Value value) {
   Type byte = likewise(value.getType(), b.getI8Type()), word = likewise(value.getType(), b.getI16Type());
   auto constant = [&](int64_t number) { return words(b, word, number); };

@@ -82,9 +82,9 @@ static Value powerOfTwo(VectorBuilder &b, const Multiple &multiple) {
   return arith::BitcastOp::create(b.builder, b.vector, bits);
 }
 
-// The coefficients minimise the largest relative error (Remez by weighted least squares, rounded one after another).
 static constexpr float kLowestWeight = -87.3365448f; // its exponential is the smallest normal number
 
+// The coefficients minimise the largest relative error (Remez by weighted least squares, rounded one after another).
 Value skewer::expOfWeight(VectorBuilder &b, Value x, bool large) {
   Value low = b.constant(kLowestWeight), inside = x;
   // Clamp x so that the exponent below stays in range. The comparison keeps a NaN in x.

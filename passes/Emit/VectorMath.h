@@ -14,7 +14,8 @@ namespace skewer {
 /// a subtraction.
 mlir::Value expOfWeight(VectorBuilder &, mlir::Value x, bool large = false);
 /// Returns e^x for x up to 88.72, for weights that are rounded to 8 digits: exactly 0 below the smallest normal number,
-/// NaN for NaN, 1 for 0. The relative error is at most 1.1e-4. Needs the instruction that scales by powers of two.
+/// NaN for NaN, 1 for 0. The relative error is at most 1.1e-4. It is `expOfWeight` on processors without an instruction
+/// that scales by powers of two.
 mlir::Value expOfRoundedWeight(VectorBuilder &, mlir::Value x);
 /// Returns e^x for any x: exactly 0 below the smallest normal number, infinite beyond the largest, NaN for NaN. Errors:
 /// 0.9 and 1.2 ulp.

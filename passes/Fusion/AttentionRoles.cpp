@@ -121,7 +121,7 @@ void AttentionCandidate::separateHeads(WeightDimensions &of) {
   of.queries.assign(left.begin(), left.end());
 }
 
-/// Returns how many neighbouring indices of the axis all values share that are read by it: 4 for `v[h floordiv 4]`.
+/// Returns how many neighbouring indices of the axis read the same values: 4 for `v[h floordiv 4]`.
 static int64_t sharingOf(const std::string &axis, int64_t size, const std::vector<Expr> &ofValues) {
   std::set<int64_t> divisors;
   for (const Expr &subscript : ofValues)
@@ -150,10 +150,12 @@ void AttentionCandidate::joinGroups(WeightDimensions &of) {
         break;
       rows *= of.resolved.sizes.at(axis);
     }
-    const std::string &inner = dimension.axes.back();
-    if (int64_t count = rows > 1 ? 1 : sharingOf(inner, of.resolved.sizes.at(inner), ofValues); count > 1)
-      if (QueryDimensions(source, uses, of.named, of.shape, keyDimension).isSharedBy(k, count))
+    if (rows <= 1) {
+      const std::string &inner = dimension.axes.back();
+      int64_t count = sharingOf(inner, of.resolved.sizes.at(inner), ofValues);
+      if (count > 1 && QueryDimensions(source, uses, of.named, of.shape, keyDimension).isSharedBy(k, count))
         rows = count;
+    }
     if (rows > 1)
       of.groups[k] = rows;
   }

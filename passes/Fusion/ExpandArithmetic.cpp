@@ -95,8 +95,8 @@ std::vector<Summand> Expansion::scaled(Value tensor, double number, bool divides
 }
 
 /// Writes a sum out if it holds products, which the program itself adds to the scores. A sum of two tensors without
-/// products is rounded once, wherever it is computed. A side that is a sum itself is such a tensor if it is smaller than
-/// the scores: a sum for each query, or for each key. Returns nothing if the sum must stay one tensor.
+/// products is rounded once, wherever it is computed. A side that is a sum itself counts as one tensor if it is smaller
+/// than the scores: a number for each query, or for each key. Returns nothing if the sum must stay one tensor.
 std::optional<std::vector<Summand>> Expansion::expandSum(Operation *op, const std::vector<Expr> &at) {
   std::vector<Summand> sides[2];
   for (unsigned side : {0u, 1u}) {

@@ -30,8 +30,8 @@ static bool isSame(const ElementOf &a, const ElementOf &b) { return a.tensor == 
 struct ScoreFunction::Step {
   std::optional<double> number; // the element is this number
   Operation *arithmetic = nullptr;
-  /// The operands of the arithmetic; or the single source of an index map, times `scale`; or the factors of the products
-  /// whose sum, times `scale`, the element is: `factors` of each product, one product after the other.
+  /// The operands of the arithmetic; or the single source of an index map, which is multiplied by `scale`; or the
+  /// operands of a sum of products, which is multiplied by `scale`: `factors` of each product, one after the other.
   std::vector<ElementOf> operands;
   size_t factors = 0;
   double scale = 1;
@@ -39,7 +39,7 @@ struct ScoreFunction::Step {
   bool isLeaf() const { return !number && operands.empty(); }
   bool isMap() const { return !arithmetic && factors == 0 && operands.size() == 1; }
 
-  /// Returns the step from an element of which only what `mask` does not hide matters.
+  /// Returns the step from an element; where `mask` hides it, its value does not matter.
   static Step of(const ElementOf &element, const Domain &domain, const std::optional<Expr> &mask) {
     Step step;
     step.number = splatValue(element.tensor);
@@ -77,8 +77,8 @@ struct ScoreFunction::Step {
   }
 
 private:
-  /// Takes the products of a sum over one short axis, such as the squares of the coordinates of a distance, if their
-  /// factors are computed: they are not vectors that a product of queries and keys multiplies.
+  /// Takes the products of a sum over one short axis, such as the squares of the coordinates of a distance. Their
+  /// factors must be computed: vectors in memory are for products of queries and keys.
   void writeOut(const Summand &summand) {
     if (summand.contracted.size() != 1 || !std::isfinite(summand.scale))
       return;

@@ -54,19 +54,24 @@ private:
   /// Returns the axes of dimensions at a point; nothing for a product of axes with a run-time size.
   std::optional<subscript::Substitution> axesAt(const subscript::Dimensions &, const subscript::AxisSizes &,
                                                 const Point &);
-  /// A row of a tensor: the indices of its dimensions, of which the last one is `kRowElement`.
-  static constexpr const char *kRowElement = "row element";
+  static constexpr const char *kRowElement = "row element"; // the symbol of the place in a row
+  /// Returns an element of a row of a tensor: a symbol for each index, of which the last one is `kRowElement`.
   Point rowPoint(const Storage &) const;
-  /// Sets the indices of the row that begins at element `first`.
+  /// Returns the values of the other symbols for the row that begins at element `first`.
   Symbols rowSymbols(const Storage &, mlir::Value first);
+  /// Adds their ranges to the domain.
   void setRowDomain(const Storage &);
-  /// A product, taken apart: its only operand in memory that differs along a row, and the other operands, at points.
+  /// The operands of a product: the only one whose elements differ along a row, which is in memory, and the others.
   struct ScaledRows {
     std::pair<mlir::Value, Point> rows;
     std::vector<std::pair<mlir::Value, Point>> scales;
   };
+  /// Adds the operands of a tensor to those found. Returns false if several differ along a row, or one that does is
+  /// not in memory.
   bool takeApart(mlir::Value tensor, const Point &, ScaledRows &);
+  /// Returns the operands of a tensor that is computed, if `scaledFrom` has a tensor for it.
   std::optional<ScaledRows> scaledRows(mlir::Value tensor);
+  /// Returns whether the elements of a row may differ.
   bool differsAlongRow(mlir::Value tensor, const Point &);
   std::optional<subscript::Expr> positionAt(attn::PositionOp, const Point &);
   mlir::Value arithmetic(mlir::Operation *, const Point &, const Symbols &, const std::string &vectorAxis);

@@ -175,7 +175,6 @@ void Elements::computeRow(Value tensor, Value first, Value target, Value at, dou
   domain = std::move(outside);
 }
 
-/// Returns whether the elements of a row may differ.
 bool Elements::differsAlongRow(Value tensor, const Point &point) {
   if (tensors.storage[tensor].number)
     return false;

@@ -14,7 +14,7 @@ using namespace skewer::gpu;
 using namespace skewer::generic;
 using subscript::Expr;
 
-static constexpr int64_t kRows = 64, kColumns = 64, kInBlock = kRows / 16 * 32;
+static constexpr int64_t kRows = 64, kColumns = 64, kBlockThreads = kRows / 16 * 32;
 static constexpr int64_t kSliceBytes = 128;
 static constexpr int64_t kStages = 2;
 // A product has no schedule that names an engine; every GPU has this one.
@@ -35,8 +35,9 @@ bool GpuStages::isMatrixProduct(attn::EinsumOp op) {
   auto matmul = matmulOf(op);
   // An instruction of tensor cores multiplies 8 or 16 steps. Offsets within one outer index have 32 bits.
   constexpr int64_t kFewSteps = 8, kMost = int64_t(1) << 30;
-  return matmul && matmul->depth >= kFewSteps && matmul->batch.empty() && matmul->rowDepthStride && matmul->rows < kMost && matmul->columns < kMost &&
-         matmul->rows * matmul->depth < kMost && matmul->columns * matmul->depth < kMost;
+  return matmul && matmul->depth >= kFewSteps && matmul->batch.empty() && matmul->rowDepthStride &&
+         matmul->rows < kMost && matmul->columns < kMost && matmul->rows * matmul->depth < kMost &&
+         matmul->columns * matmul->depth < kMost;
 }
 
 /// Returns whether all rows of an operand begin at multiples of 16 bytes, given the strides of its axes.
@@ -172,7 +173,7 @@ GpuStages::TensorProduct::Builders::Builders(GpuStages &s) : s(s), g(s.b.getLoc(
 GpuStages::TensorProduct::TensorProduct(GpuStages &s, const Product &product)
     : s(s), product(product), builders(s), g(builders.g), shared(g, s.gpuModule), at(threadPlace(g)),
       layout(g, at, 1, kColumns),
-      parts(*makeEngine(kEngine, {g, shared, at, product.element, kInBlock, kStages, product.matmul.depth})) {}
+      parts(*makeEngine(kEngine, {g, shared, at, product.element, kBlockThreads, kStages, product.matmul.depth})) {}
 
 GpuStages::TensorProduct::Block::Block(Builders &builders, const Product &product) {
   GpuBuilder &g = builders.g;
@@ -364,7 +365,7 @@ void GpuStages::TensorProduct::emit() {
   SliceTiles tiles{places.place(kRows, product.slice, kStages), places.place(kColumns, product.slice, kStages)};
   Slices slices(builders, product, block, *parts.pipeline);
   store(block, sumsOf(slices, tiles));
-  s.takePhases(ItemOf::Block, {}, kInBlock, places.end);
+  s.takePhases(ItemOf::Block, {}, kBlockThreads, places.end);
 }
 
 bool GpuStages::emitTensorProduct(const Stage &stage, attn::EinsumOp op) {

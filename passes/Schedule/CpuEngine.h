@@ -34,6 +34,9 @@ public:
   /// Returns how many rows are best multiplied at once, because sums go through memory anyway; 0 for an engine whose
   /// sums stay in registers.
   virtual int64_t rowsInMemory() const { return 0; }
+  /// Returns how many groups of `tileRows` rows are multiplied at once: the most that divide a block of rows and whose
+  /// sums the engine holds; 1 if there is no such number.
+  int64_t groupsTogether(int64_t tileRows, int64_t vectors, int64_t rowBlock, const Target &) const;
 };
 
 /// Returns all engines. The first one takes operands of all types, which it widens to f32.

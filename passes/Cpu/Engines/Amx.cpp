@@ -1,10 +1,10 @@
-// The engine for bf16 on AMX: a tile of 16 rows × 16 columns of sums, and operands of 16 rows of 64 bytes. A packed row
-// has its pairs side by side and so has a tile of 16 rows, at the stride of rows; a panel of 16 columns is a tile for
-// each 16 steps. So rows and panels are those of all engines for bf16, with zeros up to a whole tile.
+// The engine for bf16 on AMX: a tile of 16 rows × 16 columns of sums, and operands of 16 rows of 64 bytes. A tile of
+// queries is 16 packed rows, at their stride, for 16 steps; a tile of keys is 16 steps of a panel of 16 columns. So
+// rows and panels are those of all engines for bf16, with zeros up to a whole tile.
 //
 // Tiles have numbers: the sums are in tiles 0 to 3, 16 rows after 16 rows, rows of the operands in 4 and 5, panels in 6
-// and 7. Sources: Intel 64 and IA-32 Architectures Optimization Reference Manual, chapter on AMX; the order of loads and
-// products was measured on an Emerald Rapids core.
+// and 7. Sources: Intel 64 and IA-32 Architectures Optimization Reference Manual, chapter on AMX; the order of loads
+// and products was measured on an Emerald Rapids core.
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "passes/Cpu/Engines/Bf16Pairs.h"
 #include "passes/Cpu/Engines/Bf16Weights.h"

@@ -6,12 +6,6 @@
 using namespace mlir;
 using namespace skewer;
 
-static Value bitsOf(VectorBuilder &b, Value vector) { return arith::BitcastOp::create(b.builder, b.integers, vector); }
-
-static Value vectorOf(VectorBuilder &b, int32_t number) {
-  return arith::ConstantOp::create(b.builder, DenseElementsAttr::get(b.integers, number));
-}
-
 /// Rounds to nearest, ties to even. Denormal weights become 0, as they do in the products.
 Value Bf16Weights::packWeights(VectorBuilder &b, ArrayRef<Value> weights) const {
   auto pairs = VectorType::get({2 * b.lanes}, b.builder.getBF16Type());
@@ -35,18 +29,19 @@ Value Bf16Weights::packValues(VectorBuilder &b, Value memory, ArrayRef<Value> pl
     }
     return arith::ExtUIOp::create(b.builder, b.integers, arith::BitcastOp::create(b.builder, halves, x));
   };
-  Value second = arith::ShLIOp::create(b.builder, wide(places[1]), vectorOf(b, 16));
+  Value second = arith::ShLIOp::create(b.builder, wide(places[1]), integer(b, 16));
   Value both = arith::OrIOp::create(b.builder, wide(places[0]), second);
   return arith::BitcastOp::create(b.builder, b.vector, both);
 }
 
 Value Bf16Weights::keepExisting(VectorBuilder &b, Value step, ArrayRef<Value> exists) const {
-  Type integer = b.builder.getI32Type();
+  Type word = b.builder.getI32Type();
   auto bits = [&](bool second) -> Value {
-    Value all = arith::ConstantIntOp::create(b.builder, integer, second ? 0xffff0000 : 0xffff);
-    return b.select(exists[second], all, arith::ConstantIntOp::create(b.builder, integer, 0));
+    Value all = arith::ConstantIntOp::create(b.builder, word, second ? 0xffff0000 : 0xffff);
+    return b.select(exists[second], all, arith::ConstantIntOp::create(b.builder, word, 0));
   };
   Value kept = arith::OrIOp::create(b.builder, bits(false), bits(true));
   Value mask = vector::BroadcastOp::create(b.builder, b.integers, kept);
-  return arith::BitcastOp::create(b.builder, b.vector, arith::AndIOp::create(b.builder, bitsOf(b, step), mask));
+  Value both = arith::BitcastOp::create(b.builder, b.integers, step);
+  return arith::BitcastOp::create(b.builder, b.vector, arith::AndIOp::create(b.builder, both, mask));
 }

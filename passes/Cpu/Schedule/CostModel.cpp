@@ -49,8 +49,8 @@ double skewer::tileCycles(RegisterTile tile, const Target &target) {
 }
 
 namespace {
-/// Returns the engine that multiplies the packed content. Strategies in phases multiply in f32, in their own way, and so
-/// does what is not packed.
+/// Returns the engine that multiplies the packed content: FMAs if nothing is packed, and for strategies in phases,
+/// which multiply in their own way.
 const CpuEngineCost &contentEngine(const AttentionSizes &sizes, const Target &target) {
   return cpuEngineFor(sizes.isInPhases || !sizes.depth ? ElementType::F32 : sizes.element, target);
 }
@@ -61,13 +61,10 @@ const CpuEngineCost &valuesEngine(const AttentionSizes &sizes, RegisterTile tile
   return engine.takesWeights() && engine.holds(tile.rows, 1, target) ? engine : fma();
 }
 
-/// Returns the tile that an engine multiplies: that of the scores, or the tiles of several groups of rows of a block, if
-/// sums go through memory.
+/// Returns the tile that an engine multiplies: that of the scores, or, if sums go through memory, the tiles of several
+/// groups of rows of a block.
 RegisterTile multipliedTile(RegisterTile tile, int64_t rowBlock, const CpuEngineCost &engine, const Target &target) {
-  for (int64_t groups = engine.rowsInMemory() / tile.rows; groups > 1; --groups)
-    if (rowBlock % (groups * tile.rows) == 0 && engine.holds(groups * tile.rows, tile.vectors, target))
-      return {groups * tile.rows, tile.vectors};
-  return tile;
+  return {engine.groupsTogether(tile.rows, tile.vectors, rowBlock, target) * tile.rows, tile.vectors};
 }
 
 /// Returns the cycles of `rows` × `columns` vectors over a depth with tiles of this shape. The last tile of a row may
@@ -199,15 +196,14 @@ double skewer::cyclesPerRow(const AttentionSizes &sizes, const Blocking &blockin
   int64_t rows = blocking.rowBlock, keys = std::max<int64_t>(1, blocking.keyBlock);
   const CpuEngineCost &ofContent = contentEngine(sizes, target);
   RegisterTile scores = multipliedTile(tile, rows, ofContent, target);
-  const CpuEngineCost &ofValues = valuesEngine(sizes, multipliedTile(tile, rows, ofContent, target), target);
+  const CpuEngineCost &ofValues = valuesEngine(sizes, scores, target);
   RegisterTile values = multipliedTile(tile, rows, ofValues, target);
   int64_t widthVectors = llvm::divideCeil(sizes.width, target.lanes);
   auto all = double(std::max(scores.rows, values.rows));
-  double compute =
-      (contentCycles(scores.rows, sizes, scores, target) * (all / double(scores.rows)) +
-       ::multiplyCycles(values.rows, widthVectors, sizes.keys, values, target, ofValues) * (all / double(values.rows))) /
-      all;
-  bool isInMemory = ofContent.rowsInMemory() > 0;
+  double scoreCycles = contentCycles(scores.rows, sizes, scores, target) * (all / double(scores.rows));
+  double sumCycles =
+      ::multiplyCycles(values.rows, widthVectors, sizes.keys, values, target, ofValues) * (all / double(values.rows));
+  double compute = (scoreCycles + sumCycles) / all;
   if (ofValues.takesWeights())
     compute += kPackedWeightCycles * double(llvm::divideCeil(sizes.keys, target.lanes));
   for (const RowCycles &cycles : sizes.more)
@@ -233,7 +229,7 @@ double skewer::cyclesPerRow(const AttentionSizes &sizes, const Blocking &blockin
   int64_t blocks = llvm::divideCeil(sizes.keys, keys);
   passes *= blocks;
   // Tiles are stored and loaded beside few other instructions, so that nothing hides the traffic of their sums.
-  double exposed = isInMemory ? 1 : target.exposedTraffic;
+  double exposed = ofContent.rowsInMemory() > 0 ? 1 : target.exposedTraffic;
   return compute + target.exposedTraffic * traffic + exposed * passes + rescaleCycles(double(blocks), sizes, target);
 }
 

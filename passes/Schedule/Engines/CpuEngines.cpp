@@ -1,4 +1,4 @@
-// The list of a processor's engines that scheduling knows.
+// The list of a processor's engines that scheduling knows, and how many groups of rows an engine multiplies at once.
 #include "passes/Schedule/CpuEngine.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -11,6 +11,13 @@ const CpuEngineCost &amxCost();
 llvm::ArrayRef<const CpuEngineCost *> cpuEngines() {
   static const CpuEngineCost *const engines[] = {&fmaCost(), &bf16DotCost(), &amxCost()};
   return engines;
+}
+
+int64_t CpuEngineCost::groupsTogether(int64_t tileRows, int64_t vectors, int64_t rowBlock, const Target &target) const {
+  for (int64_t groups = rowsInMemory() / tileRows; groups > 1; --groups)
+    if (int64_t together = groups * tileRows; rowBlock % together == 0 && holds(together, vectors, target))
+      return groups;
+  return 1;
 }
 
 const CpuEngineCost &cpuEngine(llvm::StringRef name) {
