@@ -145,7 +145,7 @@ bool benchKernel(const Options &options, Compilation &compilation, const Kernel 
   if (options.threads == 1 && work.predictedSeconds > 0) // the model covers one core
     row.predicted = work.predictedSeconds;
   row.code = execution->code();
-  row.why = whyNotFirst(*execution);
+  row.why = execution->whyNotFirst();
   if (plain)
     row.plain = medianOf(plainMedians);
   if (options.unfused) {
