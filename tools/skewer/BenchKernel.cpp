@@ -1,28 +1,17 @@
 // Times a kernel in turns with what it is compared with, and measures the processor's peak around each part.
 #include "tools/skewer/BenchKernel.h"
 #include "codegen/Compiler/Compiler.h"
+#include "tools/skewer/Clock.h"
 #include "tools/skewer/Messages.h"
 #include "tools/skewer/Peak.h"
 #include "tools/skewer/PlainRead.h"
 #include "tools/skewer/Predict.h"
 #include "tools/skewer/Progress.h"
 #include <algorithm>
-#include <chrono>
-#include <ctime>
 #include <fmt/format.h>
 
 namespace skewer::driver {
 namespace {
-
-/// Returns the seconds that this thread has computed. A compilation has one thread, and its wall time is that of
-/// whatever else runs.
-double processorTime() {
-  timespec time;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
-
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 /// Makes a plain read of the operands next to each call, because the machine's bandwidth changes within seconds.
 class ReadsBeside {
@@ -85,7 +74,7 @@ std::optional<double> Row::percentOfRoofline() const {
 
 bool benchKernel(const Options &options, Compilation &compilation, const Kernel &kernel, ThreadPool &pool,
                  std::vector<double> &peaks, Row &row) {
-  double start = processorTime();
+  double start = processorTime(); // a compilation has one thread
   auto execution = Execution::create(compilation, kernel, Execution::Form::Fused);
   if (!execution)
     return false;
