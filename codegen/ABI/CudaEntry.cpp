@@ -237,10 +237,6 @@ private:
   }
 };
 
-Error entryProblem(const KernelPlan &plan, const Twine &what) {
-  return createStringError(inconvertibleErrorCode(), "kernel '" + Twine(plan.name) + "': " + what);
-}
-
 Error check(const KernelPlan &plan) {
   if (Error error = validateSignature(plan))
     return error;
@@ -248,8 +244,8 @@ Error check(const KernelPlan &plan) {
     return error;
   size_t arguments = plan.inputs.size() + plan.outputs.size() + plan.sizes.size() + (plan.hasConst() ? 2 : 1);
   if (arguments > kMaximumArguments)
-    return entryProblem(plan,
-                   "it has " + Twine(arguments) + " arguments; a launch on a GPU takes " + Twine(kMaximumArguments));
+    return kernelError(
+        plan, "it has " + Twine(arguments) + " arguments; a launch on a GPU takes " + Twine(kMaximumArguments));
   return Error::success();
 }
 
@@ -263,7 +259,7 @@ Error addCudaEntries(llvm::Module &module, const KernelPlan &plan, ArrayRef<Cuda
   std::string why;
   raw_string_ostream stream(why);
   if (verifyModule(module, &stream))
-    return entryProblem(plan, "the entries for GPUs are malformed: " + why);
+    return kernelError(plan, "the entries for GPUs are malformed: " + why);
   return Error::success();
 }
 

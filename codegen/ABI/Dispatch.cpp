@@ -2,13 +2,12 @@
 #include "codegen/ABI/Dispatch.h"
 #include "codegen/ABI/CpuCheck.h"
 #include "codegen/ABI/Emit.h"
+#include "codegen/ABI/Manifest.h"
 #include "codegen/ABI/TargetMachine.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/Linker/Linker.h"
-#include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 #include <algorithm>
 #include <tuple>
@@ -28,19 +27,21 @@ std::vector<Target> inOrderOfChoice(ArrayRef<Target> targets) {
   auto rank = [](const Target &target) {
     return std::tuple(target.lanes, checkedFeatures(target), target.tileStepsPerCycle > 0);
   };
-  auto before = [&](const Target &a, const Target &b) { return rank(a) > rank(b); };
-  std::vector<Target> ordered;
-  for (const Target &target : targets)
-    ordered.insert(upper_bound(ordered, target, before), target);
+  std::vector<Target> ordered = targets.vec();
+  stable_sort(ordered, [&](const Target &a, const Target &b) { return rank(a) > rank(b); });
   return ordered;
 }
 
+StringRef instructionsOf(const Target &target, TileUse tiles) {
+  return tiles == TileUse::Native     ? "amx"
+         : tiles == TileUse::Emulated ? "amx-emulated"
+         : target.lanes >= 16         ? "avx512"
+         : target.lanes >= 8          ? "avx2"
+                                      : "sse";
+}
+
 std::string codeName(const Target &target, TileUse tiles) {
-  return target.name + (tiles == TileUse::Native     ? "/amx"
-                        : tiles == TileUse::Emulated ? "/amx-emulated"
-                        : target.lanes >= 16         ? "/avx512"
-                        : target.lanes >= 8          ? "/avx2"
-                                                     : "/sse");
+  return (target.name + "/" + instructionsOf(target, tiles)).str();
 }
 
 Target dispatcherTarget() {
@@ -93,7 +94,8 @@ private:
   }
   void begin(Function *function) { b.SetInsertPoint(BasicBlock::Create(context, "", function)); }
 
-  /// Builds i32 NAME.choice(), which returns the number of the code for this processor. Each check remembers its answer.
+  /// Builds i32 NAME.choice(), which returns the number of the code for this processor. Each check remembers its
+  /// answer.
   void buildChoice() {
     choice = declare(".choice", b.getInt32Ty(), {}, GlobalValue::InternalLinkage);
     begin(choice);
@@ -211,8 +213,8 @@ Expected<std::unique_ptr<llvm::Module>> joinModules(std::unique_ptr<llvm::Module
       visible.push_back(function.getName().str());
   for (std::unique_ptr<llvm::Module> &module : modules)
     if (Linker::linkModules(*dispatcher, std::move(module)))
-      return createStringError(inconvertibleErrorCode(), "the codes of '" + Twine(visible.back()) +
-                                                             "' cannot be linked into one module");
+      return createStringError(inconvertibleErrorCode(), "kernel '" + Twine(dispatcher->getName()) +
+                                                             "': its codes cannot be linked into one module");
   for (GlobalValue &value : dispatcher->global_values())
     if (!value.isDeclaration() && !is_contained(visible, value.getName().str()))
       value.setLinkage(GlobalValue::InternalLinkage);
@@ -244,14 +246,6 @@ void moveEntries(json::Object &from, json::Object &to, ArrayRef<StringLiteral> k
     }
 }
 
-json::Object manifestOf(const KernelPlan &plan, const Target &target, StringRef specHash, StringRef details) {
-  auto parsed = json::parse(manifestText(plan, target, specHash, details));
-  if (parsed)
-    return std::move(*parsed->getAsObject());
-  consumeError(parsed.takeError()); // cannot fail: the text has just been written
-  return {};
-}
-
 json::Object manifestOf(const TargetVariant &variant, StringRef specHash) {
   json::Object manifest = manifestOf(variant.plan, variant.target, specHash, variant.details);
   if (variant.codes.empty())
@@ -266,13 +260,6 @@ json::Object manifestOf(const TargetVariant &variant, StringRef specHash) {
   }
   manifest["codes"] = std::move(codes);
   return manifest;
-}
-
-std::string textOf(json::Object manifest) {
-  std::string text;
-  raw_string_ostream stream(text);
-  stream << formatv("{0:2}", json::Value(std::move(manifest))) << '\n'; // keys are sorted
-  return text;
 }
 
 } // namespace

@@ -20,7 +20,7 @@ struct CudaImage;
 struct TargetCode {
   std::string name; // "emeraldrapids/amx", "emeraldrapids/avx512"
   TileUse tiles = TileUse::None;
-  KernelPlan plan;     // `plan.name` begins the names of its entries
+  KernelPlan plan;     // the names of its entries begin with `plan.name`
   std::string details; // for the manifest: JSON
 };
 
@@ -34,7 +34,9 @@ struct TargetVariant {
   std::vector<TargetCode> codes; // the code with tiles and the one without; empty if there are no tiles
 };
 
-/// Returns the name of a code: its target and the instructions that it computes with, "x86-64-v3/avx2".
+/// Returns the instructions that the code for a target computes with: "amx", "avx512".
+llvm::StringRef instructionsOf(const Target &, TileUse = TileUse::None);
+/// Returns the name of a code: its target and its instructions, "x86-64-v3/avx2".
 std::string codeName(const Target &, TileUse = TileUse::None);
 
 /// Returns a processor's name as part of a symbol: "x86_64_v4".
@@ -66,7 +68,7 @@ Target dispatcherTarget();
 std::string headerText(llvm::StringRef name, llvm::ArrayRef<TargetVariant> variants, llvm::StringRef specHash,
                        llvm::ArrayRef<CudaImage> = {});
 std::string manifestText(llvm::StringRef name, llvm::ArrayRef<TargetVariant> variants, llvm::StringRef specHash);
-/// Return those of an object for one target.
+/// Return the header and the manifest of an object for one target.
 std::string headerText(const TargetVariant &, llvm::StringRef specHash, llvm::ArrayRef<CudaImage> = {});
 std::string manifestText(const TargetVariant &, llvm::StringRef specHash);
 /// Returns the variant without the details of its schedules: NAME_info() describes calls.

@@ -2,6 +2,7 @@
 #include "codegen/ABI/Emit.h"
 #include "codegen/ABI/CpuCheck.h"
 #include "codegen/ABI/Entry.h"
+#include "codegen/ABI/Layout.h"
 #include "codegen/ABI/TargetMachine.h"
 #include "codegen/ABI/Tiles.h"
 #include "mlir/IR/Diagnostics.h"
@@ -17,10 +18,6 @@ using namespace llvm;
 namespace skewer {
 namespace {
 
-Error problem(const KernelPlan &plan, const Twine &what) {
-  return createStringError(inconvertibleErrorCode(), "kernel '" + Twine(plan.name) + "': " + what);
-}
-
 Expected<std::unique_ptr<llvm::Module>> translate(mlir::ModuleOp module, const KernelPlan &plan, LLVMContext &context) {
   mlir::MLIRContext &dialects = *module.getContext();
   mlir::registerBuiltinDialectTranslation(dialects);
@@ -35,7 +32,7 @@ Expected<std::unique_ptr<llvm::Module>> translate(mlir::ModuleOp module, const K
     result = mlir::translateModuleToLLVMIR(module, context, plan.name);
   }
   if (!result)
-    return problem(plan, "an operation has no form in LLVM's IR: " + why);
+    return kernelError(plan, "an operation has no form in LLVM's IR: " + why);
   return result;
 }
 
@@ -49,7 +46,7 @@ Error checkSymbols(const llvm::Module &module, const KernelPlan &plan) {
   for (const Function &callee : module)
     if (callee.isDeclaration() && !callee.isIntrinsic() && !callee.use_empty() &&
         !known.getLibFunc(callee.getName(), function))
-      return problem(plan, "the code calls '" + callee.getName() + "', which is neither in libc nor in libm");
+      return kernelError(plan, "the code calls '" + callee.getName() + "', which is neither in libc nor in libm");
   return Error::success();
 }
 
@@ -112,7 +109,8 @@ Error checkName(const KernelPlan &plan) {
   TargetLibraryInfoImpl known(targetTriple());
   LibFunc function;
   if (known.getLibFunc(plan.name, function))
-    return problem(plan, "the name is taken by the C library: a function, a variable or a type of it; choose another");
+    return kernelError(plan,
+                       "the name is taken by the C library: a function, a variable or a type of it; choose another");
   return Error::success();
 }
 
@@ -155,7 +153,7 @@ Expected<std::unique_ptr<llvm::Module>> toLlvmModule(mlir::ModuleOp source, cons
   std::string why;
   raw_string_ostream stream(why);
   if (verifyModule(**module, &stream))
-    return problem(plan, "the generated IR is malformed: " + why);
+    return kernelError(plan, "the generated IR is malformed: " + why);
   return module;
 }
 

@@ -255,8 +255,7 @@ void addEntries(llvm::Module &module, const KernelPlan &plan, ArrayRef<Function 
 
 Error checkPhase(const KernelPlan &plan, const Phase &phase, Function *function) {
   auto wrong = [&](const Twine &what) {
-    return createStringError(inconvertibleErrorCode(), "kernel '" + Twine(plan.name) + "': phase '" + phase.title +
-                                                           "': function '" + phase.function + "' " + what);
+    return kernelError(plan, "phase '" + phase.title + "': function '" + phase.function + "' " + what);
   };
   if (!function || function->isDeclaration())
     return wrong("is not defined in the module");

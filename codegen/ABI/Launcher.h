@@ -14,7 +14,7 @@ namespace skewer {
 /// missing driver or GPU at the call. Also defines the functions that do what AMX's instructions do, and the variable
 /// by which code that is linked in memory is told to use no tiles.
 llvm::Error addLauncher(llvm::orc::LLJIT &);
-/// Returns that variable, `skewer_refuse_amx`. It counts until a kernel asks for the first time.
+/// Returns that variable, `skewer_refuse_amx`. A kernel reads it at its first call only.
 int32_t &refusesTiles();
 
 } // namespace skewer

@@ -17,10 +17,6 @@ bool isName(StringRef name) {
   return !name.empty() && !isDigit(name.front()) && all_of(name, [](char c) { return isAlnum(c) || c == '_'; });
 }
 
-Error malformed(const KernelPlan &plan, const Twine &what) {
-  return createStringError(inconvertibleErrorCode(), "kernel '" + Twine(plan.name) + "': " + what);
-}
-
 /// Returns whether a name may be part of the texts of the header and the manifest, where operands' names appear.
 bool isText(StringRef name) {
   return json::isUTF8(name) &&
@@ -32,7 +28,7 @@ Error checkTensor(const KernelPlan &plan, const TensorArgument &tensor) {
     std::string escaped;
     raw_string_ostream stream(escaped);
     printEscapedString(tensor.name, stream);
-    return malformed(plan, "the name of tensor '" + escaped +
+    return kernelError(plan, "the name of tensor '" + escaped +
                              "' has a quote, a backslash, a control character, or bytes that are not UTF-8; rename it");
   }
   int64_t bytes = bytesOf(tensor.type);
@@ -40,30 +36,34 @@ Error checkTensor(const KernelPlan &plan, const TensorArgument &tensor) {
     if (!extent.name.empty()) {
       std::vector<std::string> sizes = sizesIn(extent.name);
       if (sizes.empty() || !all_of(sizes, [&](const std::string &size) { return is_contained(plan.sizes, size); }))
-        return malformed(plan, "tensor '" + tensor.name + "' has the size '" + extent.name +
+        return kernelError(plan, "tensor '" + tensor.name + "' has the size '" + extent.name +
                                  "', which is not one of the run-time sizes; declare it with 'size'");
       continue;
     }
     if (extent.fixed < 1)
-      return malformed(plan, "tensor '" + tensor.name + "' has a dimension of " + Twine(extent.fixed) +
+      return kernelError(plan, "tensor '" + tensor.name + "' has a dimension of " + Twine(extent.fixed) +
                                " elements; every dimension needs at least 1");
     if (MulOverflow(bytes, extent.fixed, bytes))
-      return malformed(plan, "tensor '" + tensor.name + "' is larger than 2^63 bytes");
+      return kernelError(plan, "tensor '" + tensor.name + "' is larger than 2^63 bytes");
   }
   return Error::success();
 }
 
 Error checkExpression(const KernelPlan &plan, const SizeExpression &size, const Twine &what) {
   if (size.fixed < 0 || size.scaled < 0)
-    return malformed(plan, what + " is negative: " + textOf(size));
+    return kernelError(plan, what + " is negative: " + textOf(size));
   for (const std::string &factor : size.factors)
     if (std::vector<std::string> sizes = sizesIn(factor);
         sizes.empty() || !all_of(sizes, [&](const std::string &size) { return is_contained(plan.sizes, size); }))
-      return malformed(plan, what + " depends on '" + factor + "', which is not one of the run-time sizes");
+      return kernelError(plan, what + " depends on '" + factor + "', which is not one of the run-time sizes");
   return Error::success();
 }
 
 } // namespace
+
+Error kernelError(const KernelPlan &plan, const Twine &what) {
+  return createStringError(inconvertibleErrorCode(), "kernel '" + Twine(plan.name) + "': " + what);
+}
 
 ArgumentLayout layoutOf(const KernelPlan &plan) {
   StringSet<> used;
@@ -112,26 +112,26 @@ ArgumentLayout layoutOf(const KernelPlan &plan) {
 
 Error validateSignature(const KernelPlan &plan) {
   if (std::string why = whyNoKernel(plan.name); !why.empty())
-    return malformed(plan, why);
+    return kernelError(plan, why);
   for (const std::string &size : plan.sizes)
     if (!isName(size))
-      return malformed(plan, "the run-time size '" + size + "' must have a C identifier as its name");
+      return kernelError(plan, "the run-time size '" + size + "' must have a C identifier as its name");
   for (const TensorArgument &input : plan.inputs)
     if (Error error = checkTensor(plan, input))
       return error;
   if (plan.outputs.empty())
-    return malformed(plan, "the plan has no result");
+    return kernelError(plan, "the plan has no result");
   for (const TensorArgument &output : plan.outputs) {
     if (Error error = checkTensor(plan, output))
       return error;
     if (!mayBeResult(output.type))
-      return malformed(plan, Twine("the result has elements of ") + nameOf(output.type) +
+      return kernelError(plan, Twine("the result has elements of ") + nameOf(output.type) +
                                "; the results of a kernel are f32, f16 or bf16");
   }
   for (const TensorArgument &input : plan.inputs)
     if (input.range && (input.type != ElementType::I32 || input.range->low > input.range->high ||
                         !isInt<32>(input.range->low) || !isInt<32>(input.range->high)))
-      return malformed(plan, "tensor '" + input.name + "' has the range " + textOf(*input.range) +
+      return kernelError(plan, "tensor '" + input.name + "' has the range " + textOf(*input.range) +
                                "; only a tensor of i32 has a range, from a low to a high number of 32 bits");
   for (const TensorArgument &input : plan.inputs)
     for (const Extent &end : input.range ? input.range->ends : std::vector<Extent>())
@@ -142,12 +142,12 @@ Error validateSignature(const KernelPlan &plan) {
     if (input.origin &&
         (*input.origin >= std::size(kOrigins) || input.type != ElementType::I32 || !input.range ||
          input.range->low != 0 || input.shape.size() != 1 || !input.shape[0].name.empty() || input.shape[0].fixed != 1))
-      return malformed(plan, "the origin '" + input.name + "' must be i32[1] with a range from 0");
+      return kernelError(plan, "the origin '" + input.name + "' must be i32[1] with a range from 0");
   for (const TensorArgument &input : plan.inputs)
     if (input.isLength && (!is_contained(plan.sizes, input.name) || !input.range || input.range->low != 1))
-      return malformed(plan, "the length '" + input.name + "' must be a run-time size with a range from 1");
+      return kernelError(plan, "the length '" + input.name + "' must be a run-time size with a range from 1");
   if (rangedInputs(plan).size() > kMaximumBadIndices)
-    return malformed(plan, "more than " + Twine(kMaximumBadIndices) + " index operands declare a range");
+    return kernelError(plan, "more than " + Twine(kMaximumBadIndices) + " index operands declare a range");
   return Error::success();
 }
 
@@ -155,14 +155,14 @@ Error validate(const KernelPlan &plan) {
   if (Error error = validateSignature(plan))
     return error;
   if (plan.phases.empty())
-    return malformed(plan, "the plan has no phases");
+    return kernelError(plan, "the plan has no phases");
   for (const Phase &phase : plan.phases)
     if (Error error = checkExpression(plan, phase.items, "the number of items of phase '" + phase.title + "'"))
       return error;
   if (plan.localBytes < 0)
-    return malformed(plan, "a worker's workspace is negative");
+    return kernelError(plan, "a worker's workspace is negative");
   if (plan.preparedBytes < 0)
-    return malformed(plan, "prepared memory is negative");
+    return kernelError(plan, "prepared memory is negative");
   return checkExpression(plan, plan.sharedBytes, "the shared workspace");
 }
 

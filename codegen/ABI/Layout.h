@@ -27,6 +27,8 @@ struct ArgumentLayout {
 /// Returns the layout. The names are the plan's; names that C, C++ or the struct already uses get a `_` at the end.
 ArgumentLayout layoutOf(const KernelPlan &);
 
+/// Returns an error whose message begins with the kernel's name.
+llvm::Error kernelError(const KernelPlan &, const llvm::Twine &what);
 /// Checks that the plan can have a C interface: the name is a C identifier that neither the language nor libc or libm
 /// uses, expressions name known sizes, fixed sizes are positive and their products fit in 63 bits.
 llvm::Error validate(const KernelPlan &);

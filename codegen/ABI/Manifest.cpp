@@ -1,10 +1,10 @@
 // Writes the manifest: everything that a program without the spec needs to know about a kernel, as JSON.
+#include "codegen/ABI/Manifest.h"
 #include "codegen/ABI/Emit.h"
 #include "codegen/ABI/Layout.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/SHA256.h"
-#include "llvm/Support/raw_ostream.h"
 
 using namespace llvm;
 
@@ -69,20 +69,21 @@ json::Object describeSignature(const KernelPlan &plan, StringRef specHash) {
                       {"origins", std::move(origins)}};
 }
 
-std::string textOf(json::Object manifest) {
-  std::string text;
-  raw_string_ostream stream(text);
-  stream << formatv("{0:2}", json::Value(std::move(manifest))) << '\n'; // keys are sorted
-  return text;
-}
-
 } // namespace
+
+std::string textOf(json::Object manifest) {
+  return formatv("{0:2}\n", json::Value(std::move(manifest))).str(); // keys are sorted
+}
 
 std::string manifestText(const KernelPlan &plan, StringRef specHash) {
   return textOf(describeSignature(plan, specHash));
 }
 
 std::string manifestText(const KernelPlan &plan, const Target &target, StringRef specHash, StringRef details) {
+  return textOf(manifestOf(plan, target, specHash, details));
+}
+
+json::Object manifestOf(const KernelPlan &plan, const Target &target, StringRef specHash, StringRef details) {
   json::Object manifest = describeSignature(plan, specHash);
   json::Array phases;
   for (const Phase &phase : plan.phases) {
@@ -104,7 +105,7 @@ std::string manifestText(const KernelPlan &plan, const Target &target, StringRef
     consumeError(parsed.takeError());
     manifest["details"] = json::fixUTF8(details);
   }
-  return textOf(std::move(manifest));
+  return manifest;
 }
 
 uint32_t argsVersionOf(StringRef specHash) {

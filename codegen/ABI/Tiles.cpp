@@ -24,21 +24,19 @@ ArrayRef<EmulatedInstruction> skewer::emulatedInstructions() {
 }
 
 TileUse skewer::tileUse(const Module &module) {
-  auto isUsed = [&](StringRef name) {
-    const Function *function = module.getFunction(name);
-    return function && !function->use_empty();
-  };
-  for (const EmulatedInstruction &instruction : emulatedInstructions())
-    if (isUsed(Intrinsic::getName(instruction.intrinsic)))
+  auto isUsed = [](const Function *function) { return function && !function->use_empty(); };
+  for (const EmulatedInstruction &instruction : emulatedInstructions()) {
+    if (isUsed(Intrinsic::getDeclarationIfExists(&module, instruction.intrinsic)))
       return TileUse::Native;
-    else if (isUsed(instruction.name))
+    if (isUsed(module.getFunction(instruction.name)))
       return TileUse::Emulated;
+  }
   return TileUse::None;
 }
 
 void skewer::emulateTiles(Module &module) {
   for (const EmulatedInstruction &instruction : emulatedInstructions()) {
-    Function *function = module.getFunction(Intrinsic::getName(instruction.intrinsic));
+    Function *function = Intrinsic::getDeclarationIfExists(&module, instruction.intrinsic);
     if (!function)
       continue;
     for (User *user : make_early_inc_range(function->users())) {

@@ -16,8 +16,9 @@ struct EmulatedInstruction {
 /// Returns the instructions that kernels use: those with tile numbers, which no register allocation changes.
 llvm::ArrayRef<EmulatedInstruction> emulatedInstructions();
 
-/// How the functions of a module use tiles: not at all, by AMX's instructions, or by the functions that emulate them.
+/// Names a way to use tiles: not at all, by AMX's instructions, or by the functions that emulate them.
 enum class TileUse { None, Native, Emulated };
+/// Returns how the functions of a module use tiles.
 TileUse tileUse(const llvm::Module &);
 /// Replaces the instructions of tiles by calls of the functions, so that the code runs on any machine.
 void emulateTiles(llvm::Module &);

@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/* What LDTILECFG reads and STTILECFG writes. Bytes without a name must be 0. */
+/* The memory that LDTILECFG reads and STTILECFG writes. Bytes without a name must be 0. */
 typedef struct skewer_amx_config {
   uint8_t palette;   /* 1: eight tiles of at most 16 rows of 64 bytes; 0: no tiles */
   uint8_t start_row; /* where an interrupted load or store goes on; otherwise 0 */

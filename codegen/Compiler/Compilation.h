@@ -166,6 +166,21 @@ private:
   std::set<size_t> spelledFactors; // factors whose whole numbers are computed too, such as N^2
 };
 
+/// Makes a compilation compile for another target during its lifetime.
+class ForTarget {
+public:
+  ForTarget(Compilation &compilation, const Target &target) : compilation(compilation), before(compilation.target()) {
+    compilation.retarget(target);
+  }
+  ~ForTarget() { compilation.retarget(before); }
+  ForTarget(const ForTarget &) = delete;
+  ForTarget &operator=(const ForTarget &) = delete;
+
+private:
+  Compilation &compilation;
+  const Target before;
+};
+
 /// Sets passes, in MLIR's textual form, that run at the beginning of `schedule` for every kernel. Returns false after
 /// an error.
 bool useOwnPasses(const std::string &pipeline);

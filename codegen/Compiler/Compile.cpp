@@ -277,7 +277,6 @@ mlir::OwningOpRef<mlir::ModuleOp> KernelCompiler::scheduled(mlir::ModuleOp fused
 std::optional<TargetVariant> KernelCompiler::addObject(mlir::ModuleOp fused, const std::string &variant) {
   std::string suffix = variant.empty() ? "" : "." + variant;
   ModuleTexts texts;
-  texts.details = true;
   texts.wants = [&](Emit kind) { return wants(kind); };
   texts.add = [&](Emit kind, const std::string &code, std::string text) {
     add(suffix + (code.empty() ? "" : "." + code) + (kind == Emit::Loops ? ".loops.mlir" : ".scheduled.mlir"),
@@ -285,7 +284,7 @@ std::optional<TargetVariant> KernelCompiler::addObject(mlir::ModuleOp fused, con
   };
   llvm::LLVMContext context;
   std::string symbol = kernel.name + (variant.empty() ? "" : "_" + symbolSuffix(variant));
-  auto built = moduleForTarget(compilation, kernel, symbol, context, [&] { return scheduled(fused); }, texts);
+  auto built = moduleForTarget(compilation, kernel, symbol, context, [&] { return scheduled(fused); }, &texts);
   if (!built)
     return std::nullopt;
   std::unique_ptr<llvm::Module> module = std::move(built->module);

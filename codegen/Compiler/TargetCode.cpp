@@ -20,7 +20,7 @@ struct Code {
 class CodeBuilder {
 public:
   CodeBuilder(Compilation &compilation, const Kernel &kernel, const std::string &symbol, llvm::LLVMContext &context,
-              const ModuleTexts &texts)
+              const ModuleTexts *texts)
       : compilation(compilation), kernel(kernel), symbol(symbol), context(context), texts(texts) {}
 
   /// Lowers a scheduled module. `name` is that of the code in `texts`.
@@ -28,15 +28,13 @@ public:
     if (!scheduled)
       return std::nullopt;
     Code code;
-    code.details = texts.details ? manifestDetails(kernel, *scheduled) : "{}";
-    if (texts.wants(Emit::Scheduled))
-      texts.add(Emit::Scheduled, name, Compilation::textOf(*scheduled));
+    code.details = texts ? manifestDetails(kernel, *scheduled) : "{}";
+    addText(Emit::Scheduled, name, *scheduled);
     code.scheduled = OwningOpRef<ModuleOp>(cast<ModuleOp>((*scheduled)->clone()));
     auto lowered = compilation.lower(std::move(scheduled), kernel.name);
     if (!lowered)
       return std::nullopt;
-    if (texts.wants(Emit::Loops))
-      texts.add(Emit::Loops, name, Compilation::textOf(*lowered->module));
+    addText(Emit::Loops, name, *lowered->module);
     lowered->plan.name = symbol;
     code.module = compilation.toLlvm(*lowered, context);
     code.plan = std::move(lowered->plan);
@@ -44,21 +42,23 @@ public:
   }
 
 private:
+  void addText(Emit kind, const std::string &name, ModuleOp module) const {
+    if (texts && texts->wants(kind))
+      texts->add(kind, name, Compilation::textOf(module));
+  }
+
   Compilation &compilation;
   const Kernel &kernel;
   const std::string &symbol; // its entries begin with this
   llvm::LLVMContext &context;
-  const ModuleTexts &texts;
+  const ModuleTexts *texts; // may be null
 };
-
-/// Returns the instructions that a code computes with, from its name: "amx", "avx512".
-std::string instructionsOf(const std::string &codeName) { return codeName.substr(codeName.rfind('/') + 1); }
 
 /// Returns a code as a part of its variant. The names of its functions, which begin with the variant's symbol, get the
 /// code's own.
 TargetCode asCode(Code &code, const Target &target, TileUse tiles) {
   TargetCode made{codeName(target, tiles), tiles, std::move(code.plan), std::move(code.details)};
-  std::string suffix = "_" + symbolSuffix(instructionsOf(made.name));
+  std::string suffix = "_" + symbolSuffix(instructionsOf(target, tiles));
   for (llvm::GlobalValue &value : code.module->global_values())
     if (llvm::StringRef name = value.getName(); !value.isDeclaration() && name.consume_front(made.plan.name))
       value.setName(made.plan.name + suffix + name);
@@ -66,25 +66,23 @@ TargetCode asCode(Code &code, const Target &target, TileUse tiles) {
   return made;
 }
 
-/// Sets the target of a compilation, without given parts of schedules, and restores both. The given parts are for the
-/// code with tiles; other engines may not have such tiles.
+/// Makes a compilation compile without tiles, and without given parts of schedules, during its lifetime. The given
+/// parts are for the code with tiles; other engines may not have such tiles.
 class WithoutTiles {
 public:
   explicit WithoutTiles(Compilation &compilation)
-      : compilation(compilation), target(compilation.target()), pinned(compilation.pinned),
+      : compilation(compilation), other(compilation, withoutTiles(compilation.target())), pinned(compilation.pinned),
         remarks(compilation.remarks.size()) {
-    compilation.retarget(withoutTiles(target));
     compilation.pinned = CpuRequest();
   }
   ~WithoutTiles() {
-    compilation.retarget(target);
     compilation.pinned = pinned;
     compilation.remarks.resize(remarks); // they repeat those of the first code
   }
 
 private:
   Compilation &compilation;
-  const Target target;
+  const ForTarget other;
   const CpuRequest pinned;
   const size_t remarks;
 };
@@ -94,7 +92,7 @@ private:
 std::optional<ModuleForTarget> moduleForTarget(Compilation &compilation, const Kernel &kernel,
                                                const std::string &symbol, llvm::LLVMContext &context,
                                                llvm::function_ref<OwningOpRef<ModuleOp>()> schedule,
-                                               const ModuleTexts &texts) {
+                                               const ModuleTexts *texts) {
   CodeBuilder builder(compilation, kernel, symbol, context, texts);
   auto first = builder.build(schedule(), "");
   if (!first)
@@ -115,10 +113,9 @@ std::optional<ModuleForTarget> moduleForTarget(Compilation &compilation, const K
   variant.codes.push_back(asCode(*first, variant.target, tiles));
   modules.push_back(std::move(first->module));
   // In this process, whose modules nobody else sees, nobody refuses tiles that are emulated.
-  if (tiles != TileUse::Emulated || texts.add) {
+  if (texts || tiles != TileUse::Emulated) {
     WithoutTiles without(compilation);
-    OwningOpRef<ModuleOp> scheduled = schedule();
-    auto second = builder.build(std::move(scheduled), instructionsOf(codeName(variant.target)));
+    auto second = builder.build(schedule(), instructionsOf(variant.target).str());
     if (!second)
       return std::nullopt;
     variant.codes.push_back(asCode(*second, variant.target, TileUse::None));
@@ -147,11 +144,10 @@ std::optional<ModuleInProcess> moduleInProcess(Compilation &compilation, const K
     made.all.push_back(std::move(*one));
     return made;
   }
-  const Target own = compilation.target();
   std::vector<TargetVariant> variants;
   std::vector<std::unique_ptr<llvm::Module>> modules;
   for (const Target &target : compilation.targets) {
-    compilation.retarget(target);
+    ForTarget other(compilation, target);
     auto one = moduleForTarget(compilation, kernel, kernel.name + "_" + symbolSuffix(target.name), context, schedule);
     if (!one)
       return std::nullopt;
@@ -159,7 +155,6 @@ std::optional<ModuleInProcess> moduleInProcess(Compilation &compilation, const K
     modules.push_back(std::move(one->module));
     made.all.push_back(std::move(*one));
   }
-  compilation.retarget(own);
   auto dispatcher = dispatcherModule(kernel.name, variants, "{}", context);
   if (dispatcher)
     dispatcher = joinModules(std::move(*dispatcher), std::move(modules));

@@ -1,5 +1,5 @@
-// A scheduled kernel becomes an LLVM module for one target: `compile` writes objects of it, and the commands run it. For a
-// target with AMX the module has two codes, because a system may refuse the tiles.
+// Makes an LLVM module of a scheduled kernel for one target: `compile` writes objects of it, and the commands run it.
+// For a target with AMX the module has two codes, because a system may refuse the tiles.
 #pragma once
 #include "codegen/ABI/Dispatch.h"
 #include "codegen/Compiler/Compilation.h"
@@ -11,9 +11,8 @@ namespace skewer {
 /// Receives the texts of modules on the way. `code` is empty for the first code, and the instructions of the second one
 /// ("avx512").
 struct ModuleTexts {
-  std::function<bool(Emit)> wants = [](Emit) { return false; };
+  std::function<bool(Emit)> wants;
   std::function<void(Emit, const std::string &code, std::string text)> add;
-  bool details = false; // the manifest's details are wanted
 };
 
 /// A kernel for one target: the module, and what the header and the manifest say of it.
@@ -25,17 +24,19 @@ struct ModuleForTarget {
 
 /// Returns the module of a kernel for the compilation's target, whose entries begin with `symbol`. `schedule` makes
 /// level 3 (or level 1, for the generic path) for the compilation's target; it is called again with a target without
-/// tiles if the first code has tiles. Returns nothing after a diagnostic.
+/// tiles if the first code has tiles. Without `texts`, the module is for this process: nobody reads the details of its
+/// manifest. Returns nothing after a diagnostic.
 std::optional<ModuleForTarget>
 moduleForTarget(Compilation &, const Kernel &, const std::string &symbol, llvm::LLVMContext &,
-                llvm::function_ref<mlir::OwningOpRef<mlir::ModuleOp>()> schedule, const ModuleTexts & = {});
+                llvm::function_ref<mlir::OwningOpRef<mlir::ModuleOp>()> schedule, const ModuleTexts *texts = nullptr);
 
-/// Returns the module of a kernel in this process: for the compilation's target, or for all of `targets`, among which
-/// its entries choose. Returns nothing after a diagnostic.
+/// A kernel in this process.
 struct ModuleInProcess {
   std::vector<ModuleForTarget> all; // their modules are in `module`
   std::unique_ptr<llvm::Module> module;
 };
+/// Returns the module of a kernel in this process: for the compilation's target, or for all of `targets`, among which
+/// its entries choose. Returns nothing after a diagnostic.
 std::optional<ModuleInProcess>
 moduleInProcess(Compilation &, const Kernel &, llvm::LLVMContext &,
                 llvm::function_ref<mlir::OwningOpRef<mlir::ModuleOp>()> schedule);

@@ -8,9 +8,10 @@ skewer_add_library(TARGET
   SPEC file.attn            the layer; .mlir of the attn dialect is taken too
   [PARAMS NAME=VALUE …]     values of the spec's compile-time sizes
   [TARGETS name …]          what to make code for: processors and NVIDIA GPUs (sm_80); default: host, the machine that
-                            builds. Of several processors, the kernel chooses when it runs: an object for each, and one with
-                            the entries. A processor with AMX (emeraldrapids) brings code with its tiles and without in
-                            one object; emeraldrapids:no-amx leaves the tiles out. GPUs add the entries NAME_cuda() and the launcher, skewer_cuda_runtime
+                            builds. Of several processors, the kernel chooses when it runs: an object for each, and one
+                            with the entries. A processor with AMX (emeraldrapids) brings code with its tiles and
+                            without in one object; emeraldrapids:no-amx leaves the tiles out. GPUs add the entries
+                            NAME_cuda() and the launcher, skewer_cuda_runtime
   [PTX_ONLY]                GPUs: no cubins, so that no ptxas is needed; the GPU's driver compiles the code
   [KERNELS name …]          which of the spec's kernels, by their names in its text; default: all
   [PREFIX text]             what the names of all kernels begin with: one spec at several sizes in one program

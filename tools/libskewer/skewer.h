@@ -138,10 +138,11 @@ SKEWER_LIBRARY_API skewer_answer *skewer_load(const char *kernel, const void *co
 SKEWER_LIBRARY_API void skewer_unload(skewer_loaded *);
 /* Returns the address of an entry of the kernel NAME, by the suffix of its name; null if there is no such entry. The
  * suffix is "" for NAME itself, "_workspace_bytes", "_raw", "_phases", "_items" or "_info"; with several codes also
- * "_code"; with const operands "_prepared_bytes", "_prepare" and "_prepared"; for GPUs "_cuda", "_cuda_workspace_bytes" and more (docs/abi.md). */
+ * "_code"; with const operands also "_prepared_bytes", "_prepare" and "_prepared"; for GPUs also "_cuda",
+ * "_cuda_workspace_bytes" and more (docs/abi.md). */
 SKEWER_LIBRARY_API void *skewer_loaded_symbol(const skewer_loaded *, const char *suffix);
-/* Makes kernels that are loaded into this process use no AMX if `refused` is not 0. It counts for kernels that have not
- * been called yet (docs/abi.md). */
+/* Makes kernels that are loaded into this process use no AMX if `refused` is not 0, or use it again if it is 0. A kernel
+ * that has been called already does not change (docs/abi.md). */
 SKEWER_LIBRARY_API void skewer_loaded_refuse_amx(int32_t refused);
 /* Returns a sentence about the last failed call of an entry for GPUs in this thread (docs/gpu.md); "" before the first
  * failure. */

@@ -1,28 +1,17 @@
 // Times a kernel in turns with what it is compared with, and measures the processor's peak around each part.
 #include "tools/skewer/BenchKernel.h"
 #include "codegen/Compiler/Compiler.h"
+#include "tools/skewer/Clock.h"
 #include "tools/skewer/Messages.h"
 #include "tools/skewer/Peak.h"
 #include "tools/skewer/PlainRead.h"
 #include "tools/skewer/Predict.h"
 #include "tools/skewer/Progress.h"
 #include <algorithm>
-#include <chrono>
-#include <ctime>
 #include <fmt/format.h>
 
 namespace skewer::driver {
 namespace {
-
-/// Returns the seconds that this thread has computed. A compilation has one thread, and its wall time is that of
-/// whatever else runs.
-double processorTime() {
-  timespec time;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
-
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 /// Makes a plain read of the operands next to each call, because the machine's bandwidth changes within seconds.
 class ReadsBeside {
@@ -85,7 +74,7 @@ std::optional<double> Row::percentOfRoofline() const {
 
 bool benchKernel(const Options &options, Compilation &compilation, const Kernel &kernel, ThreadPool &pool,
                  std::vector<double> &peaks, Row &row) {
-  double start = processorTime();
+  double start = processorTime(); // a compilation has one thread
   auto execution = Execution::create(compilation, kernel, Execution::Form::Fused);
   if (!execution)
     return false;
@@ -103,7 +92,7 @@ bool benchKernel(const Options &options, Compilation &compilation, const Kernel 
     if (plain && !plain->bind(*operands, pool))
       return false;
     if (!plain)
-      sayNote("kernel '" + kernel.name + "' does not fuse: there is no plain layer beside it");
+      sayNote("kernel '" + kernel.name + "' does not fuse, so no plain layer is timed beside it");
   }
 
   nowDoing("timing kernel '" + kernel.name + "'");
@@ -145,7 +134,7 @@ bool benchKernel(const Options &options, Compilation &compilation, const Kernel 
   if (options.threads == 1 && work.predictedSeconds > 0) // the model covers one core
     row.predicted = work.predictedSeconds;
   row.code = execution->code();
-  row.why = whyNotFirst(*execution);
+  row.why = execution->whyNotFirst();
   if (plain)
     row.plain = medianOf(plainMedians);
   if (options.unfused) {
@@ -187,24 +176,27 @@ static double describedPeak(const Target &target) {
   return 2e-9 * double(target.lanes) * target.fmaPerCycle * target.gigahertz * 1e9;
 }
 
-/// Returns whether the peak is impossibly low. Threads may share a core and its units, so it says nothing of them.
+/// Returns whether a kernel computed faster than the peak that was measured beside it.
+static bool isAbovePeak(const Row &row) { return row.peak > 0 && row.gflops() > row.peak; }
+
+/// Returns whether the peak of one thread is impossibly low. Several threads may share a core and its units.
 static bool isLowPeak(double peak, int32_t threads, const Target &target) {
   return threads == 1 && peak < describedPeak(target) / 2;
 }
 
 bool canBeTrusted(const Row &row, int32_t threads, const Target &target) {
-  return !(row.peak > 0 && row.gflops() > row.peak) && !isLowPeak(row.peak, threads, target);
+  return !isAbovePeak(row) && !isLowPeak(row.peak, threads, target);
 }
 
 void warnOfBadFigures(const std::vector<Row> &rows, double peak, int32_t threads, const Target &target) {
   for (const Row &row : rows)
-    if (row.peak > 0 && row.gflops() > row.peak)
-      sayWarning(fmt::format("kernel '{}': {:.1f} GFLOP/s is more than the peak of {:.1f} that was measured beside it, so "
-                             "neither can be trusted{}",
+    if (isAbovePeak(row))
+      sayWarning(fmt::format("kernel '{}' computed {:.1f} GFLOP/s, but the measured peak is {:.1f} GFLOP/s: neither "
+                             "number can be trusted{}",
                              row.name, row.gflops(), row.peak, kMeasureAgain));
   if (isLowPeak(peak, threads, target))
-    sayWarning(fmt::format("the measured peak, {:.1f} GFLOP/s, is less than half of the {:.1f} that the description of "
-                           "'{}' has: the machine was busy, and times beside it are too long{}",
+    sayWarning(fmt::format("the measured peak is {:.1f} GFLOP/s, less than half of the {:.1f} GFLOP/s of target '{}': "
+                           "the machine was busy, so the measured times are too long{}",
                            peak, describedPeak(target), target.name, kMeasureAgain));
 }
 

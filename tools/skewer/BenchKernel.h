@@ -44,7 +44,7 @@ bool benchKernel(const Options &, Compilation &, const Kernel &, ThreadPool &, s
 /// Returns the figures of a row for --json.
 llvm::json::Object jsonOf(const Row &);
 
-/// What warnings about impossible figures advise.
+/// The advice at the end of warnings about impossible figures.
 constexpr const char *kMeasureAgain = "; measure again while nothing else runs, with more --seconds";
 /// Returns whether the figures of a row are possible: a machine that also does other work has no stable peak.
 bool canBeTrusted(const Row &, int32_t threads, const Target &);

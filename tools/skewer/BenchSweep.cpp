@@ -168,12 +168,12 @@ void warnOfBadLines(const Options &options, const std::vector<SweptRow> &rows) {
     if (targets && !canBeTrusted(swept.row, swept.threads, targets->front()))
       values.insert(swept.value);
   if (!values.empty())
-    sayWarning(fmt::format("the figures at {} = {} cannot be trusted: the measured peak is less than half of what the "
-                           "description of '{}' has, or less than the kernel's rate beside it{}",
+    sayWarning(fmt::format("the figures at {} = {} cannot be trusted: the measured peak is less than half of the peak "
+                           "of target '{}', or a kernel computed faster than the measured peak{}",
                            options.sweep->name, fmt::join(values, ", "), targets->front().name, kMeasureAgain));
 }
 
-/// Returns whether the picture's folder is there, so that a long sweep does not end with the error that it is not.
+/// Returns whether the picture's folder exists. A long sweep checks it at its beginning, not at its end.
 bool hasFolder(const std::string &picture) {
   llvm::StringRef folder = llvm::sys::path::parent_path(picture);
   if (folder.empty() || llvm::sys::fs::is_directory(folder))

@@ -5,7 +5,7 @@
 namespace skewer::driver {
 namespace {
 constexpr int kClockRate = 13, kMajor = 75, kMinor = 76; // CUdevice_attribute
-constexpr int kNoDeviceError = 100;                           // CUDA_ERROR_NO_DEVICE
+constexpr int kNoDeviceError = 100;                      // CUDA_ERROR_NO_DEVICE
 constexpr int kSmClock = 1;                              // nvmlClockType_t
 
 llvm::Error problem(const llvm::Twine &text) { return llvm::createStringError(llvm::inconvertibleErrorCode(), text); }

@@ -50,7 +50,10 @@ void Execution::keepChosen(ModuleInProcess &made) {
     if (codes.empty())
       codes.push_back({codeName(one.variant.target), TileUse::None, one.variant.plan, one.variant.details});
     for (auto [code, scheduled] : llvm::zip_equal(codes, one.scheduled)) {
-      codeNames.push_back(code.name);
+      if (firstCode.empty()) {
+        firstCode = code.name;
+        firstTiles = code.tiles;
+      }
       if (!chosenCode.empty() && code.name != chosenCode)
         continue;
       kernelPlan = code.plan;
@@ -64,26 +67,21 @@ void Execution::keepChosen(ModuleInProcess &made) {
 
 bool Execution::countAsIn(Compilation &compilation, const Kernel &kernel) {
   bool anyLength = llvm::any_of(kernelPlan.inputs, [](const TensorArgument &input) { return input.isLength; });
-  if (anyLength && device) {
+  if (anyLength) {
+    ForTarget chosen(compilation, chosenTarget);
     counted = compilation.schedule(kernel);
-  } else if (anyLength) {
-    const Target own = compilation.target();
-    compilation.retarget(chosenTarget);
-    counted = compilation.schedule(kernel);
-    compilation.retarget(own);
   }
   return static_cast<bool>(*counted);
 }
 
-std::string whyNotFirst(const Execution &execution) {
-  if (execution.codes().empty() || execution.code().empty() || execution.code() == execution.codes().front())
+std::string Execution::whyNotFirst() const {
+  if (firstTiles != TileUse::Native || chosenCode.empty() || chosenCode == firstCode)
     return "";
-  llvm::StringRef first = execution.codes().front();
   const Target host = hostTarget();
-  std::string why = hasFeature(host, "amx-tile") && hasFeature(host, "amx-bf16")
-                        ? "this processor has AMX, but the system or the program refuses it"
-                        : "this processor has no AMX";
-  return first.ends_with("/amx") ? fmt::format(" (not {}: {})", first.str(), why) : "";
+  bool hasAmx = hasFeature(host, "amx-tile") && hasFeature(host, "amx-bf16");
+  return fmt::format(" (not {}: {})", firstCode,
+                     hasAmx ? "this processor has AMX, but the system or the program refuses it"
+                            : "this processor has no AMX");
 }
 
 bool Execution::bind(const Operands &operands, ThreadPool &pool) {

@@ -27,11 +27,12 @@ public:
   /// Returns level 3 of the compiled module (for the unfused form, of the fused one); not for a GPU.
   mlir::ModuleOp scheduled() const { return *counted; }
   bool isOnGpu() const { return device != nullptr; }
-  /// Returns the name of the code that calls run, if the kernel has several, and the names of all of them in the order
-  /// in which they are tried. A kernel with one code has an empty name.
+  /// Returns the name of the code that calls run, if the kernel has several; otherwise an empty text.
   const std::string &code() const { return chosenCode; }
-  llvm::ArrayRef<std::string> codes() const { return codeNames; }
-  /// Returns the target of that code.
+  /// Returns " (not emeraldrapids/amx: this processor has no AMX)" if another code than the first one runs because of
+  /// the tiles; otherwise an empty text.
+  std::string whyNotFirst() const;
+  /// Returns the target of the code that calls run.
   const Target &target() const { return chosenTarget; }
   /// Counts FLOPs in the layer at the lengths that are run. Does nothing if the layer has no lengths. Returns false
   /// after a diagnostic.
@@ -70,8 +71,8 @@ private:
   std::string name;
   KernelPlan kernelPlan;
   std::unique_ptr<JitKernel> kernel;
-  std::string chosenCode;
-  std::vector<std::string> codeNames;
+  std::string chosenCode, firstCode; // of those that are tried in turn
+  TileUse firstTiles = TileUse::None;
   Target chosenTarget;
   mlir::OwningOpRef<mlir::ModuleOp> counted; // level 3, used to count FLOPs
   std::vector<Buffer> inputs, outputs;
@@ -88,10 +89,6 @@ private:
   std::vector<size_t> deviceOutputs; // positions of the outputs in deviceMemory
   skewer_cuda_exec cudaExec = {};
 };
-
-/// Returns " (not emeraldrapids/amx: this processor has no AMX)" if another code than the first one runs because of the
-/// tiles; otherwise an empty text.
-std::string whyNotFirst(const Execution &);
 
 /// Opens this machine's GPU; null after a message that says why there is none.
 std::unique_ptr<Device> openDevice();

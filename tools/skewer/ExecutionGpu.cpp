@@ -41,6 +41,7 @@ std::unique_ptr<Execution> Execution::createForGpu(Compilation &compilation, con
   auto execution = std::make_unique<Execution>();
   execution->name = kernel.name;
   execution->device = &device;
+  execution->chosenTarget = compilation.target();
   execution->counted = mlir::OwningOpRef<mlir::ModuleOp>(mlir::cast<mlir::ModuleOp>((*fused)->clone()));
   GpuBuild how = options.gpu;
   if (auto ptxas = gpu::findPtxas(how.cudaPath); !ptxas && how.cudaPath.empty()) {

@@ -86,10 +86,10 @@ bool skewer::driver::readParameters(llvm::ArrayRef<std::string> list, language::
 
 namespace skewer::driver {
 
-/// The most values of a sweep. More are hardly meant, and each of them compiles and times every kernel.
+/// The most values of a sweep; each of them compiles and times every kernel.
 constexpr size_t kMostValues = 1000;
 
-/// Returns an error about the text of a sweep.
+/// Prints an error about the text of a sweep and returns false.
 static bool wrongSweep(const std::string &name, const std::string &what) {
   return usage(fmt::format("--sweep {}: {}", name, what));
 }

@@ -234,8 +234,10 @@ bool fillTarget(Options &options) {
 
 /// Returns whether `run` and `bench` take the target: a GPU, or processors, among which a call chooses.
 bool isRunnable(const std::string &target) {
-  if (target == "gpu" || gpu::isGpuName(target))
-    return target == "gpu" || gpu::findGpuTarget(target);
+  if (target == "gpu")
+    return true;
+  if (gpu::isGpuName(target))
+    return gpu::findGpuTarget(target).has_value();
   return llvm::all_of(llvm::split(target, ','), [](llvm::StringRef name) { return findTarget(name).has_value(); });
 }
 
@@ -386,8 +388,9 @@ bool readSweepOption(Options &options, int &exitCode) {
       return usage(fmt::format("--sweep {0} gives {0} its values; leave {1} {0}=… out", name, option));
   if (name == kThreads && threads.getNumOccurrences())
     return usage("--sweep threads gives the number of threads; leave --threads out");
-  if (name == kThreads && options.sweep->values.back() > kMostThreads)
-    return usage(fmt::format("--sweep threads: expected 1 to {}, found {}", kMostThreads, options.sweep->values.back()));
+  int64_t most = *llvm::max_element(options.sweep->values);
+  if (name == kThreads && most > kMostThreads)
+    return usage(fmt::format("--sweep threads: expected 1 to {}, found {}", kMostThreads, most));
   return true;
 }
 

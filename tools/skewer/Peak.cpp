@@ -1,18 +1,14 @@
 // Measures the peak with FMA loops for each vector width, chosen at run time. More independent accumulators than
 // latency × issue rate (4 × 2) are in flight, all of them in registers.
 #include "tools/skewer/Peak.h"
+#include "tools/skewer/Clock.h"
 #include <algorithm>
-#include <chrono>
 #include <vector>
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
 
 namespace skewer::driver {
-
-static double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 namespace {
 /// A loop that runs `rounds` rounds and returns the FLOPs of one round.

@@ -14,10 +14,10 @@ struct Curve {
 };
 
 struct CurvePanel {
-  std::string id, title, xName; // the id of its group in the picture
-  std::string withoutPoints;    // what stands in a panel whose curves have no point
+  std::string id, title, xName; // `id`: of the panel's group in the picture
+  std::string withoutPoints;    // the text of a panel whose curves have no points
   std::vector<Curve> curves;
-  std::string (*tickText)(double y); // the text beside a number of the vertical axis
+  std::string (*tickText)(double y); // returns the text of a tick of the vertical axis
 };
 
 constexpr double kCurvesWidth = 330, kCurvesHeight = 300; // of a panel, with its margins
@@ -33,8 +33,8 @@ struct LogAxis {
   /// Returns how far along the axis a number is, from 0 to 1.
   double shareOf(double number) const;
 };
-/// Returns an axis from a number of the series 1, 2, 5, 10, 20, … to another one that holds the numbers. Its ticks are
-/// those of the series, or the powers of ten if they are many.
+/// Returns an axis that holds the numbers. It begins and ends at numbers of the series 1, 2, 5, 10, 20, … Its ticks are
+/// the numbers of the series, or only powers of ten if those are many.
 LogAxis logAxisOf(const std::vector<double> &numbers);
 
 std::string plainText(double number); // "0.05", "200"

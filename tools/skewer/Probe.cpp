@@ -1,15 +1,14 @@
 // `skewer target --probe`: measures a core by loops of known work. It compares times with each other, so that the
 // results are cycles at any clock.
 #include "tools/skewer/Probe.h"
+#include "tools/skewer/Clock.h"
 #include "tools/skewer/ProbeLoops.h"
 #include "tools/skewer/ThreadPool.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <fmt/format.h>
 #include <memory>
 #include <numeric>
@@ -51,16 +50,6 @@ namespace {
 
 constexpr int kRepeats = 5, kSlices = 6;
 constexpr double kSliceSeconds = 4e-4;
-
-/// Returns the time of this thread only. While all threads work, elapsed time would count other processes as slow
-/// memory.
-double processorTime() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
-
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 /// Returns the seconds of a unit. Each repeat takes the least of some slices, since interruptions only add time.
 Repeats secondsOf(llvm::function_ref<int64_t(int64_t rounds)> loop, llvm::function_ref<void()> before = nullptr) {
@@ -237,6 +226,7 @@ private:
             [](void *data, int64_t begin, int64_t end, int32_t) {
               auto *work = static_cast<Work *>(data);
               for (int64_t item = begin; item < end; ++item) {
+                // All threads work: elapsed time would count other processes as slow memory.
                 double start = processorTime();
                 work->loops->read(1, work->parts[item].get(), work->bytes);
                 work->seconds[item] = processorTime() - start;

@@ -1,10 +1,10 @@
 // `skewer target --probe`: measures the share of the traffic between caches that a kernel does not hide. Loops that
 // read memory in order hide all of it, so only a kernel shows the traffic that tiles leave.
 #include "passes/Cpu/Schedule/CostModel.h"
+#include "tools/skewer/Clock.h"
 #include "tools/skewer/Execution.h"
 #include "tools/skewer/Probe.h"
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <fmt/format.h>
 
@@ -20,8 +20,6 @@ kernel probe(q, k, v : f32[{0}, {1}, {2}]) -> f32[{0}, {1}, {2}] {{
   return einsum("h i j, h j e -> h i e", softmax(einsum("h i d, h j d -> h i j", q, k) * 0.125), v)
 }}
 )";
-
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 /// The layer in row blocks of one size, ready to run.
 struct Variant {

@@ -20,7 +20,7 @@ public:
 void nowDoing(const llvm::Twine &what);
 
 /// Sets the step of a command that has several: the line then begins with a bar, the number of the step and its name,
-/// "N = 256". `done` steps of `all` are behind it.
+/// "N = 256". `done` of the `all` steps are finished.
 void nowAtStep(size_t done, size_t all, const llvm::Twine &name);
 
 /// Returns the part of the line about a step: "[##........] 3 of 8, N = 256: ".

@@ -100,7 +100,7 @@ struct Expectations {
 /// Prints which of a kernel's codes runs, if it has several, and why not the first one.
 void reportCode(const std::string &name, const Execution &execution) {
   if (!execution.code().empty())
-    printed() << fmt::format("{}: runs {}{}\n", name, execution.code(), whyNotFirst(execution));
+    printed() << fmt::format("{}: runs {}{}\n", name, execution.code(), execution.whyNotFirst());
 }
 
 /// Calls the kernel once, writes the files of --output and compares the results; returns false after a diagnostic.

@@ -11,9 +11,11 @@ using namespace skewer::gpu;
 
 namespace {
 
-constexpr unsigned kSpace = 3;
+constexpr unsigned kSharedMemory = 3; // its address space
 
-bool isShared(Value pointer) { return cast<LLVM::LLVMPointerType>(pointer.getType()).getAddressSpace() == kSpace; }
+bool isShared(Value pointer) {
+  return cast<LLVM::LLVMPointerType>(pointer.getType()).getAddressSpace() == kSharedMemory;
+}
 
 bool decodeInit(Decoder &decoder, NVVM::MBarrierInitOp op, Step &step) {
   unsigned address = decoder.slots(op.getAddr()).first, count = decoder.slots(op.getCount()).first;

@@ -18,7 +18,7 @@ count = 0
 def printed(command):
     done = subprocess.run(command, shell=True, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     # The page does not show the warning about a busy machine.
-    said = re.sub(r"^skewer: warning: the measured peak, .*the machine was busy.*\n", "", done.stdout + done.stderr, flags=re.MULTILINE)
+    said = re.sub(r"^skewer: warning: the measured peak is .*the machine was busy.*\n", "", done.stdout + done.stderr, flags=re.MULTILINE)
     said = re.sub(r"largest error \S+ of", "largest error … of", said)
     return re.sub(r"\(tolerance \S+\)", "(tolerance …)", said)
 
