@@ -96,7 +96,6 @@ def main():
     parser.add_argument("--folder", default=os.path.join(ROOT, "docs"), help="where the page and its pictures are (default: docs)")
     options = parser.parse_args()
     page_path = os.path.join(options.folder, "scaling.md")
-    os.makedirs(os.path.join(options.folder, PICTURES), exist_ok=True)
     chosen = options.only.split(",") if options.only else list(sweeps(options))
     for name in chosen:
         if name not in sweeps(options):
@@ -105,6 +104,7 @@ def main():
         print("skewer", *command, flush=True)
         if options.list:
             continue
+        os.makedirs(os.path.join(options.folder, PICTURES), exist_ok=True)
         done = subprocess.run([options.skewer, *command, "--json"], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
         if done.returncode:
             sys.exit(done.returncode)

@@ -1,10 +1,5 @@
 # Installs the package, copies the documented extensions out of the tree, builds and runs them with nothing else.
 include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
-function(expect text)
-  if(NOT output MATCHES "${text}")
-    message(FATAL_ERROR "expected '${text}' in:\n${output}")
-  endif()
-endfunction()
 
 file(REMOVE_RECURSE ${FOLDER})
 file(MAKE_DIRECTORY ${FOLDER})

@@ -1,11 +1,6 @@
 # The example of threads, copied out of the tree and built as its first comment says: every program whose library is here
 # computes the bits of one thread, and CMake says which it skips.
 include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
-function(expect text)
-  if(NOT output MATCHES "${text}")
-    message(FATAL_ERROR "expected '${text}' in:\n${output}")
-  endif()
-endfunction()
 
 file(REMOVE_RECURSE ${FOLDER})
 file(COPY ${SOURCE}/ DESTINATION ${FOLDER}/source)

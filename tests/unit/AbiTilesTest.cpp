@@ -19,12 +19,19 @@ using namespace skewer::testing;
 
 namespace {
 
-// One work item: out[16, 16] = a[16, 16, 2] · b[16, 16, 2], pairs of bf16. The configuration is in local memory.
-constexpr const char *kTileProduct = R"mlir(
+/// Returns a module whose function computes one work item, out[16, 16] of a and b, by this body.
+std::string productBy(const char *body) {
+  return R"mlir(
 func.func @product(%a: memref<?xbf16>, %b: memref<?xbf16>, %out: memref<?xf32>, %shared: memref<?xi8>,
                    %local: memref<?xi8>, %begin: index, %end: index) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
+)mlir" + std::string(body) +
+         "  return\n}\n";
+}
+
+// out[16, 16] = a[16, 16, 2] · b[16, 16, 2], pairs of bf16. The configuration is in local memory.
+constexpr const char *kTileProduct = R"mlir(
   %c2 = arith.constant 2 : index
   %c8 = arith.constant 8 : index
   %c16 = arith.constant 16 : index
@@ -68,23 +75,15 @@ func.func @product(%a: memref<?xbf16>, %b: memref<?xbf16>, %out: memref<?xf32>, 
   llvm.call_intrinsic "llvm.x86.tdpbf16ps"(%t0, %t1, %t2) : (i8, i8, i8) -> ()
   llvm.call_intrinsic "llvm.x86.tilestored64"(%t0, %out_tile, %stride) : (i8, !llvm.ptr, i64) -> ()
   llvm.call_intrinsic "llvm.x86.tilerelease"() : () -> ()
-  return
-}
 )mlir";
 
 // The code without tiles: it writes -2, so that a result says which code made it. It needs no local memory.
 constexpr const char *kOtherCode = R"mlir(
-func.func @product(%a: memref<?xbf16>, %b: memref<?xbf16>, %out: memref<?xf32>, %shared: memref<?xi8>,
-                   %local: memref<?xi8>, %begin: index, %end: index) {
-  %c0 = arith.constant 0 : index
-  %c1 = arith.constant 1 : index
   %c256 = arith.constant 256 : index
   %value = arith.constant -2.0 : f32
   scf.for %i = %c0 to %c256 step %c1 {
     memref.store %value, %out[%i] : memref<?xf32>
   }
-  return
-}
 )mlir";
 
 KernelPlan tilePlan(const std::string &name = "tile_product") {
@@ -108,9 +107,9 @@ Target tileTarget(bool isEmulated) {
 
 /// A machine that answers what checks ask of the processor and of the system.
 struct Machine {
-  bool hasTiles = true;      // cpuid
-  bool savesTiles = true;    // xgetbv
-  bool hasLeaves = true;     // cpuid has leaf 7
+  bool hasTiles = true;                               // cpuid
+  bool savesTiles = true;                             // xgetbv
+  bool hasLeaves = true;                              // cpuid has leaf 7
   std::function<int64_t()> answer = [] { return 0; }; // of the system to the request
   std::atomic<int> requests = 0;
 };
@@ -190,7 +189,7 @@ public:
       KernelPlan plan = tilePlan(hasTiles ? "tile_product_amx" : "tile_product_other");
       if (!hasTiles)
         own.tileStepsPerCycle = plan.localBytes = 0;
-      auto module = emit(*context, plan, own, hasTiles ? kTileProduct : kOtherCode);
+      auto module = emit(*context, plan, own, productBy(hasTiles ? kTileProduct : kOtherCode).c_str());
       if (!module) {
         ADD_FAILURE() << llvm::toString(module.takeError());
         return;
@@ -340,7 +339,8 @@ TEST(AbiTiles, AProgramRefusesTilesUntilTheFirstCall) {
   refusesTiles() = 0;
 }
 
-// Two threads ask at the same time, and the system's answer changes in between: an alternate signal stack has been made.
+// Two threads ask at the same time, and the system's answer changes in between: an alternate signal stack has been
+// made.
 TEST(AbiTiles, ThreadsThatAskFirstAtTheSameTimeRunTheSameCode) {
   Machine changing;
   machine = &changing;
@@ -395,8 +395,9 @@ TEST(AbiTiles, OnlyCodeWithTilesAsksForPermission) {
   EXPECT_NE(emulated.find("call i64 @skewer_amx_request()"), std::string::npos);
   EXPECT_EQ(emulated.find("llvm.x86.t"), std::string::npos);
   EXPECT_EQ(emulated.find("syscall"), std::string::npos);
-  for (const std::string &other : {textOf(tileTarget(false), tilePlan(), kTileProduct, TileUse::Native),
-                                   textOf(tileTarget(true), tilePlan(), kTileProduct, TileUse::Emulated),
+  const std::string product = productBy(kTileProduct);
+  for (const std::string &other : {textOf(tileTarget(false), tilePlan(), product.c_str(), TileUse::Native),
+                                   textOf(tileTarget(true), tilePlan(), product.c_str(), TileUse::Emulated),
                                    textOf(tileTarget(false), doublePlan(), kPhases, TileUse::None)}) {
     EXPECT_EQ(other.find("skewer_refuse_amx"), std::string::npos);
     EXPECT_EQ(other.find("syscall"), std::string::npos);

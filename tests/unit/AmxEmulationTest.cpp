@@ -390,28 +390,21 @@ TEST(AmxEmulation, FaultsNameTheInstruction) {
 TEST(AmxEmulation, FaultsOfConfigurations) {
   Faults faults;
   const skewer_amx_config good = shapes(Matrix(4, 8), Matrix(4, 2), Matrix(2, 8));
-  auto expectFault = [&](skewer_amx_config config, const std::string &text) {
+  auto expectFault = [&](void (*spoil)(skewer_amx_config &), const std::string &text) {
+    skewer_amx_config config = good;
+    spoil(config);
     skewer_amx_ldtilecfg(&config);
     EXPECT_EQ(faults.taken(), text);
   };
-  skewer_amx_config config = good;
-  config.palette = 2;
-  expectFault(config, "ldtilecfg: there is no palette 2");
-  config = good;
-  config.reserved[13] = 1;
-  expectFault(config, "ldtilecfg: reserved bytes are not 0");
-  config = good;
-  config.no_rows[0] = 1;
-  expectFault(config, "ldtilecfg: reserved bytes are not 0");
-  config = good;
-  config.rows[1] = 17;
-  expectFault(config, "ldtilecfg: tile 1 has 17 rows of 8 bytes; expected at most 16 of at most 64, or none");
-  config = good;
-  config.row_bytes[2] = 65;
-  expectFault(config, "ldtilecfg: tile 2 has 2 rows of 65 bytes; expected at most 16 of at most 64, or none");
-  config = good;
-  config.rows[3] = 0;
-  expectFault(config, "ldtilecfg: tile 3 has 0 rows of 8 bytes; expected at most 16 of at most 64, or none");
+  expectFault([](skewer_amx_config &config) { config.palette = 2; }, "ldtilecfg: there is no palette 2");
+  expectFault([](skewer_amx_config &config) { config.reserved[13] = 1; }, "ldtilecfg: reserved bytes are not 0");
+  expectFault([](skewer_amx_config &config) { config.no_rows[0] = 1; }, "ldtilecfg: reserved bytes are not 0");
+  expectFault([](skewer_amx_config &config) { config.rows[1] = 17; },
+              "ldtilecfg: tile 1 has 17 rows of 8 bytes; expected at most 16 of at most 64, or none");
+  expectFault([](skewer_amx_config &config) { config.row_bytes[2] = 65; },
+              "ldtilecfg: tile 2 has 2 rows of 65 bytes; expected at most 16 of at most 64, or none");
+  expectFault([](skewer_amx_config &config) { config.rows[3] = 0; },
+              "ldtilecfg: tile 3 has 0 rows of 8 bytes; expected at most 16 of at most 64, or none");
   // A refused configuration leaves what there was: nothing.
   skewer_amx_tilezero(0);
   EXPECT_EQ(faults.taken(), "tilezero: this thread has not configured its tiles");

@@ -42,16 +42,16 @@ double meaningOfF16(int64_t bits) {
   return bits >> 15 ? -size : size;
 }
 
+/// Returns whether a float has the value and the sign of a number, which may be NaN.
+bool isNumber(float got, double number) {
+  bool isSame = std::isnan(number) ? std::isnan(got) : got == number;
+  return isSame && std::signbit(got) == std::signbit(number);
+}
+
 TEST(NarrowFloats, EveryF16IsWhatItsBitsSay) {
   std::vector<float> got = allWidened([](mlir::Builder &b) { return b.getF16Type(); });
-  for (int64_t n = 0; n < kNumbers; ++n) {
-    double expected = meaningOfF16(n);
-    if (std::isnan(expected))
-      ASSERT_TRUE(std::isnan(got[n])) << n;
-    else
-      ASSERT_EQ(got[n], expected) << n;
-    ASSERT_EQ(std::signbit(got[n]), n >> 15 != 0) << n;
-  }
+  for (int64_t n = 0; n < kNumbers; ++n)
+    ASSERT_TRUE(isNumber(got[n], meaningOfF16(n))) << n << ": " << got[n];
 }
 
 /// Returns the number of an E4M3 of the Open Compute Project: sign, 4 bits of exponent, 3 of the fraction.
@@ -63,7 +63,7 @@ double meaningOfF8(int64_t bits) {
   return bits >> 7 ? -size : size;
 }
 
-/// Subnormal numbers too, while the processor takes subnormal f32 for 0.
+/// The processor takes subnormal f32 for 0 here. No number of E4M3 may depend on that.
 TEST(NarrowFloats, EveryF8IsWhatItsBitsSay) {
   constexpr int64_t kBytes = 256;
   auto run = [&](bool vectors, const char *target) {
@@ -85,14 +85,8 @@ TEST(NarrowFloats, EveryF8IsWhatItsBitsSay) {
     _mm_setcsr(before | 0x8040); // subnormal operands and results are 0
     std::vector<float> got = run(vectors, target);
     _mm_setcsr(before);
-    for (int64_t n = 0; n < kBytes; ++n) {
-      double expected = meaningOfF8(n);
-      if (std::isnan(expected))
-        EXPECT_TRUE(std::isnan(got[n])) << n;
-      else
-        EXPECT_EQ(got[n], expected) << n;
-      EXPECT_EQ(std::signbit(got[n]), n >> 7 != 0) << n;
-    }
+    for (int64_t n = 0; n < kBytes; ++n)
+      EXPECT_TRUE(isNumber(got[n], meaningOfF8(n))) << n << ": " << got[n];
   }
 }
 

@@ -56,7 +56,8 @@ TEST(Numbers, EveryNumberOf8BitsIsItself) {
 }
 
 TEST(Numbers, NumbersOf8BitsAreTheNearestAndNeverInfinite) {
-  for (uint32_t bits = 0; bits < 0x7e; ++bits) { // half-way between two neighbours, exactly, and a little beside it
+  // The middle of each two neighbours goes to the even one, a number next to the middle to the nearer one.
+  for (uint32_t bits = 0; bits < 0x7e; ++bits) {
     double low = decode(bits, ElementType::F8E4M3), high = decode(bits + 1, ElementType::F8E4M3);
     double middle = (low + high) / 2;
     EXPECT_EQ(roundTo(ElementType::F8E4M3, middle), bits % 2 ? high : low) << bits;

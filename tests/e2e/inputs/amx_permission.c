@@ -1,7 +1,7 @@
 /* A kernel for a processor with AMX, in a process that the system or the program itself keeps from its tiles:
    `amx_permission free|filter|kill|stack|refuse|later`. Prints the code that runs; its results are right. */
 #define _GNU_SOURCE
-#include "half.h"
+#include "half_call.h"
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -9,16 +9,13 @@
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { heads = 2, n = 128, dim = 64, count = heads * n * dim };
 extern int skewer_refuse_amx __attribute__((weak));
-static skewer_half q[count], k[count], v[count];
 
 /* Makes the system answer the request for tiles with `answer`. */
 static int filter(uint32_t answer) {
@@ -42,21 +39,12 @@ static int smallStack(void) {
 }
 
 /* All values are 1, and so is every result. */
-static int isRight(void) {
-  skewer_half *out = calloc(count, sizeof *out);
-  half_args args = half_args_init();
-  skewer_exec exec = skewer_exec_init();
-  int e, right;
-  args.q = q, args.k = k, args.v = v, args.out = out;
-  exec.workspace_bytes = (half_workspace_bytes(&args, &exec) + 63) / 64 * 64;
-  exec.workspace = aligned_alloc(64, exec.workspace_bytes);
-  right = half(&args, &exec) == SKEWER_OK;
-  for (e = 0; e < count; ++e)
-    right &= out[e] == 0x3f80;
-  free(exec.workspace);
-  free(out);
-  return right;
+static int isOne(int number, skewer_half element) {
+  (void)number;
+  return element == 0x3f80;
 }
+
+static int isRight(void) { return isCallRight(isOne); }
 
 static pthread_barrier_t barrier;
 static void *inOldThread(void *right) {

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The error of attentions whose weights are rounded to bf16, beside float64 with weights and results rounded to bf16.
+"""Compares the error of attentions whose weights are rounded to bf16 with that of float64 with weights and results rounded to bf16.
 
     rounded_weights.py SKEWER TARGET
 
-The root mean square may be 1.3 times, the largest error twice that of float64. Then NaN and infinities among the values,
-with and without a mask that hides them, against NumPy.
+The root mean square may be 1.3 times as large as that of float64, the largest error twice as large. Then the script compares
+layers with NaN and infinities among the values with NumPy, with and without a mask that hides them.
 """
 import subprocess
 import sys

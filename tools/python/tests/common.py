@@ -1,8 +1,9 @@
-"""Small layers that the tests share, and their results in float64."""
+"""Small layers that the tests share, and their results in float64; tests with a folder, and with a cache, of their own."""
 
 import os
 import re
 import tempfile
+import unittest
 from pathlib import Path
 
 # Tests do not use the user's cache. Each process has a folder, so that a test really compiles its layers.
@@ -72,3 +73,45 @@ def tiny(q, k, v):
 def operands(batch=2, n=8, d=4, seed=0, dtype=np.float32):
     generator = np.random.default_rng(seed)
     return {name: generator.standard_normal((batch, n, d)).astype(dtype) for name in "qkv"}
+
+
+def expect_right(layer):
+    """Checks that a layer computes TINY."""
+    x = operands()
+    np.testing.assert_allclose(layer(**x), tiny(**x), atol=1e-6)
+
+
+class FolderTest(unittest.TestCase):
+    """Tests that have an empty folder, each of its own."""
+
+    def setUp(self):
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory())) if hasattr(self, "enterContext") else \
+            Path(tempfile.mkdtemp())
+
+
+class CacheTest(FolderTest):
+    """Tests whose folder is the cache; `asked` counts what the compiler is asked."""
+
+    def setUp(self):
+        from skewer import _cache, _compile  # not before the tests have a cache of their own
+        super().setUp()
+        self.before = dict(os.environ)
+        os.environ["SKEWER_CACHE"] = str(self.folder)
+        _cache._memory.clear()
+        _cache._warned = False
+        self.asked = 0
+        original = _compile.ask
+
+        def count(*arguments, **named):
+            self.asked += 1
+            return original(*arguments, **named)
+
+        _compile.ask = count
+        self.addCleanup(setattr, _compile, "ask", original)
+
+    def tearDown(self):
+        os.environ.clear()
+        os.environ.update(self.before)
+
+    def entries(self):
+        return sorted(self.folder.glob("*.kernels"))
