@@ -1,5 +1,6 @@
 // Compiles a GPU module of the NVVM dialect to PTX text, without a CUDA toolkit.
 #include "codegen/GPU/Ptx.h"
+#include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/GPU/Transforms/Passes.h"
@@ -57,6 +58,8 @@ llvm::Expected<std::string> skewer::gpu::ptxOf(ModuleOp module, const GpuTarget 
   attach.features = target.features;
   attach.optLevel = 3;
   manager.addPass(createGpuNVVMAttachTarget(attach));
+  // Some operations of NVVM become inline assembly: the wait for a barrier in memory.
+  manager.nest<mlir::gpu::GPUModuleOp>().addPass(createConvertNVVMToLLVMPass());
   // This does the same as the pass gpu-module-to-binary, but also passes LLVM's IR to `optimized`.
   mlir::gpu::TargetOptions options(/*toolkitPath=*/"/dev/null", {}, {}, {}, mlir::gpu::CompilationTarget::Assembly, {},
                                    markConvergent, {}, optimized);

@@ -11,15 +11,23 @@ void AsyncCopies::commit() { NVVM::CpAsyncCommitGroupOp::create(b); }
 
 void AsyncCopies::full() {
   NVVM::CpAsyncWaitGroupOp::create(b, stages > 2 ? unsigned(stages - 2) : 0);
-  barrier(b);
+  publish();
 }
 
 void AsyncCopies::allFull() {
   drain();
-  barrier(b);
+  publish();
 }
 
-void AsyncCopies::empty() { barrier(b); }
+void AsyncCopies::publish() {
+  if (users.readAsynchronously)
+    fenceBeforeAsyncReads(b);
+  meet();
+}
+
+void AsyncCopies::empty() { meet(); }
+
+void AsyncCopies::meet() { users.barrier ? barrierOf(b, users.barrier, users.threads) : barrier(b); }
 
 void AsyncCopies::drain() { NVVM::CpAsyncWaitGroupOp::create(b, 0); }
 
@@ -37,8 +45,7 @@ void AsyncCopies::fill(const SharedTile &to, const RowSource &from, RowMap map, 
 void AsyncCopies::fillByChunks(const SharedTile &to, const RowSource &from, RowPlace rowOf, Value copy) {
   // A thread copies 16 bytes at a time; neighbouring threads copy neighbouring chunks.
   int64_t inChunk = 16 / to.elementBytes, chunks = to.width / inChunk, total = to.rows * chunks;
-  auto copyOne = [&](Value number) {
-    Value row = b.divide(number, chunks), chunk = b.remainder(number, chunks);
+  auto copyAt = [&](Value row, Value chunk) {
     auto [offset, there] = rowOf(row);
     Value inside = there, column = b.mul(chunk, inChunk);
     if (to.depth < to.width) {
@@ -51,6 +58,20 @@ void AsyncCopies::fillByChunks(const SharedTile &to, const RowSource &from, RowP
     Value bytes = b.select(inside, b.i32(16), b.i32(0)); // the others become zeros
     NVVM::CpAsyncOp::create(b, target, source, 16, NVVM::LoadCacheModifierKind::CG, bytes);
   };
+  int64_t threads = users.threads;
+  if (to.panel && threads % chunks == 0) {
+    // A thread copies one column of chunks, so that only the row is computed anew.
+    Value first = b.divide(at.thread, chunks), chunk = b.remainder(at.thread, chunks);
+    for (int64_t begin = 0; begin < to.rows; begin += threads / chunks) {
+      Value row = b.add(first, begin);
+      if (begin + threads / chunks <= to.rows)
+        copyAt(row, chunk);
+      else
+        b.when(b.less(first, b.i32(to.rows - begin)), [&] { copyAt(row, chunk); });
+    }
+    return;
+  }
+  auto copyOne = [&](Value number) { copyAt(b.divide(number, chunks), b.remainder(number, chunks)); };
   // If a thread has few copies, their places are computed once for all tiles; many places would take its registers.
   constexpr int64_t kMostPlaces = 8;
   if (total > kMostPlaces * threads) {
@@ -72,7 +93,7 @@ void AsyncCopies::fillByChunks(const SharedTile &to, const RowSource &from, RowP
 void AsyncCopies::fillByElements(const SharedTile &to, const RowSource &from, RowPlace rowOf, Value copy) {
   // Rows have any length and stride, and are widened or narrowed. A thread writes two neighbouring elements at a time.
   int64_t pairs = to.width / 2, total = to.rows * pairs;
-  b.loop(at.thread, b.i32(total), threads, {}, [&](Value number, ValueRange) {
+  b.loop(at.thread, b.i32(total), users.threads, {}, [&](Value number, ValueRange) {
     Value row = b.divide(number, pairs), column = b.shiftLeft(b.remainder(number, pairs), 1);
     auto [offset, there] = rowOf(row);
     std::array<Value, 2> numbers;
@@ -83,7 +104,9 @@ void AsyncCopies::fillByElements(const SharedTile &to, const RowSource &from, Ro
       Value read = widen(b, loadAt(b, from.pointer, place, from.element));
       numbers[size_t(k)] = b.select(inside, read, b.f32(0));
     }
-    Value offsetInTile = b.add(offsetIn(b, to, copy, row, b.i32(0)), b.mul(column, to.elementBytes));
+    int64_t inChunk = to.panel ? 16 / to.elementBytes : to.width; // elements whose places are neighbours
+    Value first = to.panel ? b.divide(column, inChunk) : b.i32(0), rest = to.panel ? b.remainder(column, inChunk) : column;
+    Value offsetInTile = b.add(offsetIn(b, to, copy, row, first), b.mul(rest, to.elementBytes));
     if (element.isF32())
       for (int64_t k : {0, 1})
         store(b, numbers[size_t(k)], shared.at(b.add(offsetInTile, 4 * k)));

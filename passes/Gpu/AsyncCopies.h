@@ -6,12 +6,19 @@
 
 namespace skewer::gpu {
 
+/// The threads that fill tiles and wait for each other.
+struct TileUsers {
+  int64_t threads = 0;
+  int64_t barrier = 0;             // its number in the block; 0: all threads of the block wait
+  bool readAsynchronously = false; // by wgmma, past the order of the threads' own accesses
+};
+
 class AsyncCopies : public Pipeline {
 public:
-  /// `threads`: threads of a block that fill tiles. `element`: element type of the tiles.
-  AsyncCopies(GpuBuilder &b, const BlockMemory &shared, const ThreadPlace &at, Type element, int64_t threads,
+  /// `at`: the place of a thread among these threads. `element`: element type of the tiles.
+  AsyncCopies(GpuBuilder &b, const BlockMemory &shared, const ThreadPlace &at, Type element, TileUsers users,
               int64_t stages)
-      : Pipeline(b, stages), shared(shared), at(at), element(element), threads(threads) {}
+      : Pipeline(b, stages), shared(shared), at(at), element(element), users(users) {}
 
   void fill(const SharedTile &, const RowSource &, RowMap, Value copy = {}) override;
   void commit() override;
@@ -19,16 +26,18 @@ public:
   void allFull() override;
   void empty() override;
   void drain() override;
+  void meet() override;
 
 private:
   using RowPlace = llvm::function_ref<std::pair<Value, Value>(Value row)>;
+  void publish();
   void fillByChunks(const SharedTile &, const RowSource &, RowPlace, Value copy);
   void fillByElements(const SharedTile &, const RowSource &, RowPlace, Value copy);
 
   const BlockMemory &shared;
   const ThreadPlace &at;
   Type element;
-  int64_t threads;
+  TileUsers users;
 };
 
 } // namespace skewer::gpu

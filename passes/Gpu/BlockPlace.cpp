@@ -113,6 +113,7 @@ void BlockPlace::findQueryAxes() {
   // Positions behind the last query are computed as the last one: their scores are not used, but nothing may be read
   // outside of the operands for them.
   const AttentionShape &attention = shape.attention;
+  queryAxes.clear();
   for (size_t number = 0; number < scores.rows(); ++number) {
     Value inside = b.minimum(query(number), b.add(queries(), -1));
     queryAxes.push_back(axesOf(inside, attention.space.query, attention.queryAxes));

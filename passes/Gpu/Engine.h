@@ -1,5 +1,9 @@
-// The interface of an engine, which multiplies a warp's rows with tiles in shared memory: it loads operand tiles,
-// issues products, and waits for their sums. The kernel and its strategies call it. Engines/ has the implementations.
+// The interface of an engine, which multiplies rows of queries or weights with tiles in shared memory: it issues
+// products, and waits for their sums. The kernel and its strategies call it. Engines/ has the implementations.
+//
+// Two kinds of products exist. All warps of a block meet the same rows of a tile: content, values. These products are
+// issued, and their sums can be read after `wait`. Or each warp meets rows of its own, as in a band: then the sums are
+// ready at once.
 #pragma once
 #include "passes/Gpu/GpuBuilder.h"
 #include "passes/Gpu/ScoreLayout.h"
@@ -40,17 +44,28 @@ public:
 
   /// Returns whether chains of products begin at 0 and are added to the sums outside of the tensor cores.
   virtual bool addsOutside() const = 0;
+  /// Returns whether sums of products may begin with other numbers than 0, at no cost.
+  virtual bool beginsWithSums() const = 0;
+  /// Returns whether NaN and infinities of values count only for queries that see their key, where a call asks for it
+  /// (`checked`). If not, a block whose result has a NaN is computed again by mma.sync (carefulTileOf).
+  virtual bool hidesOddValues() const = 0;
   /// Loads a warp's rows into registers.
   virtual std::vector<RowFragment> hold(const TileRows &, int64_t rowTiles) = 0;
   /// Returns `before` plus the products of the warp's rows with 8 rows of `columns` for each column tile of the sums.
-  /// At most `together` steps of the depth are unrolled; more steps become a loop, which assembles faster.
+  /// All warps call it together, with the same columns. At most `together` steps of the depth are unrolled; more steps
+  /// become a loop, which assembles faster.
   virtual Tiles issueProducts(const Tiles &before, const OperandRows &rows, const TileRows &columns,
                               int64_t together = INT64_MAX) = 0;
-  /// Adds weights × rows to the sums. If `checked`, NaN and infinities in rows count only for queries that see their
-  /// key.
+  /// Adds weights × rows to the sums. All warps call it together, with the same rows. If `checked`, NaN and infinities
+  /// in rows count only for queries that see their key.
   virtual void issueWeighted(const Tiles &weights, const TileRows &rows, bool checked, WeightedSums &sums) = 0;
-  /// Waits until the sums that have been issued can be read.
-  virtual void wait() {}
+  /// Waits for the products that have been issued, and returns these sums of theirs, which can be read now.
+  virtual Tiles wait(const Tiles &issued) = 0;
+
+  /// Return or add the same for rows and columns of one warp. The sums are ready.
+  virtual Tiles products(const Tiles &before, const OperandRows &rows, const TileRows &columns,
+                         int64_t together = INT64_MAX) = 0;
+  virtual void addWeighted(const Tiles &weights, const TileRows &rows, bool checked, WeightedSums &sums) = 0;
 };
 
 } // namespace skewer::gpu

@@ -82,6 +82,15 @@ void GpuBuilder::when(Value condition, llvm::function_ref<void()> body) {
   body();
 }
 
+void GpuBuilder::either(Value condition, llvm::function_ref<void()> yes, llvm::function_ref<void()> no) {
+  auto branch = scf::IfOp::create(*this, condition, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(*this);
+  setInsertionPointToStart(branch.thenBlock());
+  yes();
+  setInsertionPointToStart(branch.elseBlock());
+  no();
+}
+
 SmallVector<Value> GpuBuilder::choose(Value condition, TypeRange types, llvm::function_ref<SmallVector<Value>()> yes,
                                       llvm::function_ref<SmallVector<Value>()> no) {
   auto branch = scf::IfOp::create(*this, types, condition, /*withElseRegion=*/true);

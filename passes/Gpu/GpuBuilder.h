@@ -61,6 +61,7 @@ public:
   llvm::SmallVector<Value> loop(Value low, Value high, int64_t step, llvm::ArrayRef<Value> initial,
                                 llvm::function_ref<llvm::SmallVector<Value>(Value i, ValueRange)> body);
   void when(Value condition, llvm::function_ref<void()> body);
+  void either(Value condition, llvm::function_ref<void()> yes, llvm::function_ref<void()> no);
   llvm::SmallVector<Value> choose(Value condition, mlir::TypeRange, llvm::function_ref<llvm::SmallVector<Value>()> yes,
                                   llvm::function_ref<llvm::SmallVector<Value>()> no);
 };

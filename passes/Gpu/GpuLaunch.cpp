@@ -108,12 +108,16 @@ Value KernelArguments::number(const TensorArgument &input) const {
   return input.origin ? origins.at(input.name) : sizes.at(input.name);
 }
 
-StringRef skewer::gpu::sharedMemory(mlir::gpu::GPUModuleOp module) {
+StringRef skewer::gpu::sharedMemory(mlir::gpu::GPUModuleOp module, int64_t alignment) {
   constexpr StringLiteral name = "shared_memory";
-  if (!module.lookupSymbol(name)) {
+  auto memory = module.lookupSymbol<LLVM::GlobalOp>(name);
+  if (!memory) {
     OpBuilder b = OpBuilder::atBlockBegin(module.getBody());
-    LLVM::GlobalOp::create(b, module.getLoc(), LLVM::LLVMArrayType::get(b.getI8Type(), 0), /*isConstant=*/false,
-                           LLVM::Linkage::External, name, Attribute(), /*alignment=*/16, kSharedSpace);
+    memory = LLVM::GlobalOp::create(b, module.getLoc(), LLVM::LLVMArrayType::get(b.getI8Type(), 0),
+                                    /*isConstant=*/false, LLVM::Linkage::External, name, Attribute(),
+                                    uint64_t(kChunkAlignment), kSharedSpace);
   }
+  if (alignment > int64_t(memory.getAlignment().value_or(0)))
+    memory.setAlignment(uint64_t(alignment));
   return name;
 }

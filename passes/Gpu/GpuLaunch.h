@@ -57,8 +57,13 @@ struct KernelArguments {
 };
 KernelArguments argumentsOf(mlir::LLVM::LLVMFuncOp, const KernelPlan &);
 
-/// Returns the symbol of the blocks' shared memory; declares it if it is not declared yet.
-llvm::StringRef sharedMemory(mlir::gpu::GPUModuleOp);
+/// Where shared memory begins, in bytes: at a multiple of a copied chunk, or of eight rows of 128 bytes, whose chunks are
+/// permuted by their address.
+constexpr int64_t kChunkAlignment = 16, kSwizzleAlignment = 1024;
+
+/// Returns the symbol of the blocks' shared memory; declares it if it is not declared yet. It begins at a multiple of
+/// `alignment`, at least.
+llvm::StringRef sharedMemory(mlir::gpu::GPUModuleOp, int64_t alignment = kChunkAlignment);
 
 /// Adds a kernel of this name to the module, with the arguments of the program and an empty body.
 mlir::LLVM::LLVMFuncOp createKernel(mlir::OpBuilder &, mlir::Location, mlir::gpu::GPUModuleOp, const KernelPlan &,

@@ -3,6 +3,7 @@
 #include "dialect/Subscript/Analysis.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "passes/Analysis/Strides.h"
+#include "passes/Gpu/AsyncCopies.h"
 #include "passes/Gpu/Engines/Engines.h"
 #include "passes/Gpu/GpuStages.h"
 #include "passes/Stages/Matmul.h"
@@ -163,7 +164,8 @@ private:
   BlockMemory shared;
   ThreadPlace at;
   ScoreLayout layout;
-  EngineParts parts;
+  AsyncCopies pipeline;
+  std::unique_ptr<Engine> engine;
 };
 
 GpuStages::TensorProduct::Builders::Builders(GpuStages &s) : s(s), g(s.b.getLoc(), s.b.getContext()) {
@@ -171,9 +173,10 @@ GpuStages::TensorProduct::Builders::Builders(GpuStages &s) : s(s), g(s.b.getLoc(
 }
 
 GpuStages::TensorProduct::TensorProduct(GpuStages &s, const Product &product)
-    : s(s), product(product), builders(s), g(builders.g), shared(g, s.gpuModule), at(threadPlace(g)),
+    : s(s), product(product), builders(s), g(builders.g), shared(g, s.gpuModule, kChunkAlignment), at(threadPlace(g)),
       layout(g, at, 1, kColumns),
-      parts(*makeEngine(kEngine, {g, shared, at, product.element, kBlockThreads, kStages, product.matmul.depth})) {}
+      pipeline(g, shared, at, product.element, {kBlockThreads}, kStages),
+      engine(makeEngine(kEngine, {g, shared, at, product.element, product.matmul.depth})) {}
 
 GpuStages::TensorProduct::Block::Block(Builders &builders, const Product &product) {
   GpuBuilder &g = builders.g;
@@ -268,10 +271,9 @@ void GpuStages::TensorProduct::Slices::load(Value number, const SliceTiles &to, 
 
 /// Returns the sums over the whole depth.
 Tiles GpuStages::TensorProduct::sumsOf(Slices &slices, const SliceTiles &tiles) {
-  Pipeline &pipeline = *parts.pipeline;
   int64_t whole = product.matmul.depth / product.slice, rest = product.matmul.depth % product.slice;
   auto multiply = [&](const SliceTiles &in, Value copy, const Tiles &before) {
-    return parts.engine->issueProducts(before, {{in.rows, copy, layout.warpRow()}, 1, {}}, {in.columns, copy, {}});
+    return engine->issueProducts(before, {{in.rows, copy, layout.warpRow()}, 1, {}}, {in.columns, copy, {}});
   };
   Tiles sums = layout.zeros();
   slices.load(g.i32(0), tiles, g.i32(0));
@@ -363,7 +365,7 @@ void GpuStages::TensorProduct::emit() {
   Block block(builders, product);
   SharedPlaces places(product.element.isF32() ? 4 : 2);
   SliceTiles tiles{places.place(kRows, product.slice, kStages), places.place(kColumns, product.slice, kStages)};
-  Slices slices(builders, product, block, *parts.pipeline);
+  Slices slices(builders, product, block, pipeline);
   store(block, sumsOf(slices, tiles));
   s.takePhases(ItemOf::Block, {}, kBlockThreads, places.end);
 }

@@ -189,7 +189,7 @@ bool GpuStages::emitFused(const GpuAttention &shape, attn::AttentionOp attention
   GpuLaunch launch;
   launch.kernel = shape.kernel;
   launch.title = "attention";
-  launch.threads = tile.threads();
+  launch.threads = tile.blockThreads();
   launch.rows = tile.rows;
   launch.keys = tile.keys;
   launch.sharedBytes = layoutOf(shape, tile).bytes;

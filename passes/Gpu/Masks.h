@@ -9,6 +9,8 @@ class Masks {
 public:
   Masks(GpuBuilder &b, const GpuAttention &shape, Operands &operands, const BlockPlace &place);
 
+  /// Returns whether a mask hides pairs of existing queries and keys.
+  bool hideSome() const { return listed || low || high || !shape.attention.masks.empty(); }
   /// Returns the block's first step and the end of its steps. Steps are tiles of keys that some query of the block
   /// sees. If a mask that is known at compile time leaves tiles that are no interval, a table lists them.
   std::pair<Value, Value> steps();

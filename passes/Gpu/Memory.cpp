@@ -5,9 +5,9 @@
 using namespace mlir;
 using namespace skewer::gpu;
 
-BlockMemory::BlockMemory(GpuBuilder &b, mlir::gpu::GPUModuleOp module) : b(b) {
+BlockMemory::BlockMemory(GpuBuilder &b, mlir::gpu::GPUModuleOp module, int64_t alignment) : b(b) {
   auto pointer = LLVM::LLVMPointerType::get(b.getContext(), kSharedSpace);
-  start = LLVM::AddressOfOp::create(b, pointer, sharedMemory(module));
+  start = LLVM::AddressOfOp::create(b, pointer, sharedMemory(module, alignment));
 }
 
 Value BlockMemory::at(Value byteOffset) const {

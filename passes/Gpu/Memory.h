@@ -11,8 +11,8 @@ constexpr unsigned kGlobalSpace = 1, kSharedSpace = 3;
 /// The shared memory of a block.
 class BlockMemory {
 public:
-  /// Emits the address of the module's shared memory.
-  BlockMemory(GpuBuilder &b, mlir::gpu::GPUModuleOp);
+  /// Emits the address of the module's shared memory, which begins at a multiple of `alignment` bytes.
+  BlockMemory(GpuBuilder &b, mlir::gpu::GPUModuleOp, int64_t alignment);
   BlockMemory(GpuBuilder &b, Value start) : b(b), start(start) {}
   Value at(Value byteOffset) const;
   /// Returns the place of the `number`-th f32 (i32) behind an offset in bytes.

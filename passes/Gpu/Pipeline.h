@@ -43,6 +43,8 @@ public:
   virtual void empty() = 0;
   /// Waits for the thread's own copies that no thread reads.
   virtual void drain() = 0;
+  /// Waits for all threads that compute.
+  virtual void meet() = 0;
 
   /// Fills a tile with the rows of the source from `first` on; rows from `end` (i32) on are zeros.
   void fillRows(const SharedTile &, const RowSource &, Value first, Value end, Value copy = {});

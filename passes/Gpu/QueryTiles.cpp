@@ -36,5 +36,5 @@ Tiles QueryTiles::productsOfRowTile(size_t number, int64_t rowTile, const TileRo
     held = {held.begin() + rowTile * steps, held.begin() + (rowTile + 1) * steps};
   TileRows from = warpRows(number);
   from.first = b.add(from.first, 16 * rowTile);
-  return engine.issueProducts(before, {from, 1, held}, rows, together);
+  return engine.products(before, {from, 1, held}, rows, together);
 }

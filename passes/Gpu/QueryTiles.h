@@ -15,8 +15,8 @@ public:
   void fill();
   /// Loads the queries into registers if the tile says so (`keepQueries`). Their tiles must be full.
   void hold();
-  /// Returns `before` plus the products of the warp's queries with the rows of a tile; `productsOfRowTile` uses only
-  /// one of the warp's tiles of 16 queries.
+  /// Returns `before` plus the products of the warp's queries with the rows of a tile that all warps meet; they are
+  /// issued (Engine.h). `productsOfRowTile` uses only one of the warp's tiles of 16 queries, and rows of the warp's own.
   Tiles products(size_t number, const TileRows &rows, const Tiles &before, int64_t together = INT64_MAX);
   Tiles productsOfRowTile(size_t number, int64_t rowTile, const TileRows &rows, const Tiles &before);
   /// See Strategy.h.

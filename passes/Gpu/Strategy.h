@@ -9,6 +9,12 @@
 
 namespace skewer::gpu {
 
+/// The threads that fill tiles and compute numbers for them.
+struct Filler {
+  Value thread; // among these threads, i32
+  int64_t threads = 0;
+};
+
 /// The parts of the kernel that a strategy uses.
 struct KernelContext {
   GpuBuilder &b;
@@ -22,9 +28,12 @@ struct KernelContext {
   Pipeline &pipeline;
   Engine &engine;
   QueryTiles &queries;
+  Filler filler;
   /// The scale that scores lack until they are exponentiated: the multiply-add that subtracts the maximum applies it.
   /// Set only if nothing but products is summed.
   std::optional<double> lateScale;
+  /// Whether all warps that compute meet at a barrier at the beginning of a step.
+  bool stepsBeginTogether = true;
   /// Returns the factor of a term with this scale, if scores lack `lateScale`.
   double unitOf(double scale) const { return scale / lateScale.value_or(1); }
 };

@@ -19,3 +19,11 @@ Value skewer::gpu::anyLane(ImplicitLocOpBuilder &b, Value condition) {
 }
 void skewer::gpu::warpBarrier(ImplicitLocOpBuilder &b) { NVVM::SyncWarpOp::create(b, i32(b, -1)); }
 void skewer::gpu::barrier(ImplicitLocOpBuilder &b) { NVVM::Barrier0Op::create(b); }
+void skewer::gpu::barrierOf(ImplicitLocOpBuilder &b, int64_t number, int64_t threads) {
+  NVVM::BarrierOp::create(b, TypeRange(), i32(b, number), i32(b, threads), NVVM::BarrierReductionAttr(), Value());
+}
+void skewer::gpu::fenceBeforeAsyncReads(ImplicitLocOpBuilder &b) {
+  auto space = NVVM::SharedSpaceAttr::get(b.getContext(), NVVM::SharedSpace::shared_cta);
+  auto kind = NVVM::ProxyKindAttr::get(b.getContext(), NVVM::ProxyKind::async_shared);
+  NVVM::FenceProxyOp::create(b, kind, space);
+}

@@ -13,5 +13,10 @@ mlir::Value anyLane(mlir::ImplicitLocOpBuilder &, mlir::Value condition);
 /// Waits for all threads of the warp; `barrier` waits for all of the block.
 void warpBarrier(mlir::ImplicitLocOpBuilder &);
 void barrier(mlir::ImplicitLocOpBuilder &);
+/// Waits for `threads` threads of the block, by its barrier of this number, 1 to 15.
+void barrierOf(mlir::ImplicitLocOpBuilder &, int64_t number, int64_t threads);
+/// Makes the thread's writes to shared memory visible to wgmma, which reads it past the order of a thread's accesses;
+/// a barrier must follow. PTX ISA, "Async proxy".
+void fenceBeforeAsyncReads(mlir::ImplicitLocOpBuilder &);
 
 } // namespace skewer::gpu

@@ -124,6 +124,7 @@ void skewer::addGpuSchedulePipeline(OpPassManager &manager, const gpu::GpuReques
   options.columns = request.columns;
   options.warpRows = request.warpRows;
   options.keyParts = request.keyParts;
+  options.engine = request.engine;
   options.rank = request.rank;
   if (request.keepQueries)
     options.queries = *request.keepQueries ? "registers" : "shared";

@@ -83,10 +83,11 @@ struct GpuRequest {
   int64_t rows = 0, keys = 0, stages = 0;
   std::optional<bool> keepQueries;
   int64_t columns = 0, warpRows = 0, keyParts = 0;
+  std::string engine; // its name; empty: any that the target has
   /// The number of the candidate to use, from 0: the next one if the one before did not assemble without spills. -1: no
   /// candidate; attentions are computed row by row.
   int64_t rank = 0;
-  bool pinsTile() const { return rows || keys || stages || keepQueries || columns || warpRows || keyParts; }
+  bool pinsTile() const { return rows || keys || stages || keepQueries || columns || warpRows || keyParts || !engine.empty(); }
 };
 /// Attribute of a scheduled module: the number of candidates, for the attention that has the most.
 constexpr llvm::StringLiteral kGpuCandidates = "attn.gpu_candidates";

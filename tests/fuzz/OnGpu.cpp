@@ -53,6 +53,13 @@ Plan planForGpu(uint64_t seed) {
     if (request.rows == 32 && dice.chance(50))
       request.warpRows = 32;
   }
+  bool isNarrow = specForGpu(seed).type != "f32"; // wgmma multiplies no f32
+  if (request.target == "sm_90a" && dice.chance(60) && isNarrow) {
+    static const std::vector<int64_t> keys = {16, 32, 64, 128};
+    int64_t columns = request.columns;
+    request = {request.target, 64 * dice.between(1, 2), dice.pick(keys), dice.between(2, 3), false, columns};
+    request.engine = gpu::kWgmma.str();
+  }
   plan.gpu = request;
   return plan;
 }
@@ -66,6 +73,8 @@ std::string textOf(const gpu::GpuRequest &request) {
                              {"warp_rows", request.warpRows}})
     if (value)
       text += fmt::format(", {}={}", name, value);
+  if (!request.engine.empty())
+    text += ", engine=" + request.engine;
   if (request.keepQueries)
     text += *request.keepQueries ? ", queries=registers" : ", queries=shared";
   return text;
@@ -121,6 +130,7 @@ GpuRun runOnGpu(Compilation &compilation, const Kernel &kernel, mlir::ModuleOp s
   }
 
   testing::GpuCall call;
+  call.order = unsigned(operands.sizes.size() + operands.inputs.size()); // any
   call.sizes = operands.sizes;
   std::vector<std::vector<char>> bytes;
   for (auto [array, input] : llvm::zip(operands.inputs, plan->inputs))

@@ -13,6 +13,7 @@ struct GpuCall {
   std::vector<llvm::MutableArrayRef<char>> outputs;
   std::vector<int64_t> sizes;
   llvm::MutableArrayRef<char> prepared = {}; // plan.preparedBytes; empty: memory for this call alone
+  unsigned order = 0;                        // in which warps run, where they run in any (LaunchShape::seed)
 };
 
 /// The kernels of a program to run: all, those that prepare, or the others.
@@ -64,7 +65,7 @@ inline std::optional<gpu::Report> runProgram(mlir::gpu::GPUModuleOp gpuModule, c
     if (!kernel)
       return std::nullopt;
     unsigned blocks = unsigned(valueOf(launch.blocks, plan, call.sizes));
-    launches.push_back({kernel, {blocks, unsigned(launch.threads), size_t(launch.sharedBytes)}});
+    launches.push_back({kernel, {blocks, unsigned(launch.threads), size_t(launch.sharedBytes), call.order}});
   }
   return gpu::launch(launches, arguments);
 }

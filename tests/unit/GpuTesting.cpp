@@ -89,7 +89,7 @@ GpuOutcome GpuLayer::lower(const GpuOptions &options) {
     addOperandPipeline(manager);
   }
   addGpuSchedulePipeline(manager, {options.target, options.rows, options.keys, options.stages, options.keepQueries,
-                                   options.columns, options.warpRows, options.keyParts});
+                                   options.columns, options.warpRows, options.keyParts, options.engine});
   if (failed(manager.run(*module)))
     return outcome;
   module->walk([&](attn::AttentionOp attention) {
@@ -255,6 +255,7 @@ void GpuLayer::interpret(const GpuOptions &options, GpuOutcome &outcome) {
     bytes.push_back(packed(values, input.type));
   }
   GpuCall call;
+  call.order = options.order;
   call.inputs.assign(bytes.begin(), bytes.end());
   for (const std::string &name : plan->sizes)
     call.sizes.push_back(sizes.at(name));

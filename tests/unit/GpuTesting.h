@@ -17,6 +17,8 @@ struct GpuOptions {
   int64_t rows = 64, keys = 64, stages = 2;
   std::optional<bool> keepQueries = true;
   int64_t columns = 0, warpRows = 0, keyParts = 0;
+  std::string engine; // empty: any that the target has
+  unsigned order = 0; // in which warps run, where they run in any (LaunchShape::seed)
   std::map<size_t, std::string> strategies; // of terms, by their numbers from 0 on, instead of the model's choice
   bool fuse = true;  // else attentions go by rows
   int64_t size = 2;  // of every run-time size …

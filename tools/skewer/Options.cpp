@@ -66,7 +66,7 @@ cl::list<std::string> schedule(
         "Parts of the schedule that the cost model does not choose. Processors: tile_rows, tile_vectors, row_block, "
         "key_block, rows_per_item, keys_per_item, strategyN=NAME for the N-th term that explain "
         "lists (explain says which fit); GPUs: rows, keys, stages (1 to 4), "
-        "queries=registers or queries=shared, columns of the values, warp_rows, key_parts"),
+        "queries=registers or queries=shared, columns of the values, warp_rows, key_parts, engine"),
     cl::value_desc("NAME=VALUE,…"), cl::cat(category), cl::sub(compileCommand), cl::sub(runCommand),
     cl::sub(benchCommand), cl::sub(explainCommand), cl::sub(reportCommand));
 cl::opt<std::string> dependencyFile("depfile", cl::desc("Dependency file in Make's format"), cl::value_desc("file"),

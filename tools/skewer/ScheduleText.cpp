@@ -35,6 +35,10 @@ bool readSchedule(llvm::ArrayRef<std::string> list, CpuRequest &cpu, gpu::GpuReq
       gpu.keepQueries = value == "registers";
       continue;
     }
+    if (name == "engine") {
+      gpu.engine = value.str();
+      continue;
+    }
     if (name == "offsets") {
       return usage(fmt::format("--schedule offsets: a strategy is set for one term; write strategyN={}, where N is the "
                                "number of the term in the list of explain",

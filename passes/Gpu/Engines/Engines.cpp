@@ -3,18 +3,19 @@
 
 namespace skewer::gpu {
 
-EngineParts makeMmaSync(const EngineSetup &);
+std::unique_ptr<Engine> makeMmaSync(const EngineSetup &);
+std::unique_ptr<Engine> makeWgmma(const EngineSetup &);
 
-std::optional<EngineParts> makeEngine(llvm::StringRef name, const EngineSetup &setup) {
+std::unique_ptr<Engine> makeEngine(llvm::StringRef name, const EngineSetup &setup) {
   struct Named {
     llvm::StringLiteral name;
-    EngineParts (*make)(const EngineSetup &);
+    std::unique_ptr<Engine> (*make)(const EngineSetup &);
   };
-  static const Named engines[] = {{kMmaSync, makeMmaSync}};
+  static const Named engines[] = {{kMmaSync, makeMmaSync}, {kWgmma, makeWgmma}};
   for (const Named &one : engines)
     if (name == one.name)
       return one.make(setup);
-  return std::nullopt;
+  return nullptr;
 }
 
 } // namespace skewer::gpu

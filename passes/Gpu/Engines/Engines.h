@@ -2,7 +2,6 @@
 #pragma once
 #include "passes/Gpu/Engine.h"
 #include "passes/Gpu/Memory.h"
-#include "passes/Gpu/Pipeline.h"
 
 namespace skewer::gpu {
 
@@ -11,21 +10,14 @@ struct EngineSetup {
   GpuBuilder &b;
   const BlockMemory &shared;
   const ThreadPlace &at;
-  Type element;                // type of the multiplied numbers
-  int64_t threads, stages = 2; // threads of a block; copies of a step's tiles
-  int64_t products;            // products that one sum has, over all tiles
+  Type element;    // type of the multiplied numbers
+  int64_t products; // products that one sum has, over all tiles
   /// Weights may have any sign, and a hidden key's weight is -0, which no other weight is. If false, weights are not
   /// negative, and a hidden key's weight is 0.
   bool signedWeights = false;
 };
 
-/// The parts of a kernel that multiply tiles, and that fill the tiles to multiply.
-struct EngineParts {
-  std::unique_ptr<Pipeline> pipeline;
-  std::unique_ptr<Engine> engine;
-};
-
-/// Creates the engine of this name, with its pipeline; nothing if there is none.
-std::optional<EngineParts> makeEngine(llvm::StringRef name, const EngineSetup &);
+/// Creates the engine of this name; null if there is none.
+std::unique_ptr<Engine> makeEngine(llvm::StringRef name, const EngineSetup &);
 
 } // namespace skewer::gpu

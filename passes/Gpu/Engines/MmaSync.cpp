@@ -6,8 +6,8 @@
 // other outside.
 #include "passes/Gpu/Engines/MmaSync.h"
 #include "mlir/IR/Matchers.h"
-#include "passes/Gpu/AsyncCopies.h"
 #include "passes/Gpu/Engines/Engines.h"
+#include "passes/Gpu/Pipeline.h"
 #include "passes/Gpu/Warp.h"
 
 using namespace mlir;
@@ -15,10 +15,9 @@ using namespace skewer;
 using namespace skewer::gpu;
 
 namespace skewer::gpu {
-EngineParts makeMmaSync(const EngineSetup &setup) {
-  return {
-      std::make_unique<AsyncCopies>(setup.b, setup.shared, setup.at, setup.element, setup.threads, setup.stages),
-      std::make_unique<MmaSync>(setup.b, setup.shared, setup.at, setup.element, setup.products, setup.signedWeights)};
+std::unique_ptr<Engine> makeMmaSync(const EngineSetup &setup) {
+  return std::make_unique<MmaSync>(setup.b, setup.shared, setup.at, setup.element, setup.products,
+                                   setup.signedWeights);
 }
 } // namespace skewer::gpu
 

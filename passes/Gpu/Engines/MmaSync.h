@@ -32,10 +32,20 @@ public:
         signedWeights(signedWeights) {}
 
   bool addsOutside() const override { return outside; }
+  bool beginsWithSums() const override { return !element.isF32(); }
+  bool hidesOddValues() const override { return true; }
   std::vector<RowFragment> hold(const TileRows &, int64_t rowTiles) override;
   Tiles issueProducts(const Tiles &before, const OperandRows &rows, const TileRows &columns,
                       int64_t together = INT64_MAX) override;
   void issueWeighted(const Tiles &weights, const TileRows &rows, bool checked, WeightedSums &sums) override;
+  Tiles wait(const Tiles &issued) override { return issued; }
+  Tiles products(const Tiles &before, const OperandRows &rows, const TileRows &columns,
+                 int64_t together = INT64_MAX) override {
+    return issueProducts(before, rows, columns, together);
+  }
+  void addWeighted(const Tiles &weights, const TileRows &rows, bool checked, WeightedSums &sums) override {
+    issueWeighted(weights, rows, checked, sums);
+  }
 
 private:
   using Operands = std::vector<RowOperand>; // of one step, for each tile of rows

@@ -4,6 +4,7 @@
 #include "passes/Analysis/TileCounts.h"
 #include "passes/Gpu/Schedule/GpuEngine.h"
 #include "passes/Gpu/Shape/GpuLayout.h"
+#include "passes/Gpu/Shape/RingRegisters.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
@@ -41,7 +42,9 @@ public:
 
   /// Returns the time of each pipe in clocks, if all four schedulers have warps.
   std::vector<PipeTime> pipesOf(const GpuPipes &done) const {
-    return {{"tensor cores", done.matrixFlops / machine.engineFlops(tile.engine)},
+    double warpFlops = machine.engineFlops(kMmaSync);
+    return {{"tensor cores",
+             done.matrixFlops / machine.engineFlops(tile.engine) + (warpFlops ? done.warpFlops / warpFlops : 0)},
             {"special functions", done.specials / machine.specials},
             {"f32 arithmetic", done.floats / machine.floats},
             {"integers", done.integers / machine.integers},
@@ -100,6 +103,8 @@ GpuFootprint skewer::gpu::footprintOf(const GpuShape &shape, const GpuTile &tile
   GpuFootprint result;
   GpuLayout layout = layoutOf(shape, tile);
   result.sharedBytes = layout.bytes;
+  RingRegisters moved = ringRegistersOf(tile);
+  result.limit = moved.computing;
   // The formulas reproduce the registers that ptxas uses for layers of one class each, 16 to 128 keys per step, 32 to
   // 256 wide (sm_80, CUDA 13.0), within a fifth.
   const AttentionShape &attention = shape.attention;
@@ -136,6 +141,8 @@ GpuFootprint skewer::gpu::footprintOf(const GpuShape &shape, const GpuTile &tile
     result.registers += 5 * scores;
     result.needed += 5 * scores / 2;
   }
+  if (moved.move) // the block begins with as many for each thread
+    result.registers = moved.entry;
   return result;
 }
 
@@ -158,7 +165,7 @@ static GpuPrediction predict(const GpuShape &shape, const GpuTile &tile, const G
   result.footprint = footprintOf(shape, tile);
   if (registers)
     result.footprint.registers = registers;
-  result.occupancy = occupancyOf(machine, tile.threads(), std::min(result.footprint.registers, kMostRegisters),
+  result.occupancy = occupancyOf(machine, tile.blockThreads(), std::min(result.footprint.registers, kMostRegisters),
                                  result.footprint.sharedBytes);
   const AttentionShape &attention = shape.attention;
   result.steps = tile.keyParts == 1 ? steps : std::ceil(steps / double(tile.keyParts));
@@ -292,7 +299,7 @@ static std::vector<int64_t> choices(int64_t asked, llvm::ArrayRef<int64_t> all) 
 static std::vector<std::pair<const GpuEngine *, int64_t>> rowsOf(const GpuMachine &machine, const GpuRequest &request) {
   std::vector<std::pair<const GpuEngine *, int64_t>> all;
   for (const GpuEngine *engine : gpuEngines())
-    if (engine->fits(machine))
+    if (engine->fits(machine) && (request.engine.empty() || request.engine == engine->name()))
       for (int64_t rows : choices(request.rows, engine->rows()))
         all.emplace_back(engine, rows);
   return all;
@@ -321,6 +328,8 @@ std::vector<GpuPrediction> skewer::gpu::candidatesOf(const GpuShape &shape, cons
   auto consider = [&](GpuTile tile, double steps) {
     if (request.keepQueries ? tile.keepQueries != *request.keepQueries : tile.keepQueries && most > 128)
       return;
+    if (findGpuEngine(tile.engine)->refuse(shape, tile))
+      return;
     tile.keyParts = keyPartsOf(shape, tile, machine, request, steps, devices);
     GpuPrediction candidate = ::predict(shape, tile, machine, /*registers=*/0, steps);
     if (!isFull)
@@ -344,6 +353,8 @@ std::vector<GpuPrediction> skewer::gpu::candidatesOf(const GpuShape &shape, cons
     }
   if (found.empty() && tooLarge.empty()) // the caller that requested the parts reports it
     found = std::move(undivided);
+  if (found.empty() && tooLarge.empty()) // a pinned engine has no code for any of these tiles
+    return {};
   if (found.empty()) {
     auto least = std::min_element(tooLarge.begin(), tooLarge.end(), [](const auto &a, const auto &b) {
       return a.footprint.sharedBytes < b.footprint.sharedBytes;
@@ -352,7 +363,7 @@ std::vector<GpuPrediction> skewer::gpu::candidatesOf(const GpuShape &shape, cons
   }
   // Between equal candidates, the smaller one comes first, since it assembles faster.
   auto cost = [](const GpuPrediction &p) {
-    bool spills = p.footprint.needed > kMostRegisters;
+    bool spills = p.footprint.needed > p.footprint.limit;
     double size = double(p.tile.rows * p.tile.keys * p.tile.stages);
     return std::tuple(spills, isLastResort(p), spills ? double(p.footprint.needed) : p.cyclesPerQuery, size,
                       p.tile.rows, p.tile.warpRows, !p.tile.keepQueries, p.parts);
@@ -361,10 +372,12 @@ std::vector<GpuPrediction> skewer::gpu::candidatesOf(const GpuShape &shape, cons
             [&](const GpuPrediction &a, const GpuPrediction &b) { return cost(a) < cost(b); });
   if (shape.element.isF32())
     preferLean(found);
-  // A caller asks for the next candidate if registers were spilled, so each candidate needs fewer than the one before.
+  // A caller asks for the next candidate if registers were spilled, so each candidate leaves more of them than the one
+  // before.
+  auto left = [](const GpuPrediction &p) { return p.footprint.limit - p.footprint.needed; };
   std::vector<GpuPrediction> result;
   for (const GpuPrediction &candidate : found)
-    if (result.empty() || candidate.footprint.needed < result.back().footprint.needed)
+    if (result.empty() || left(candidate) > left(result.back()))
       result.push_back(candidate);
   // The registers are only estimated, so the smallest tile comes last: one warp with single-buffered operands.
   auto smallest = std::find_if(found.rbegin(), found.rend(), [&](const GpuPrediction &candidate) {
@@ -387,8 +400,11 @@ std::vector<GpuPrediction> skewer::gpu::bestByWarpRows(const GpuShape &shape, co
     all.insert(engine->warpRows().begin(), engine->warpRows().end());
   for (int64_t warpRows : all) {
     request.warpRows = warpRows;
-    GpuPrediction first = candidatesOf(shape, machine, request).front();
-    if (first.tile.warpRows == warpRows && first.footprint.needed <= kMostRegisters &&
+    std::vector<GpuPrediction> candidates = candidatesOf(shape, machine, request);
+    if (candidates.empty())
+      continue;
+    GpuPrediction first = std::move(candidates.front());
+    if (first.tile.warpRows == warpRows && first.footprint.needed <= first.footprint.limit &&
         first.footprint.sharedBytes <= machine.blockSharedBytes)
       best.push_back(std::move(first));
   }

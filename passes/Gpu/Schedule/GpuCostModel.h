@@ -10,6 +10,7 @@ namespace skewer::gpu {
 /// without a limit (`registers`), and how many the kernel needs without spills (`needed`).
 struct GpuFootprint {
   int64_t sharedBytes = 0, registers = 0, needed = 0;
+  int64_t limit = kMostRegisters; // registers that a thread that computes can have
 };
 GpuFootprint footprintOf(const GpuShape &, const GpuTile &);
 
@@ -48,7 +49,8 @@ double secondsOn(const GpuShape &, const GpuPrediction &, const GpuMachine &, co
 
 /// Returns tiles whose shared memory fits: first the fastest by the model, and after each tile the fastest one that
 /// needs fewer registers. Tiles that are expected to spill follow, and the smallest tile comes last. If no tile fits,
-/// returns the tile with the least shared memory.
+/// returns the tile with the least shared memory. Returns nothing if the request pins an engine that has no code for
+/// any of the tiles.
 std::vector<GpuPrediction> candidatesOf(const GpuShape &, const GpuMachine &, const GpuRequest &);
 
 /// Returns, for each number of queries of a warp that the request allows, the first candidate, if its registers are

@@ -13,6 +13,7 @@ struct EngineProduct {
   double rowTiles = 1;          // tiles of 16 rows that each fragment of the columns is multiplied with
   bool isHeld = true;           // the rows are in registers; else they are read from shared memory
   bool isF32 = false;
+  bool ofWarps = false; // each warp has rows and columns of its own; else all warps meet the same columns
 };
 
 class GpuEngine {
@@ -30,8 +31,15 @@ public:
   /// Adds the work of weights times rows of values, where `columns` counts the rows that are summed.
   virtual void countWeighted(const EngineProduct &, GpuPipes &) const = 0;
 
-  bool fits(const GpuMachine &machine) const { return machine.engineFlops(name()) > 0; }
+  /// Returns whether a machine has the engine.
+  virtual bool fits(const GpuMachine &machine) const { return machine.engineFlops(name()) > 0; }
+  /// Refuses tiles and types that the engine has no code for. The reason follows "engine 'name' ".
+  virtual std::optional<Refusal> refuse(const GpuShape &, const GpuTile &) const { return std::nullopt; }
 };
+
+// The engines, for each other.
+const GpuEngine &mmaSyncEngine();
+const GpuEngine &wgmmaEngine();
 
 /// Returns all engines in the order in which scheduling tries them; `fits` says whether a machine has an engine.
 llvm::ArrayRef<const GpuEngine *> gpuEngines();

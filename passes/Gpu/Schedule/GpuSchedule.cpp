@@ -56,6 +56,8 @@ LogicalResult skewer::gpu::verifyGpuSchedule(attn::AttentionOp attention, const 
                                  << " does not have; it has: " << engineNames(machine) << " (gpu_schedule_c2)";
   if (!shape)
     return attention.emitError() << "has a schedule, but goes by rows of scores: " << reason << " (gpu_schedule_c8)";
+  if (auto refusal = findGpuEngine(engine)->refuse(*shape, shape->tile))
+    return attention.emitError() << "engine '" << engine << "' " << refusal->reason << " (gpu_schedule_c12)";
   if (Attribute parts = attention->getAttr(kGpuKeyParts)) {
     if (!isa<IntegerAttr>(parts))
       return attention.emitError() << "'" << kGpuKeyParts << "' is " << parts << ", expected a number";

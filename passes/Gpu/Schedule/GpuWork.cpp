@@ -33,6 +33,7 @@ static constexpr double kFloatsOfExp = 6, kFloatsOfQuotient = 9, kFloatsOfFuncti
 
 GpuPipes &GpuPipes::operator+=(const GpuPipes &other) {
   matrixFlops += other.matrixFlops;
+  warpFlops += other.warpFlops;
   specials += other.specials;
   floats += other.floats;
   integers += other.integers;
@@ -92,13 +93,13 @@ private:
 
   /// Counts the product of the block's queries with `columns` rows of a tile. Each fragment of these is multiplied with
   /// `rowTiles` tiles of 16 rows.
-  void multiplyQueries(double columns, double width, double rowTiles) {
-    engine.countProducts({rows, columns, width, rowTiles, tile.keepQueries, isF32}, work.products);
+  void multiplyQueries(double columns, double width, double rowTiles, bool ofWarps = false) {
+    engine.countProducts({rows, columns, width, rowTiles, tile.keepQueries, isF32, ofWarps}, work.products);
   }
 
   /// Counts the product of the weights with `columns` rows of values.
-  void multiplyWeights(double columns, double width, double rowTiles) {
-    engine.countWeighted({rows, columns, width, rowTiles, true, isF32}, work.products);
+  void multiplyWeights(double columns, double width, double rowTiles, bool ofWarps = false) {
+    engine.countWeighted({rows, columns, width, rowTiles, true, isF32, ofWarps}, work.products);
   }
 
   void shuffle(double count) { work.scores.addShared(4 * count, 4); }
@@ -113,7 +114,7 @@ private:
   void addBand(const GpuLayout::Band &part) {
     auto width = double(part.window.width);
     copy(rows + keys, width);
-    multiplyQueries(keys + 16, width, 1);
+    multiplyQueries(keys + 16, width, 1, /*ofWarps=*/true);
     skew();
   }
 
@@ -125,7 +126,7 @@ private:
     if (!part.sharedWith)
       copy(keys, width);
     // Both operands are read for each tile of 16 × 16.
-    engine.countProducts({keys, rows + 16, width, 0.5, true, isF32}, work.products);
+    engine.countProducts({keys, rows + 16, width, 0.5, true, isF32, /*ofWarps=*/true}, work.products);
     work.scores.addShared(4 * (keys * (rows + 16) + scores), 4);
     work.scores.addFloats(scores);
     work.scores.addIntegers(kIntegersOfKeySkew * scores);
@@ -232,7 +233,7 @@ private:
     }
     // Each weight is shuffled, then multiplied with the rows that the offsets of the tile reach.
     for (size_t term = 0; term < shape.valueBands.size(); ++term) {
-      multiplyWeights(keys + 16, width, 1);
+      multiplyWeights(keys + 16, width, 1, /*ofWarps=*/true);
       copy(rows + keys, width);
       skew();
     }

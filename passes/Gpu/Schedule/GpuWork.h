@@ -7,7 +7,8 @@ namespace skewer::gpu {
 
 /// Operations of threads. An operation in a pipe is also counted as an instruction.
 struct GpuPipes {
-  double matrixFlops = 0;
+  double matrixFlops = 0;                  // of the tile's engine
+  double warpFlops = 0;                    // of mma.sync, beside another engine
   double specials = 0;                     // exponentials
   double floats = 0;                       // additions, multiplications, multiply-adds of f32
   double integers = 0;                     // integer and bit operations, maxima, comparisons, conversions

@@ -2,6 +2,7 @@
 #include "dialect/IR/Attn.h"
 #include "passes/Gpu/PrepareGpuStages.h"
 #include "passes/Gpu/Schedule/GpuCostModel.h"
+#include "passes/Gpu/Schedule/GpuEngine.h"
 #include "passes/Gpu/Schedule/GpuSchedule.h"
 #include "passes/Gpu/Shape/GpuShape.h"
 #include "passes/Passes.h"
@@ -27,9 +28,14 @@ struct ScheduleAttentionForGpu : skewer::impl::AttnScheduleGpuBase<ScheduleAtten
       module.emitError() << "unknown GPU '" << target << "'";
       return signalPassFailure();
     }
-    GpuRequest request{target, rows, keys, stages, std::nullopt, columns, warpRows, keyParts, rank};
+    GpuRequest request{target, rows, keys, stages, std::nullopt, columns, warpRows, keyParts, engine, rank};
     if (queries == "registers" || queries == "shared")
       request.keepQueries = queries == "registers";
+    if (const GpuEngine *named = findGpuEngine(engine); !engine.empty() && (!named || !named->fits(*machine))) {
+      module.emitError() << "engine is '" << engine << "', which " << target << " does not have; it has: "
+                         << engineNames(*machine) << " (gpu_schedule_c2)";
+      return signalPassFailure();
+    }
     // Verify the pinned fields before anything is computed from them.
     if (!attributeOf({rows ? rows : 64, keys ? keys : 64, stages ? stages : 2, true, columns, warpRows ? warpRows : 16},
                      {}, module))
@@ -61,6 +67,8 @@ struct ScheduleAttentionForGpu : skewer::impl::AttnScheduleGpuBase<ScheduleAtten
     if (!shape)
       return true;
     std::vector<GpuPrediction> candidates = candidatesOf(*shape, machine, request);
+    if (candidates.empty())
+      return refuseEngine(attention, *shape, request), false;
     const GpuPrediction &first = candidates.front();
     bool tooLarge = first.footprint.sharedBytes > machine.blockSharedBytes;
     if (!request.pinsTile() && (tooLarge || request.rank < 0)) {
@@ -88,6 +96,18 @@ struct ScheduleAttentionForGpu : skewer::impl::AttnScheduleGpuBase<ScheduleAtten
                                    << refuseParts(*shape, tile, request.keyParts)->reason,
              false;
     return true;
+  }
+
+  /// Emits the error that the requested engine has no code for the requested tile of a layer.
+  void refuseEngine(attn::AttentionOp attention, const GpuShape &shape, const GpuRequest &request) {
+    const GpuEngine &asked = *findGpuEngine(request.engine);
+    GpuTile tile{request.rows ? request.rows : asked.rows().front(), request.keys ? request.keys : asked.keys().front(),
+                 request.stages ? request.stages : 2, request.keepQueries.value_or(false), request.columns,
+                 request.warpRows ? request.warpRows : asked.warpRows().front(), asked.name()};
+    auto refusal = asked.refuse(shape, tile);
+    attention.emitError() << "engine '" << request.engine << "' "
+                          << (refusal ? refusal->reason : "has no code for the tile that is asked for")
+                          << " (gpu_schedule_c12)";
   }
 
   /// Returns whether an existing schedule stays: if it is for this GPU and fits the layer. Emits an error if it does

@@ -18,6 +18,11 @@ SharedTile SharedPlaces::place(int64_t rows, int64_t depth, int64_t copies, int6
   result.elementBytes = elementBytes;
   result.width = int64_t(llvm::alignTo(depth, std::max(multiple, 32 / elementBytes)));
   result.copies = copies;
+  if (swizzles) {
+    int64_t rowBytes = result.width * elementBytes; // a multiple of 32
+    result.panel = rowBytes % 128 == 0 ? 128 : rowBytes % 64 == 0 ? 64 : 32;
+    result.offset = end = int64_t(llvm::alignTo(end, 8 * result.panel));
+  }
   end += copies * result.bytes();
   return result;
 }
@@ -39,10 +44,12 @@ namespace {
 class Planner {
 public:
   Planner(const GpuShape &shape, const GpuTile &tile)
-      : shape(shape), tile(tile), at(shape.element.isF32() ? 4 : 2), columns(tile.columnsOf(shape.attention.width)) {}
+      : shape(shape), tile(tile), at(shape.element.isF32() ? 4 : 2, tile.facts().swizzles),
+        columns(tile.columnsOf(shape.attention.width)) {}
 
   GpuLayout plan() {
     planResident();
+    planSignals();
     operandsBegin = operandsEnd = at.end;
     planOperands();
     at.end = std::max(at.end, operandsEnd);
@@ -141,6 +148,14 @@ private:
     at.end += tile.rows * layout.weights.stride * 4;
   }
 
+  /// Two barriers of 8 bytes for each copy of a step's tiles, and a number of each warp.
+  void planSignals() {
+    if (!tile.facts().producers)
+      return;
+    layout.signals = at.end = int64_t(llvm::alignTo(at.end, 16));
+    at.end += int64_t(llvm::alignTo(16 * tile.stages + 4 * tile.warps(), 16));
+  }
+
   /// Places the looked-up tables, one after another. They are used before the first tile of keys, in the place of the
   /// operands.
   int64_t planTables() {
@@ -167,4 +182,15 @@ private:
 
 } // namespace
 
-GpuLayout skewer::gpu::layoutOf(const GpuShape &shape, const GpuTile &tile) { return Planner(shape, tile).plan(); }
+GpuLayout skewer::gpu::layoutOf(const GpuShape &shape, const GpuTile &tile) {
+  GpuLayout layout = Planner(shape, tile).plan();
+  if (tile.facts().producers)
+    layout.bytes = std::max(layout.bytes, Planner(shape, carefulTileOf(tile)).plan().bytes);
+  return layout;
+}
+
+GpuTile skewer::gpu::carefulTileOf(const GpuTile &tile) {
+  // Few keys, so that the registers suffice that the warps of the block have.
+  constexpr int64_t kFewKeys = 32;
+  return {tile.rows, std::min(tile.keys, kFewKeys), 2, /*keepQueries=*/false, tile.columns, 16, kMmaSync, tile.keyParts};
+}

@@ -4,6 +4,7 @@
 //   resident   queries and looked-up logits, kept from the first step to the last
 //   operands   of a step: `stages` copies side by side; with single buffers, all operands share one place in turn
 //   numbers    that each step computes: lines, and weights that pass through shared memory
+//   signals    barriers between the threads that fill tiles and those that compute, if a block has both
 //
 // The rows of a looked-up table use the place of the operands, before the first step loads these.
 #pragma once
@@ -18,17 +19,21 @@ struct SharedTile {
   int64_t depth = 0;
   int64_t copies = 1;       // the kernel fills one copy while it reads another
   int64_t elementBytes = 2; // 4: f32
-  /// Returns the distance of two rows. It is an odd number of 16-byte chunks, so that the eight rows of an ldmatrix
-  /// fall into different banks.
-  int64_t rowBytes() const { return width * elementBytes + 16; }
+  /// 0, or the bytes of a row in a swizzled panel: 32, 64 or 128. Panels stand one behind the other, each with all rows.
+  /// Of row r, the 16-byte chunk c of a panel is at the place of chunk c ^ (r % 8) (128 bytes), c ^ (r / 2 % 4) (64) or
+  /// c ^ (r / 4 % 2) (32). That is a function of the address, so a panel begins at a multiple of eight rows.
+  int64_t panel = 0;
+  /// Returns the distance of two rows. Without panels it is an odd number of 16-byte chunks, so that the eight rows of
+  /// an ldmatrix fall into different banks.
+  int64_t rowBytes() const { return panel ? panel : width * elementBytes + 16; }
   int64_t steps() const { return width * elementBytes / 32; } // products of 16 (f32: 8) elements of depth
-  int64_t bytes() const { return rows * rowBytes(); }         // size of one copy
+  int64_t bytes() const { return rows * (panel ? width * elementBytes : rowBytes()); } // size of one copy
 };
 
 /// Assigns consecutive places in shared memory.
 class SharedPlaces {
 public:
-  explicit SharedPlaces(int64_t elementBytes) : elementBytes(elementBytes) {}
+  explicit SharedPlaces(int64_t elementBytes, bool swizzles = false) : elementBytes(elementBytes), swizzles(swizzles) {}
   /// Places a tile whose width is the depth, aligned to `multiple` elements and to 32 bytes.
   SharedTile place(int64_t rows, int64_t depth, int64_t copies, int64_t multiple = 1);
   /// Places `stride` f32 numbers for each of `rows` rows; returns the byte offset.
@@ -38,6 +43,7 @@ public:
 
 private:
   int64_t elementBytes;
+  bool swizzles;
 };
 
 /// f32 numbers in shared memory, some for each row of a tile.
@@ -76,11 +82,16 @@ struct GpuLayout {
   std::vector<Lookup> lookups;
   std::vector<int64_t> lines; // byte offsets: one for all terms without a gate, then one for each gated term
   SharedNumbers weights;      // for the value terms that are evaluated for each pair: a row for each query
+  int64_t signals = 0;        // byte offset of the barriers of tiles (Ring.h); only if a block has producers
   int64_t bytes = 0;          // total size
 
   /// Returns the place in `queries` of the queries with this walk and depth.
   size_t numberOf(const Walk &, int64_t depth) const;
 };
 GpuLayout layoutOf(const GpuShape &, const GpuTile &);
+
+/// Returns the tile by which the computing threads of a block with producers compute their rows again, by mma.sync. Its
+/// places are within the bytes of the layout of `tile`.
+GpuTile carefulTileOf(const GpuTile &tile);
 
 } // namespace skewer::gpu

@@ -4,6 +4,7 @@
 #pragma once
 #include "dialect/IR/KernelPlan.h"
 #include "passes/Analysis/AttentionShape.h"
+#include "passes/Gpu/Shape/EngineFacts.h"
 #include <optional>
 #include <string>
 
@@ -81,9 +82,6 @@ struct ValueElement {
 /// to `kMostParts` blocks divide wider values.
 constexpr int64_t kMostColumns = 256, kMostParts = 4;
 
-/// The default engine of a tile: mma.sync.
-constexpr llvm::StringLiteral kMmaSync = "mma_sync";
-
 /// The query rows and keys of one step of a block, and how the step computes them.
 struct GpuTile {
   int64_t rows = 64, keys = 64;
@@ -99,7 +97,10 @@ struct GpuTile {
   /// Returns the number of blocks that have the same queries.
   int64_t partsOf(int64_t width) const { return (width + columnsOf(width) - 1) / columnsOf(width); }
   int64_t warps() const { return rows / warpRows; }
+  /// Returns the number of threads that compute; `blockThreads` counts those that only fill tiles too.
   int64_t threads() const { return warps() * 32; }
+  int64_t blockThreads() const { return threads() + facts().producers; }
+  const EngineFacts &facts() const { return factsOf(engine); }
   /// Returns the number of tiles of 16 rows that each fragment of keys or values is multiplied with.
   int64_t rowTiles() const { return warpRows / 16; }
   /// Returns one more than the number of differences key - query in a tile.

@@ -32,12 +32,13 @@ public:
     // Window row c is for key - query = c - (rows - 1), counted in the tile. So the 16 keys from 16 × m on meet rows 16
     // × m … 16 × m + rows + 15. Column c of key j (both counted from 16 × m) is for query j - c + rows - 1.
     Value scale = b.f32(term.scale);
+    if (!in.stepsBeginTogether)
+      in.pipeline.meet(); // the logits of the step before have been read
     b.loop(in.at.warp, b.i32(in.tile.keys / 16), in.tile.warps(), {}, [&](Value number, ValueRange) {
       storeLogits(b.shiftLeft(number, 4), step.copy, scale);
       return SmallVector<Value>();
     });
-    barrier(b);
-    // The next tile's logits are written after the barrier at the beginning of its step.
+    in.pipeline.meet();
     const ScoreLayout &layout = in.place.scores;
     for (const HeldNumber &number : layout.numbers()) {
       Value key = layout.column(number.column), query = layout.rowInBlock(number.row);
@@ -57,9 +58,8 @@ private:
   void storeLogits(Value firstKey, Value copy, Value scale) {
     ScoreLayout layout = in.place.scores.oneRowTile().across(16);
     for (int64_t pair = 0; pair < (in.tile.rows + 16) / 16; ++pair) {
-      Tiles sums = in.engine.issueProducts(layout.zeros(), {{places.keys, copy, firstKey}, 1, {}},
+      Tiles sums = in.engine.products(layout.zeros(), {{places.keys, copy, firstKey}, 1, {}},
                                            {places.window, copy, b.add(firstKey, 16 * pair)}, stepsTogether());
-      in.engine.wait();
       for (const HeldNumber &number : layout.numbers()) {
         Value key = layout.rowFrom(layout.firstRow(firstKey), number.row);
         Value column = layout.column(16 * pair + number.column);

@@ -23,7 +23,7 @@ public:
   bool computesNumbers() const override { return true; }
   void computeNumbers(Value firstKey, Value copy) override {
     const AttentionShape &attention = in.shape.attention;
-    b.loop(in.at.thread, b.i32(in.tile.window()), in.tile.threads(), {}, [&](Value number, ValueRange) {
+    b.loop(in.filler.thread, b.i32(in.tile.window()), in.filler.threads, {}, [&](Value number, ValueRange) {
       // Any pair of positions with this difference will do; no score reads a number beyond the corners.
       Value difference = b.add(b.add(b.sub(firstKey, in.place.row), number), 1 - in.tile.rows);
       difference = b.minimum(b.maximum(difference, b.sub(b.i32(1), in.place.queries())), b.add(in.place.keys(), -1));

@@ -61,8 +61,8 @@ public:
   }
 
   // Adds the logits in registers. Without a common scale, they are the first summands of the scores. With one, they
-  // begin the sums of products, and tensor cores add to them; logits of f32 are added to the finished sums instead,
-  // which rounds once.
+  // begin the sums of products, and tensor cores add to them, if the engine does that well; else they are added to the
+  // finished sums. For f32 that rounds once.
   void beginScores(const Step &, ScoreSums &sums) override {
     if (!everyTile.empty() && !in.lateScale)
       sums.add(b, everyTile);
@@ -103,7 +103,7 @@ private:
   bool uses(LookupUse use) const {
     return llvm::any_of(tables, [&](const Table &table) { return table.places.use == use; });
   }
-  bool beginsProducts() const { return !everyTile.empty() && in.lateScale && !in.shape.element.isF32(); }
+  bool beginsProducts() const { return !everyTile.empty() && in.lateScale && in.engine.beginsWithSums(); }
 
   /// Returns the first row that the block's queries reach; null: 0.
   Value firstRowOf(const LookupTerm &term) {
@@ -137,8 +137,8 @@ private:
     in.pipeline.allFull();
     Value scale = b.f32(in.unitOf(table.term.scale));
     ScoreLayout layout = in.place.scores.across(in.tile.tableRows());
-    Tiles sums = in.queries.products(table.queries, {table.places.staging, {}, {}}, layout.zeros(), kLogitSteps);
-    in.engine.wait();
+    Tiles sums = in.engine.wait(
+        in.queries.products(table.queries, {table.places.staging, {}, {}}, layout.zeros(), kLogitSteps));
     for (const HeldNumber &number : layout.numbers()) { // only the warp that owns the query reads them
       Value column = layout.column(0);
       if (table.places.use != LookupUse::EveryTile)

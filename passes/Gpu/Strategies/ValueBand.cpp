@@ -52,7 +52,7 @@ private:
       auto first = sums.tiles.begin() + int64_t(rowTile * ofRows);
       WeightedSums ofTile{{first, first + int64_t(ofRows)}, {}};
       // A row of the window that a query does not meet has no weight, so the sums are always checked.
-      in.engine.issueWeighted(band, rows[rowTile], /*checked=*/true, ofTile);
+      in.engine.addWeighted(band, rows[rowTile], /*checked=*/true, ofTile);
       llvm::copy(ofTile.tiles, first);
     }
   }

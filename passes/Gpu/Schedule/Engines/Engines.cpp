@@ -3,10 +3,8 @@
 
 namespace skewer::gpu {
 
-const GpuEngine &mmaSyncEngine();
-
 llvm::ArrayRef<const GpuEngine *> gpuEngines() {
-  static const GpuEngine *const engines[] = {&mmaSyncEngine()};
+  static const GpuEngine *const engines[] = {&mmaSyncEngine(), &wgmmaEngine()};
   return engines;
 }
 

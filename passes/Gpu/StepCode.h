@@ -1,0 +1,55 @@
+// The code of one step of a kernel, in which the block's queries meet a tile of keys, and of what comes before and after
+// all steps. It calls the strategies, and knows which of their functions comes when. GpuKernel.cpp and RingKernel.cpp
+// put the steps into loops.
+#pragma once
+#include "passes/Gpu/Masks.h"
+#include "passes/Gpu/Strategy.h"
+
+namespace skewer::gpu {
+
+class StepCode {
+public:
+  StepCode(KernelContext &, Masks &);
+
+  /// Finds where the strategies' operands come from; `readQueries` reads numbers of the thread's queries.
+  void locate();
+  void readQueries();
+  bool hasPrologue() const {
+    return some([](Strategy &strategy) { return strategy.hasPrologue(); });
+  }
+  void runPrologue();
+  bool computesNumbers() const {
+    return some([](Strategy &strategy) { return strategy.computesNumbers(); });
+  }
+  bool meetsInSteps() const {
+    return some([](Strategy &strategy) { return strategy.meetsInSteps(); });
+  }
+  /// Starts to fill the tiles of a step, unless they are single-buffered, and computes the numbers that belong to it.
+  void fill(Value number, Value copy);
+  /// Returns what the masks say of a step; see Masks::seenBits for the bits.
+  Step stepAt(Value number, Value copy);
+  llvm::SmallVector<Value> seenBits(const Step &);
+  /// Returns the state of the rows after the step.
+  RowState compute(const Step &, llvm::ArrayRef<Value> bits, const RowState &before);
+  RowState emptyRows();
+  void write(const RowState &);
+
+private:
+  bool some(llvm::function_ref<bool(Strategy &)> holds) const {
+    return llvm::any_of(strategies, [&](const auto &strategy) { return holds(*strategy); });
+  }
+  Tiles scores(const Step &, llvm::ArrayRef<Value> bits);
+  void addProducts(const Step &, ScoreSums &scores);
+  ScoreSums productsOf(const Step &, double scale);
+  void addToRows(const Step &, llvm::MutableArrayRef<Value> rows);
+  void applyFunction(Tiles &scores, llvm::ArrayRef<Tiles> further);
+  void addToValues(const Step &, const Tiles &weights, WeightedSums &);
+
+  KernelContext &in;
+  Masks &masks;
+  GpuBuilder &b;
+  Powers powers;
+  Strategies strategies;
+};
+
+} // namespace skewer::gpu
