@@ -132,6 +132,23 @@ TEST(GpuValues, WhatNobodySeesMayBeAnything) {
       EXPECT_TRUE(std::isnan(outcome.got[16 * 31 + 5]));
     }
 }
+/// A direct weight of 0 times a row that is no number is NaN, in rows that are read for each pair too.
+TEST(GpuValues, DirectWeightsOfZeroMeetTheirRows) {
+  GpuOptions options;
+  options.change = [](const std::string &name, std::vector<double> &values) {
+    if (name == "near")
+      values[16 * 7 + 3] = NAN;
+  };
+  for (const char *row : {"((3*i + 5*j) % 20)", "((j - i) % 59)"}) {
+    GpuOutcome outcome = expectOnGpu(
+        std::string("kernel layer(q, k, v : f16[2, 20, 16], near : f16[59, 16]) -> f16[2, 20, 16] {\n  weights = "
+                    "max(einsum(\"h i d, h j d -> h i j\", q, k), 0) / 20\n  return einsum(\"h i j, h j d -> h i d\", "
+                    "weights, v) + einsum(\"h i j, ") +
+            row + " d -> h i d\", weights, near)\n}\n",
+        kHalf, options);
+    EXPECT_TRUE(std::isnan(outcome.got[16 * 9 + 3])); // query 9 meets row 7
+  }
+}
 TEST(GpuValues, OfPartsWithOrigins) {
   for (auto [q0, k0] : {std::pair(0, 0), std::pair(60, 50), std::pair(7, 33)})
     for (const char *row :

@@ -40,8 +40,13 @@ private:
 
   void addKey(Value key, Value weight, size_t row, Tiles &sums) {
     Axes at = in.place.axesAt(row, key);
-    // Only rows of seen pairs may be read: for other pairs, a table need not have a row.
-    Value seen = arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, weight, b.f32(0));
+    // Only rows of seen pairs may be read: for other pairs, a table need not have a row. A direct weight of 0 counts,
+    // since its row may be no number; -0 marks a hidden key.
+    Value seen;
+    if (in.shape.attention.direct)
+      seen = b.notEqual(LLVM::BitcastOp::create(b, b.getI32Type(), weight), b.i32(INT32_MIN));
+    else
+      seen = arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, weight, b.f32(0));
     seen = b.both(seen, b.less(in.place.query(row), in.place.queries()));
     for (const ValueElement &element : in.shape.valueElements)
       addElement(element, at, weight, seen, row, sums);
