@@ -132,7 +132,8 @@ bool repeat(const std::string &name, uint64_t repeats, Execution &execution) {
   return true;
 }
 
-/// Calls the kernel as often as --repeats says, writes the files of --output and compares the results; returns false after a diagnostic.
+/// Calls the kernel as often as --repeats says, writes the files of --output and compares the results; returns false
+/// after a diagnostic.
 /// `kernel` is the kernel for the operands' lengths.
 bool runOn(const Operands &operands, uint64_t seed, const Options &options, const Kernel &kernel, Execution &execution,
            const std::map<size_t, std::string> &outputs, const Expectations &expected, ThreadPool &pool) {
