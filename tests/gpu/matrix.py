@@ -84,6 +84,33 @@ def command_of(options, folder, name, shape, kind):
     return command_for(options, folder, title, text_of(LAYERS[name], shape, kind), shape[0], kind)
 
 
+def whole_matrix(options, folder, layers, shapes, types):
+    """Yields the title and the command of each layer."""
+    for name in layers:
+        for shape in shapes:
+            for kind in types:
+                yield f"{name} {'x'.join(map(str, shape))} {kind}", command_of(options, folder, name, shape, kind)
+
+
+def long_sums(options, folder, layers, types):
+    for name in [name for name in LONG_LAYERS if name in layers]:
+        yield f"{name}, 4096 keys, f32", command_of(options, folder, name, LONG, "f32")
+    for kind in types:
+        title = f"matrix product, 4096 deep, {kind}"
+        yield title, command_for(options, folder, title, DEEP.format(type=kind), 2, kind)
+
+
+def find_sanitizer():
+    return shutil.which("compute-sanitizer") or shutil.which("/usr/local/cuda/bin/compute-sanitizer")
+
+
+def sample_under_checkers(options, folder, layers, sanitizer):
+    for checker in CHECKERS:
+        for name in layers:
+            command = command_of(options, folder, name, SAMPLE, "f16")
+            yield f"{name} under {checker}", [sanitizer, "--tool", checker, "--error-exitcode", "9", *command]
+
+
 def run(command):
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False)
@@ -118,25 +145,16 @@ def main():
     options = parser.parse_args()
     report = Report()
     with tempfile.TemporaryDirectory() as folder:
-        for name in options.layers:
-            for shape in [SAMPLE] if options.quick else SHAPES:
-                for kind in TYPES[:1] if options.quick else TYPES:
-                    title = f"{name} {'x'.join(map(str, shape))} {kind}"
-                    report.add(title, *run(command_of(options, folder, name, shape, kind)))
-        for name in [name for name in LONG_LAYERS if name in options.layers]:
-            report.add(f"{name}, 4096 keys, f32", *run(command_of(options, folder, name, LONG, "f32")))
-        for kind in ["f32"] if options.quick else TYPES:
-            title = f"matrix product, 4096 deep, {kind}"
-            report.add(title, *run(command_for(options, folder, title, DEEP.format(type=kind), 2, kind)))
-        sanitizer = shutil.which("compute-sanitizer") or shutil.which("/usr/local/cuda/bin/compute-sanitizer")
-        if options.target == "host":
-            sanitizer = None
-        elif not sanitizer:
+        shapes, types = ([SAMPLE], TYPES[:1]) if options.quick else (SHAPES, TYPES)
+        for title, command in whole_matrix(options, folder, options.layers, shapes, types):
+            report.add(title, *run(command))
+        for title, command in long_sums(options, folder, options.layers, ["f32"] if options.quick else TYPES):
+            report.add(title, *run(command))
+        sanitizer = find_sanitizer() if options.target != "host" else None
+        if options.target != "host" and not sanitizer:
             print("gpu-test: compute-sanitizer was not found (it comes with a CUDA toolkit): nothing ran under it")
-        for checker in CHECKERS if sanitizer else []:
-            for name in options.layers:
-                command = command_of(options, folder, name, SAMPLE, "f16")
-                report.add(f"{name} under {checker}", *run([sanitizer, "--tool", checker, "--error-exitcode", "9", *command]))
+        for title, command in sample_under_checkers(options, folder, options.layers, sanitizer) if sanitizer else []:
+            report.add(title, *run(command))
     print(f"gpu-test: {report.right} right, {report.wrong} wrong")
     sys.exit(1 if report.wrong or not report.right else 0)
 

@@ -93,10 +93,8 @@ static std::optional<double> checkedError(const Options &options, const Kernel &
   return error;
 }
 
-bool runChecked(const Options &options, const Kernel &kernel, const Operands &operands, ThreadPool &pool,
-                Execution &execution, CheckedRow &row) {
-  if (!execution.start(operands, pool, options.prepared))
-    return false;
+bool checkRun(const Options &options, const Kernel &kernel, const Operands &operands, const Execution &execution,
+              CheckedRow &row) {
   row.name = kernel.name;
   row.flops = execution.flops();
   row.workspaceBytes = execution.workspaceBytes();

@@ -17,10 +17,9 @@ struct CheckedRow {
   uint64_t workspaceBytes = 0;
   bool isRight = true; // the error is within the tolerance
 };
-/// Runs the kernel once and compares 32 rows (or the number that --rows gives) with the reference. Returns false after
-/// a message if the kernel cannot run or its result cannot be judged. A wrong result prints a message and clears
-/// `isRight` in the row.
-bool runChecked(const Options &, const Kernel &, const Operands &, ThreadPool &, Execution &, CheckedRow &);
+/// Compares 32 rows (or the number that --rows gives) of a kernel that was called with the reference. Returns false
+/// after a message if the result cannot be judged. A wrong result prints a message and clears `isRight` in the row.
+bool checkRun(const Options &, const Kernel &, const Operands &, const Execution &, CheckedRow &);
 
 /// Calls `measure` for each kernel that the command line names, of each spec; `measure` gets the options of that
 /// kernel. Returns false, after a message, if a spec or a kernel cannot be opened or `measure` returns false.

@@ -2,8 +2,12 @@
 #include "tools/skewer/Bench.h"
 #include "tools/skewer/Commands.h"
 #include "tools/skewer/Messages.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Process.h"
 #include "llvm/Support/raw_ostream.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -18,6 +22,32 @@ struct GpuRow : CheckedRow {
   double clockBefore = 0, clockAfter = 0; // MHz
   int64_t calls = 0;                      // number of calls in a round
   double teraflops() const { return median > 0 ? flops / median * 1e-12 : 0; }
+};
+
+/// While it lives, no other process that benches has a GPU of this machine work: each would measure the other's work
+/// too. It holds a lock on a file in the folder for temporary files; if it cannot, it does nothing.
+class Turn {
+public:
+  Turn() {
+    llvm::SmallString<128> path;
+    llvm::sys::path::system_temp_directory(/*erasedOnReboot=*/true, path);
+    llvm::sys::path::append(path, "skewer-gpu.lock");
+    if (llvm::sys::fs::openFileForReadWrite(path, file, llvm::sys::fs::CD_OpenAlways, llvm::sys::fs::OF_None, 0666))
+      file = -1;
+    else if (llvm::sys::fs::lockFile(file))
+      close();
+  }
+  Turn(const Turn &) = delete;
+  Turn &operator=(const Turn &) = delete;
+  ~Turn() { close(); }
+
+private:
+  void close() {
+    if (file >= 0)
+      llvm::sys::Process::SafelyCloseFileDescriptor(file); // which unlocks it
+    file = -1;
+  }
+  int file = -1;
 };
 
 /// Times rounds, each with as many calls as fill its share of `seconds`, after calls that warm the GPU up for one
@@ -57,8 +87,11 @@ bool benchKernel(const Options &options, Compilation &compilation, const Kernel 
     return false;
   }
   ThreadPool pool(1);
-  if (!runChecked(options, kernel, *operands, pool, *execution, row))
+  if (Turn turn; !execution->start(*operands, pool, options.prepared))
     return false;
+  if (!checkRun(options, kernel, *operands, *execution, row))
+    return false;
+  Turn turn;
   return measure(options, device, *execution, row);
 }
 

@@ -83,7 +83,8 @@ bool benchKernel(const Options &options, Compilation &compilation, const Kernel 
   if (!operands)
     return sayError(operands.takeError()), false;
   auto own = compilation.kernelAt(kernel, operands->sizeByName);
-  if (!own || !execution->countAsIn(compilation, *own) || !runChecked(options, *own, *operands, pool, *execution, row))
+  if (!own || !execution->countAsIn(compilation, *own) || !execution->start(*operands, pool, options.prepared) ||
+      !checkRun(options, *own, *operands, *execution, row))
     return false;
 
   std::unique_ptr<Execution> plain;

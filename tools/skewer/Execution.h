@@ -51,6 +51,10 @@ public:
   std::optional<double> time(int64_t calls);
   /// Returns the elements of a result; all are NaN before the first run.
   const void *result(size_t number = 0) const { return outputs[number].data(); }
+  /// Returns the bytes of the result.
+  llvm::ArrayRef<char> resultBytes(size_t number) const {
+    return {static_cast<const char *>(outputs[number].data()), outputs[number].size()};
+  }
   /// Returns the values of the result in float64.
   Array resultArray(size_t number = 0) const;
   /// Returns the operands that the kernel reads, in the plan's order; none before `bind`.

@@ -126,6 +126,10 @@ cl::opt<std::string> seed("seed", cl::desc("Seed of the inputs and of the sample
                        cl::sub(plotCommand), cl::sub(reportCommand));
 cl::opt<std::string> seeds("seeds", cl::desc("So many seeds, one after the other, from --seed on (default 1)"),
                            cl::value_desc("n"), cl::cat(category), cl::sub(runCommand));
+cl::opt<std::string> repeats("repeats",
+                             cl::desc("So many calls with the same operands: all must return the same bytes (default "
+                                      "1)"),
+                             cl::value_desc("n"), cl::cat(category), cl::sub(runCommand));
 cl::opt<std::string> rows("rows", cl::desc("Rows of the result to check (default: all where that is cheap)"),
                       cl::value_desc("n"), cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand));
 cl::opt<std::string> threads("threads", cl::desc("Threads to run on (default 1)"), cl::value_desc("n"),
@@ -345,7 +349,7 @@ template <typename Number> bool readNumber(const cl::opt<std::string> &option, N
                                        std::is_unsigned_v<Number> ? " that is not negative" : "", text.str()));
 }
 
-/// Reads numbers with bounds: tolerance, seeds, rows, threads, seconds.
+/// Reads numbers with bounds: tolerance, seeds, repeats, rows, threads, seconds.
 bool readBoundedNumbers(Options &options) {
   if (tolerance.getNumOccurrences()) {
     double value;
@@ -355,12 +359,15 @@ bool readBoundedNumbers(Options &options) {
     options.tolerance = value;
   }
   if (!readNumber(head, options.head) || !readNumber(seed, options.seed) || !readNumber(seeds, options.seeds) ||
-      !readNumber(rows, options.rows) || !readNumber(threads, options.threads) || !readNumber(seconds, options.seconds))
+      !readNumber(repeats, options.repeats) || !readNumber(rows, options.rows) ||
+      !readNumber(threads, options.threads) || !readNumber(seconds, options.seconds))
     return false;
   if (options.head < 0)
     return usage(fmt::format("--head: expected a number that is not negative, found {}", options.head));
   if (options.seeds < 1 || options.seeds > 1000000)
     return usage(fmt::format("--seeds: expected 1 to 1000000, found {}", options.seeds));
+  if (options.repeats < 1 || options.repeats > 1000000)
+    return usage(fmt::format("--repeats: expected 1 to 1000000, found {}", options.repeats));
   if (options.seeds > 1 && !(options.outputs.empty() && options.expected.empty()))
     return usage("--seeds: a result of --output or --expect has one seed; choose it with --seed");
   if (options.rows < 0)

@@ -42,6 +42,7 @@ struct RunOptions {
   int64_t head = 0; // for plot and report
   std::optional<double> tolerance;
   uint64_t seed = 1, seeds = 1; // the first seed, and the number of seeds
+  uint64_t repeats = 1;         // for run: calls with the same operands
   int64_t rows = 0;             // 0: as many as are cheap
   int32_t threads = 1;
   double seconds = 1;

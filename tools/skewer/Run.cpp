@@ -9,6 +9,7 @@
 #include "tools/skewer/SeedByUse.h"
 #include "tools/skewer/WriteFiles.h"
 #include "llvm/Support/raw_ostream.h"
+#include <algorithm>
 #include <fmt/format.h>
 #include <map>
 
@@ -103,7 +104,36 @@ void reportCode(const std::string &name, const Execution &execution) {
     printed() << fmt::format("{}: runs {}{}\n", name, execution.code(), execution.whyNotFirst());
 }
 
-/// Calls the kernel once, writes the files of --output and compares the results; returns false after a diagnostic.
+/// Calls the kernel again with the operands that it has, until it was called `repeats` times. Returns false after a
+/// diagnostic if a call fails or returns other bytes than the first one: then what it returns depends on the order in
+/// which threads run.
+bool repeat(const std::string &name, uint64_t repeats, Execution &execution) {
+  size_t count = execution.plan().outputs.size();
+  std::vector<std::vector<char>> first;
+  for (size_t number = 0; number < count; ++number)
+    first.push_back(execution.resultBytes(number).vec());
+  for (uint64_t call = 2; call <= repeats; ++call) {
+    if (!execution.run())
+      return false;
+    for (size_t number = 0; number < count; ++number) {
+      llvm::ArrayRef<char> bytes = execution.resultBytes(number);
+      size_t same = std::mismatch(bytes.begin(), bytes.end(), first[number].begin()).first - bytes.begin();
+      if (same == bytes.size())
+        continue;
+      const TensorArgument &result = execution.plan().outputs[number];
+      wrong(fmt::format("kernel '{}': call {} of {} with the same operands returns other bytes than the first; "
+                        "result '{}' differs first at element {}",
+                        name, call, repeats, titleOf(result), same / bytesOf(result.type)));
+      return false;
+    }
+  }
+  if (repeats > 1)
+    printed() << fmt::format("{}: {} calls return the same bytes\n", name, repeats);
+  return true;
+}
+
+/// Calls the kernel as often as --repeats says, writes the files of --output and compares the results; returns false
+/// after a diagnostic.
 /// `kernel` is the kernel for the operands' lengths.
 bool runOn(const Operands &operands, uint64_t seed, const Options &options, const Kernel &kernel, Execution &execution,
            const std::map<size_t, std::string> &outputs, const Expectations &expected, ThreadPool &pool) {
@@ -113,9 +143,9 @@ bool runOn(const Operands &operands, uint64_t seed, const Options &options, cons
     wrong("--output: " + llvm::toString(std::move(error)));
     return false;
   }
+  bool good = repeat(kernel.name, options.repeats, execution);
   const KernelPlan &plan = execution.plan();
   Judgement how{options.rows, seed, execution.flops(), execution.isOnGpu(), !options.tolerance};
-  bool good = true;
   for (size_t number = 0; number < plan.outputs.size(); ++number) {
     std::string title = kernel.name + (plan.outputs.size() > 1 ? "." + titleOf(plan.outputs[number]) : "");
     ElementType type = plan.outputs[number].type;

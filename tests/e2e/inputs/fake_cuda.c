@@ -3,7 +3,7 @@
    functions return: "cuLaunchKernel=719". FAKE_CUDA_COPY="FROM TO BYTES" is what every kernel does: a copy between two
    of its arguments. Memory of the "GPU" is memory that it gave out, and every address below 2^32: of GPU 0, or of the
    one that the highest of eight digits says. "device=1" is the GPU of the contexts, "streams=2" the context of streams,
-   and with "managed=1" all memory is managed. */
+   and with "managed=1" all memory is managed. "race=3" changes a bit of what the third launch returns. */
 #define _POSIX_C_SOURCE 200809L
 #include <stdarg.h>
 #include <stdint.h>
@@ -163,12 +163,15 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
                    unsigned shared, void *stream, void **arguments, void **extra) {
   const char *copy = getenv("FAKE_CUDA_COPY");
   int from, to, bytes;
+  static int launches;
   (void)extra;
   FAIL(cuLaunchKernel);
   if (gy != 1 || gz != 1 || by != 1 || bz != 1)
     return 1;
   if (copy && sscanf(copy, "%d %d %d", &from, &to, &bytes) == 3)
     memcpy(*(void **)arguments[to], *(void **)arguments[from], (size_t)bytes);
+  if (++launches == setting("race", 0) && copy)
+    (*(char **)arguments[to])[6] ^= 1;
   say("cuLaunchKernel %s: %u blocks of %u, %u bytes, stream %lld%s", (const char *)function, gx, bx, shared,
       (long long)(intptr_t)stream, current == (void *)2 ? ", context 0x2" : "");
   for (from = 0; from < setting("arguments", 0); ++from)

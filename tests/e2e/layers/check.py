@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Compares layers of deployed models with oracles of their own: NAME.attn with NAME.py.
 
-    check.py --skewer build/release/bin/skewer [--sizes default,whole] [--part 1/4] [NAME …]        needs Python with NumPy
+    check.py --skewer build/release/bin/skewer [--target gpu] [--sizes default,whole] [--part 1/4] [NAME …]
+
+It needs Python with NumPy.
 
 NAME.py has `inputs(rng)` -> dict of arrays (float32, or int32 for index operands), and `oracle(**inputs)` -> the result in
 float64 (a list if the kernel has several). The oracle follows the paper or the model's code, and uses nothing of Skewer.
@@ -70,14 +72,15 @@ def differences(got, want):
     return None, float(np.where(same, 0, np.abs(got - want)).max() / scale)
 
 
-def check(skewer, name, folder, which):
+def check(skewer, name, folder, which, target="host"):
     params, constants = sizes.parse(name) if which == "whole" else ({}, {})
     m = load(os.path.join(folder, name + ".py"), constants)
     inputs = m.inputs(np.random.default_rng(2026))
     want = m.oracle(**{k: (v.astype(np.float64) if v.dtype.kind == "f" else v) for k, v in inputs.items()})
     want = want if isinstance(want, (list, tuple)) else [want]
     with tempfile.TemporaryDirectory() as d:
-        command = [skewer, "run", os.path.join(folder, name + ".attn"), "--rows=1", "--tolerance=1e9", *getattr(m, "OPTIONS", [])]
+        command = [skewer, "run", os.path.join(folder, name + ".attn"), "--rows=1", "--tolerance=1e9", "--target=" + target,
+                   *getattr(m, "OPTIONS", [])]
         for param, value in params.items():
             command += ["-D", f"{param}={value}"]
         if hasattr(m, "KERNEL"):
@@ -98,7 +101,8 @@ def check(skewer, name, folder, which):
             if wrong:
                 return "WRONG", wrong
             worst = max(worst, error)
-        limit = getattr(m, "TOLERANCE", 2e-6)
+        # A GPU multiplies f32 by three products of tf32.
+        limit = max(getattr(m, "TOLERANCE", 2e-6), 0 if target == "host" else 1e-5)
         return ("right" if worst <= limit else "WRONG"), f"{worst:.1e} of the largest value (at most {limit:.0e})"
 
 
@@ -113,6 +117,7 @@ def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--skewer", required=True)
     p.add_argument("--folder", default=HERE)
+    p.add_argument("--target", default="host", help="what `skewer run` runs them on: host (default), gpu")
     p.add_argument("--sizes", default="default,whole", help="default: those of the texts; whole: those of sizes.py")
     p.add_argument("--part", type=fraction, default=(1, 1), help="2/4: the second of four parts of the layers")
     p.add_argument("names", nargs="*")
@@ -130,7 +135,7 @@ def main():
     for name in names[part - 1::parts]:
         for which in a.sizes.split(","):
             try:
-                verdict, text = check(a.skewer, name, a.folder, which)
+                verdict, text = check(a.skewer, name, a.folder, which, a.target)
             except subprocess.TimeoutExpired:
                 verdict, text = "refused", "no answer in 600 s"
             count[verdict] = count.get(verdict, 0) + 1
