@@ -22,6 +22,7 @@ public:
       : b(b), shared(shared), offset(offset), copies(copies) {}
 
   /// Creates the barriers; all threads of the block call it. `producers`, `users`: warps that fill, and that read.
+  /// A copy is full when each producing thread has called `arriveWhenCopied`, and each producing warp `sayFull`.
   void begin(const ThreadPlace &, int64_t producers, int64_t users);
   RingPlace first() { return {b.i32(0), b.i32(0)}; }
   RingPlace next(const RingPlace &);
@@ -29,7 +30,10 @@ public:
   void waitUntilFull(const RingPlace &at) { wait(barrierAt(at.copy, 0), at.phase); }
   /// Waits until all warps have read the copy; nothing has to be read in the first round.
   void waitUntilEmpty(const RingPlace &at);
-  /// The warp says that its part of the copy is full, or that it has read the copy.
+  /// Says that the thread's part of the copy is full as soon as the copies by cp.async have arrived that it has started.
+  /// It does not wait for them.
+  void arriveWhenCopied(const RingPlace &at);
+  /// The warp says that it has stored its part of the copy, or that it has read the copy.
   void sayFull(const RingPlace &at, Value lane) { arrive(barrierAt(at.copy, 0), lane); }
   void sayEmpty(const RingPlace &at, Value lane) { arrive(barrierAt(at.copy, 8), lane); }
 

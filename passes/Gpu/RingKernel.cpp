@@ -65,12 +65,12 @@ private:
     loop({}, [&](Value number, const RingPlace &place, ValueRange) {
       ring.waitUntilEmpty(place);
       code.fill(number, place.copy);
-      copies.commit();
-      copies.drain();
-      fenceBeforeAsyncReads(b);
+      ring.arriveWhenCopied(place);
       ring.sayFull(place, at.lane);
       return SmallVector<Value>();
     });
+    copies.commit();
+    copies.drain();
   }
 
   void compute() {
@@ -91,6 +91,7 @@ private:
     SmallVector<Value> last =
         loop(code.emptyRows().numbers(), [&](Value number, const RingPlace &place, ValueRange before) {
           ring.waitUntilFull(place);
+          fenceBeforeAsyncReads(b); // of what producers have copied
           Step step = code.stepAt(number, place.copy);
           RowState after = code.compute(step, code.seenBits(step), RowState::of(before, rows));
           ring.sayEmpty(place, in.at.lane);
@@ -111,7 +112,7 @@ private:
   void computeAgain() {
     GpuAttention shape = in.shape;
     shape.tile = carefulTileOf(in.tile);
-    GpuLayout layout = layoutOf(shape, shape.tile);
+    GpuLayout layout = carefulLayoutOf(shape, in.tile);
     BlockPlace place(b, shape, in.operands, in.at);
     Masks own(b, shape, in.operands, place);
     std::unique_ptr<Engine> engine = makeEngine(

@@ -94,7 +94,21 @@ void BulkCopies::land(std::mt19937 &random) {
   landing.erase(landing.begin() + std::ptrdiff_t(chosen));
   for (const auto &[address, contents] : part.rows)
     std::copy(contents.begin(), contents.end(), shared.data() + address);
-  mbarriers.complete(part.mbarrier, part.bytes, part.event, part.access);
+  if (part.ofThread)
+    mbarriers.arriveFor(part.mbarrier, part.event, part.access);
+  else
+    mbarriers.complete(part.mbarrier, part.bytes, part.event, part.access);
+}
+
+void BulkCopies::arriveBehind(std::vector<std::pair<uint64_t, std::vector<uint8_t>>> rows, uint64_t mbarrier,
+                              Event copies, const Access &access) {
+  Part part;
+  part.rows = std::move(rows);
+  part.mbarrier = mbarrier;
+  part.event = copies;
+  part.access = access;
+  part.ofThread = true;
+  landing.push_back(std::move(part));
 }
 
 BulkCopies::Thread &BulkCopies::of(unsigned thread) {

@@ -36,6 +36,9 @@ public:
   void load(const std::vector<BulkRow> &, uint64_t mbarrier, const Access &);
   /// Issues a copy to device memory. Its bytes are read when the thread waits for its group, the latest permitted time.
   void store(std::vector<BulkRow>, const Access &);
+  /// Lets copies of cp.async arrive later, as their thread has asked an mbarrier to tell. `copies` is their event.
+  void arriveBehind(std::vector<std::pair<uint64_t, std::vector<uint8_t>>> rows, uint64_t mbarrier, Event copies,
+                    const Access &);
   void commit(unsigned thread);
   /// Waits until at most `pending` groups of the thread have not yet read shared memory. Only later kernels read the
   /// written memory, so a wait for the writes would add nothing.
@@ -55,6 +58,7 @@ private:
     uint64_t mbarrier = 0, bytes = 0;
     Event event;
     Access access;
+    bool ofThread = false; // copies of cp.async, whose arrival counts instead of their bytes
   };
   struct Store {
     std::vector<BulkRow> rows;

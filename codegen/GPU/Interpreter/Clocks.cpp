@@ -26,9 +26,7 @@ void BlockClocks::joinWarp(unsigned warp) {
 }
 
 void BlockClocks::fenceAsync(unsigned thread) {
-  known[thread].async.raise(now(thread));
-  if (Agent copier = copiers[thread])
-    known[thread].async.raise({copier, known[thread].generic.at(copier)});
+  known[thread].async.join(known[thread].generic);
   tick(thread);
 }
 

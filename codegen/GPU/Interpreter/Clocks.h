@@ -1,7 +1,7 @@
 // Vector clocks: they tell which accesses to memory happened before which others. A thread knows of an access if
 // barriers lead from the access to the thread. The async proxy (TMA, wgmma) knows of an access through the generic
-// proxy (loads and stores) only if the accessing thread has executed fence.proxy.async afterwards. PTX ISA, "Memory
-// Consistency Model"; that also accepts a fence of another thread on the way, and this model does not.
+// proxy (loads and stores) only if a thread that knows of it has executed fence.proxy.async on the way: the accessing
+// thread itself, or one behind a barrier. PTX ISA, "Memory Consistency Model".
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -76,7 +76,7 @@ public:
   void acquire(unsigned thread, const Knowledge &from) { known[thread].join(from); }
   /// Executes bar.warp.sync: each lane then knows the accesses that any lane knew.
   void joinWarp(unsigned warp);
-  /// Executes fence.proxy.async: the thread's own accesses so far become visible to the async proxy.
+  /// Executes fence.proxy.async: the accesses that the thread knows of become visible to the async proxy.
   void fenceAsync(unsigned thread);
   /// Returns the accesses that all lanes of a warp know of.
   Knowledge commonOf(unsigned warp) const;

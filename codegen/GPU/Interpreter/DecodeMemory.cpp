@@ -98,6 +98,30 @@ template <bool isStore> void decodeAccess(Decoder &decoder, Value pointer, Value
 }
 
 /// Decodes cp.async of `size` bytes: the first `cpSize` come from memory, and the others are zero.
+/// Decodes cp.async.mbarrier.arrive.noinc. The copies that a lane has started become a group, as at a commit, and the
+/// mbarrier counts an arrival of each lane when its copies are there. A later wait_group does not wait for them here.
+void decodeArrival(Decoder &decoder, NVVM::CpAsyncMBarrierArriveOp op, Step &step) {
+  unsigned address = decoder.slots(op.getAddr()).first;
+  step.run = [=](Warp &warp) {
+    warp.needAllLanes("cp.async.mbarrier.arrive");
+    Concurrency &block = *warp.block->concurrency;
+    std::array<std::vector<std::pair<uint64_t, std::vector<uint8_t>>>, kLanes> rows;
+    warp.groups.push_back(std::move(warp.open));
+    warp.open.clear();
+    for (std::vector<AsyncCopy> &group : warp.groups)
+      for (AsyncCopy &copy : group)
+        rows[copy.lane].emplace_back(copy.address, std::move(copy.data));
+    warp.groups.clear();
+    ++warp.committed;
+    for (unsigned lane = 0; lane < kLanes; ++lane) {
+      Access access = warp.access(lane);
+      block.copies.arriveBehind(std::move(rows[lane]), warp.registers[address][lane],
+                                {block.clocks.copierOf(access.thread), warp.committed}, access);
+      block.history.setGroup(access.thread, warp.committed + 1);
+    }
+  };
+}
+
 void decodeCopy(Decoder &decoder, NVVM::CpAsyncOp op, Step &step) {
   Slots to = decoder.slots(op.getDst()), from = decoder.slots(op.getSrc());
   unsigned size = op.getSize();
@@ -167,6 +191,11 @@ bool skewer::gpu::decodeMemory(Decoder &decoder, Operation &op, Step &step) {
           block->history.setGroup(warp.access(lane).thread, warp.committed + 1);
     };
     return true;
+  }
+  if (auto arrive = dyn_cast<NVVM::CpAsyncMBarrierArriveOp>(op)) {
+    decodeArrival(decoder, arrive, step);
+    decoder.program.concurrent = true;
+    return arrive.getNoinc();
   }
   if (auto wait = dyn_cast<NVVM::CpAsyncWaitGroupOp>(op)) {
     size_t pending = wait.getN();

@@ -81,16 +81,28 @@ void Mbarriers::finishPhase(Object &object) {
   object.complete = object.gathered;
 }
 
+bool Mbarriers::lacks(const Object &object, uint64_t count, uint64_t address, const Access &access) {
+  if (count > 0 && count <= object.pending)
+    return true;
+  report.add(FaultKind::Misuse, access.operation,
+             fmt::format("{} arrives {} times at the mbarrier at {}, whose phase {} lacks {} of {} arrivals",
+                         who(access), count, address, object.phase, object.pending, object.expected));
+  return false;
+}
+
+void Mbarriers::arriveFor(uint64_t address, Event copies, const Access &access) {
+  Object *object = find(address, access);
+  if (!object || !lacks(*object, 1, address, access))
+    return;
+  object->gathered.generic.raise(copies);
+  --object->pending;
+  finishPhase(*object);
+}
+
 void Mbarriers::arrive(uint64_t address, uint64_t count, const Access &access) {
   Object *object = find(address, access);
-  if (!object)
+  if (!object || !lacks(*object, count, address, access))
     return;
-  if (count == 0 || count > object->pending) {
-    report.add(FaultKind::Misuse, access.operation,
-               fmt::format("{} arrives {} times at the mbarrier at {}, whose phase {} lacks {} of {} arrivals",
-                           who(access), count, address, object->phase, object->pending, object->expected));
-    return;
-  }
   clocks.release(access.thread, object->gathered);
   object->pending -= count;
   finishPhase(*object);

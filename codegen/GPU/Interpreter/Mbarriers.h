@@ -20,6 +20,8 @@ public:
   /// fence.proxy.async.
   void fenceInit(unsigned thread);
   void arrive(uint64_t address, uint64_t count, const Access &);
+  /// Counts an arrival that copies of a thread have caused; only these copies become known to those who wait.
+  void arriveFor(uint64_t address, Event copies, const Access &);
   /// Adds `bytes` to the bytes that the current phase waits for.
   void expect(uint64_t address, uint64_t bytes, const Access &);
   /// Returns whether the phase of this parity is complete; if so, adds to the thread what the arrived threads knew.
@@ -48,6 +50,8 @@ private:
   };
   /// Returns the mbarrier at an address; null, with a fault, if there is none.
   Object *find(uint64_t address, const Access &);
+  /// Returns whether the current phase lacks `count` arrivals; notes a fault if not.
+  bool lacks(const Object &, uint64_t count, uint64_t address, const Access &);
   void finishPhase(Object &);
 
   std::map<uint64_t, Object> objects;

@@ -39,17 +39,25 @@ size_t GpuLayout::numberOf(const Walk &walk, int64_t depth) const {
   return size_t(found - queries.begin());
 }
 
+/// Returns the bytes of two barriers of 8 bytes for each copy of a step's tiles, and of a number of each warp.
+static int64_t signalBytes(const GpuTile &tile) {
+  return int64_t(llvm::alignTo(16 * tile.stages + 4 * tile.warps(), 16));
+}
+
 namespace {
 
 class Planner {
 public:
-  Planner(const GpuShape &shape, const GpuTile &tile)
+  /// `begin`: bytes at the beginning that others use.
+  Planner(const GpuShape &shape, const GpuTile &tile, int64_t begin = 0)
       : shape(shape), tile(tile), at(shape.element.isF32() ? 4 : 2, tile.facts().swizzles),
-        columns(tile.columnsOf(shape.attention.width)) {}
+        columns(tile.columnsOf(shape.attention.width)) {
+    at.end = begin;
+  }
 
   GpuLayout plan() {
-    planResident();
     planSignals();
+    planResident();
     operandsBegin = operandsEnd = at.end;
     planOperands();
     at.end = std::max(at.end, operandsEnd);
@@ -148,12 +156,11 @@ private:
     at.end += tile.rows * layout.weights.stride * 4;
   }
 
-  /// Two barriers of 8 bytes for each copy of a step's tiles, and a number of each warp.
   void planSignals() {
     if (!tile.facts().producers)
       return;
-    layout.signals = at.end = int64_t(llvm::alignTo(at.end, 16));
-    at.end += int64_t(llvm::alignTo(16 * tile.stages + 4 * tile.warps(), 16));
+    layout.signals = at.end;
+    at.end += signalBytes(tile);
   }
 
   /// Places the looked-up tables, one after another. They are used before the first tile of keys, in the place of the
@@ -185,8 +192,12 @@ private:
 GpuLayout skewer::gpu::layoutOf(const GpuShape &shape, const GpuTile &tile) {
   GpuLayout layout = Planner(shape, tile).plan();
   if (tile.facts().producers)
-    layout.bytes = std::max(layout.bytes, Planner(shape, carefulTileOf(tile)).plan().bytes);
+    layout.bytes = std::max(layout.bytes, carefulLayoutOf(shape, tile).bytes);
   return layout;
+}
+
+GpuLayout skewer::gpu::carefulLayoutOf(const GpuShape &shape, const GpuTile &tile) {
+  return Planner(shape, carefulTileOf(tile), signalBytes(tile)).plan();
 }
 
 GpuTile skewer::gpu::carefulTileOf(const GpuTile &tile) {

@@ -90,8 +90,9 @@ struct GpuLayout {
 };
 GpuLayout layoutOf(const GpuShape &, const GpuTile &);
 
-/// Returns the tile by which the computing threads of a block with producers compute their rows again, by mma.sync. Its
-/// places are within the bytes of the layout of `tile`.
+/// Returns the tile by which the computing threads of a block with producers compute their rows again, by mma.sync, and
+/// its layout, which leaves the signals of `tile` alone and is within the bytes of the layout of `tile`.
 GpuTile carefulTileOf(const GpuTile &tile);
+GpuLayout carefulLayoutOf(const GpuShape &, const GpuTile &tile);
 
 } // namespace skewer::gpu
