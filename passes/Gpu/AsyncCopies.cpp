@@ -60,8 +60,10 @@ void AsyncCopies::fillByChunks(const SharedTile &to, const RowSource &from, RowP
   };
   int64_t threads = users.threads;
   if (to.panel && threads % chunks == 0) {
-    // A thread copies one column of chunks, so that only the row is computed anew.
-    Value first = b.divide(at.thread, chunks), chunk = b.remainder(at.thread, chunks);
+    // A thread copies one column of chunks, so that only the row is computed anew. The lane's own number comes through a
+    // shuffle: LLVM would hold the sum with each row's constant in a register for all steps, and threads that only copy
+    // have few.
+    Value first = shuffleFrom(b, b.divide(at.thread, chunks), at.lane), chunk = b.remainder(at.thread, chunks);
     for (int64_t begin = 0; begin < to.rows; begin += threads / chunks) {
       Value row = b.add(first, begin);
       if (begin + threads / chunks <= to.rows)

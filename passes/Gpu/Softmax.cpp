@@ -42,6 +42,8 @@ constexpr double kLog2OfE = 1.4426950408889634;
 
 Powers::Powers(GpuBuilder &b, double scale) : b(b), factor(b.f32(scale * kLog2OfE)), scale(scale) {}
 
+double Powers::factorValue() const { return scale * kLog2OfE; }
+
 Value Powers::referenceOf(Value maximum) const { return b.mulf(maximum, factor); }
 
 Value Powers::isLarge(Value reference) const {
@@ -141,42 +143,147 @@ static void subtractLargeMaxima(const Powers &powers, const ScoreLayout &layout,
   rows.shrinks = SmallVector<Value>(all.take_back(count));
 }
 
+/// Returns the largest score of each of the thread's rows, in its own columns; at least `least`.
+static SmallVector<Value> largestOf(GpuBuilder &b, const ScoreLayout &layout, const Tiles &scores,
+                                    ArrayRef<Value> ofTile, llvm::function_ref<Value(size_t row)> least) {
+  SmallVector<Value> all;
+  for (size_t row = 0; row < layout.rows(); ++row) {
+    Value largest = ofTile[row] ? b.f32(kNoScore) : least(row);
+    for (const HeldNumber &number : layout.numbersOfRow(row))
+      largest = b.maxf(largest, scores[number.tile][number.part]);
+    if (ofTile[row])
+      largest = b.maxf(least(row), b.addf(largest, ofTile[row]));
+    all.push_back(largest);
+  }
+  return all;
+}
+
+namespace {
+
+/// Turns a tile's scores into weights that refer to the largest score of their row so far.
+class WeightsOfTile {
+public:
+  WeightsOfTile(GpuBuilder &b, const ScoreLayout &layout, ArrayRef<Value> ofTile, const Powers &powers,
+                const RowState &before)
+      : b(b), layout(layout), outputs(layout.across(columnsOf(layout, before))), ofTile(ofTile), powers(powers),
+        before(before) {}
+
+  /// Refers to the maximum of all tiles so far, this one included; `own`: of the thread's scores in each row.
+  RowExponents referToMaximum(ArrayRef<Value> own, Tiles &scores, RowState &state) {
+    RowExponents rows;
+    for (size_t row = 0; row < layout.rows(); ++row) {
+      Value maximum = layout.acrossRow(own[row], [&](Value x, Value y) { return b.maxf(x, y); });
+      state.maximum[row] = maximum;
+      rows.finite.push_back(finite(maximum));
+      Value reference = powers.referenceOf(rows.finite.back());
+      rows.least.push_back(leastOf(row, reference));
+      rows.shrinks.push_back(b.subf(powers.referenceOf(before.maximum[row]), reference));
+    }
+    subtractLargeMaxima(powers, layout, ofTile, before, rows, scores);
+    return rows;
+  }
+
+  /// Refers to the maximum of an earlier tile while no score is much larger than it: then nothing so far has to be
+  /// rescaled, and the lanes of a row need not agree on a maximum. The quotient of weighted values and sum of weights
+  /// has the same precision, whatever the weights refer to (FlashAttention-4 rescales as seldom).
+  RowExponents referToLaterMaximum(Tiles &scores, RowState &state) {
+    constexpr double kGrowth = 8; // weights are at most 2^8, which f16 holds
+    Value room = b.f32(kGrowth / powers.factorValue()), some;
+    SmallVector<Value> own = largestOf(b, layout, scores, ofTile, [&](size_t) { return b.f32(kNoScore); });
+    RowExponents kept;
+    for (size_t row = 0; row < layout.rows(); ++row) {
+      Value reference = powers.referenceOf(finite(before.maximum[row]));
+      kept.least.push_back(leastOf(row, reference));
+      Value asks = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, own[row], b.addf(before.maximum[row], room));
+      Value isLarge = ofTile[row] ? powers.isAbove(kRoundedAnew, reference) : powers.isLarge(reference);
+      asks = arith::OrIOp::create(b, asks, isLarge);
+      some = some ? Value(arith::OrIOp::create(b, some, asks)) : asks;
+    }
+    Tiles given = scores;
+    RowState whole = state;
+    SmallVector<Value> flat = flatOf(given, kept, whole);
+    SmallVector<Value> chosen = b.choose(
+        anyLane(b, some), TypeRange(ValueRange(flat)),
+        [&] {
+          for (size_t row = 0; row < layout.rows(); ++row)
+            own[row] = b.maxf(own[row], before.maximum[row]);
+          RowExponents rows = referToMaximum(own, given, whole);
+          shrink(rows, whole, /*later=*/false);
+          return flatOf(given, rows, whole);
+        },
+        [&] { return flat; });
+    ArrayRef<Value> all = chosen;
+    size_t rows = layout.rows(), count = flattened(scores).size();
+    scores = gathered(ValueRange(all.take_front(count)));
+    kept.least = SmallVector<Value>(all.slice(count, rows));
+    state = RowState::of(ValueRange(all.drop_front(count + rows)), rows);
+    return kept;
+  }
+
+  /// Rescales what has been summed so far; `later`: the next product rescales the output.
+  void shrink(const RowExponents &rows, RowState &state, bool later) {
+    for (size_t row = 0; row < layout.rows(); ++row) {
+      Value factor = b.exp2(rows.shrinks[row]);
+      state.sum[row] = b.mulf(before.sum[row], factor);
+      if (later) {
+        state.output.shrink.push_back(factor);
+        continue;
+      }
+      for (const HeldNumber &number : outputs.numbersOfRow(row)) {
+        Value &output = state.output.tiles[number.tile][number.part];
+        output = b.mulf(output, factor);
+      }
+    }
+  }
+
+  void exponentiate(const RowExponents &rows, Tiles &scores, RowState &state) {
+    for (size_t row = 0; row < layout.rows(); ++row)
+      for (const HeldNumber &number : layout.numbersOfRow(row)) {
+        Value &score = scores[number.tile][number.part];
+        score = powers.powerOf(score, rows.least[row]);
+        state.sum[row] = b.addf(state.sum[row], score);
+      }
+  }
+
+private:
+  static int64_t columnsOf(const ScoreLayout &layout, const RowState &state) {
+    return int64_t(8 * (state.output.tiles.size() / size_t(layout.rowTiles())));
+  }
+  Value finite(Value maximum) { return b.select(b.equalf(maximum, b.f32(kNoScore)), b.f32(0), maximum); }
+  Value leastOf(size_t row, Value reference) {
+    Value negative = b.negf(reference);
+    return ofTile[row] ? b.fma(ofTile[row], powers.factor, negative) : negative;
+  }
+  SmallVector<Value> flatOf(const Tiles &scores, const RowExponents &rows, const RowState &state) {
+    SmallVector<Value> flat = flattened(scores);
+    flat.append(rows.least);
+    flat.append(state.numbers());
+    return flat;
+  }
+
+  GpuBuilder &b;
+  const ScoreLayout &layout;
+  ScoreLayout outputs;
+  ArrayRef<Value> ofTile;
+  const Powers &powers;
+  const RowState &before;
+};
+
+} // namespace
+
 RowState skewer::gpu::softmaxStep(GpuBuilder &b, const ScoreLayout &layout, Tiles &scores, ArrayRef<Value> ofTile,
                                   const Powers &powers, bool shrinksLater, const RowState &before) {
   RowState state = before;
-  size_t columnTiles = state.output.tiles.size() / size_t(layout.rowTiles());
-  ScoreLayout outputs = layout.across(int64_t(8 * columnTiles));
+  WeightsOfTile tile(b, layout, ofTile, powers, before);
   RowExponents rows;
-  for (size_t row = 0; row < layout.rows(); ++row) {
-    Value maximum = ofTile[row] ? b.f32(kNoScore) : before.maximum[row];
-    for (const HeldNumber &number : layout.numbersOfRow(row))
-      maximum = b.maxf(maximum, scores[number.tile][number.part]);
-    if (ofTile[row])
-      maximum = b.maxf(before.maximum[row], b.addf(maximum, ofTile[row]));
-    maximum = layout.acrossRow(maximum, [&](Value x, Value y) { return b.maxf(x, y); });
-    state.maximum[row] = maximum;
-    rows.finite.push_back(b.select(b.equalf(maximum, b.f32(kNoScore)), b.f32(0), maximum));
-    Value reference = powers.referenceOf(rows.finite.back()), negative = b.negf(reference);
-    rows.least.push_back(ofTile[row] ? b.fma(ofTile[row], powers.factor, negative) : negative);
-    rows.shrinks.push_back(b.subf(powers.referenceOf(before.maximum[row]), reference));
+  if (shrinksLater) {
+    SmallVector<Value> own =
+        largestOf(b, layout, scores, ofTile, [&](size_t row) { return before.maximum[row]; });
+    rows = tile.referToMaximum(own, scores, state);
+    tile.shrink(rows, state, /*later=*/true);
+  } else {
+    rows = tile.referToLaterMaximum(scores, state);
   }
-  subtractLargeMaxima(powers, layout, ofTile, before, rows, scores);
-  for (size_t row = 0; row < layout.rows(); ++row) {
-    Value shrink = b.exp2(rows.shrinks[row]), sum = b.mulf(before.sum[row], shrink);
-    for (const HeldNumber &number : layout.numbersOfRow(row)) {
-      Value weight = powers.powerOf(scores[number.tile][number.part], rows.least[row]);
-      scores[number.tile][number.part] = weight;
-      sum = b.addf(sum, weight);
-    }
-    state.sum[row] = sum;
-    if (shrinksLater) { // the multiply-add that adds the tile's product applies it
-      state.output.shrink.push_back(shrink);
-      continue;
-    }
-    for (const HeldNumber &number : outputs.numbersOfRow(row)) {
-      Value &output = state.output.tiles[number.tile][number.part];
-      output = b.mulf(output, shrink);
-    }
-  }
+  tile.exponentiate(rows, scores, state);
   return state;
 }

@@ -30,6 +30,7 @@ public:
 
   GpuBuilder &b;
   Value factor; // scale × log2(e)
+  double factorValue() const;
 
 private:
   /// Returns maximum × factor - reference, exactly.
@@ -39,7 +40,9 @@ private:
 
 /// The state of a thread's rows between two tiles of keys.
 struct RowState {
-  llvm::SmallVector<Value> maximum, sum;
+  /// What weights refer to: the maximum of the tiles so far, or of the first of them while no score is much larger.
+  llvm::SmallVector<Value> maximum;
+  llvm::SmallVector<Value> sum;
   WeightedSums output;
 
   /// Returns all numbers, without `output.shrink`: between steps there is no factor left to apply.
