@@ -27,6 +27,7 @@ something is wrong, 3 if there is no GPU.
 import argparse
 import collections
 import concurrent.futures
+import contextlib
 import fcntl
 import fnmatch
 import glob
@@ -70,7 +71,7 @@ Done = collections.namedtuple("Done", "title code seconds out said")
 
 
 class Processes:
-    """The processes that run now: each in a session of its own, so that it can be killed with what it started."""
+    """The processes that run now: each leads a group, so that it can be killed with what it started."""
 
     def __init__(self):
         self.lock = threading.Lock()
@@ -79,7 +80,7 @@ class Processes:
     def call(self, title, command, limit):
         begin = time.monotonic()
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                   errors="replace", start_new_session=True)
+                                   errors="replace", process_group=0)
         with self.lock:
             self.running[process.pid] = process
         try:
@@ -95,10 +96,8 @@ class Processes:
 
     @staticmethod
     def kill(process):
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         try:
             out, said = process.communicate(timeout=10)
             return out, said, KILLED
@@ -107,13 +106,17 @@ class Processes:
 
     def kill_group_of(self, pid):
         """Kills the run that this process belongs to; does nothing if it is none of ours."""
-        try:
+        with contextlib.suppress(ProcessLookupError):
             group = os.getpgid(pid)
             with self.lock:
                 if group in self.running:
                     os.killpg(group, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
+
+    def kill_all(self):
+        with self.lock:
+            for group in self.running:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(group, signal.SIGKILL)
 
 
 def run_all(processes, jobs, workers, limit, deadline, done):
@@ -519,6 +522,7 @@ def main():
                 else:
                     print(f"== {step}: left out, the budget is spent", flush=True)
         finally:
+            ladder.processes.kill_all()
             ladder.save()
             if holder:
                 holder.kill()
