@@ -3,7 +3,8 @@
 
   card         the card, its driver and its clocks
   smoke        one layer in a few shapes: if there is no GPU, everything ends here with exit code 3
-  speed        times of the layers of speed.py by `skewer bench`, beside PyTorch's kernels and its peaks in the same run
+  speed        times of the layers of speed.py by `skewer bench`, beside what the model says of them, PyTorch's kernels, and the
+               peaks in the same run
   repeats      the same layers at the same sizes, compared with the reference and with themselves
   matrix       the layers of matrix.py in six shapes and three types, and its long sums
   random       random layers: those of --random FILE (what `skewer-fuzz --gpu --print` prints), or of skewer-fuzz beside skewer
@@ -235,7 +236,7 @@ class Ladder:
     # The steps.
 
     def card(self):
-        fields = "name,driver_version,clocks.sm,clocks.mem,clocks.max.sm,power.draw,power.limit,temperature.gpu,memory.used"
+        fields = "name,driver_version,clocks.sm,clocks.mem,clocks.max.sm,power.draw,power.limit,temperature.gpu,memory.used,compute_cap"
         begin, failures, right = time.monotonic(), [], 0
         for name, command in (("gpu", ["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader"]),
                               ("skewer", [self.options.skewer, "--version"]), ("ptxas", [find_tool("ptxas"), "--version"])):
@@ -345,21 +346,31 @@ class Ladder:
         for name, variant, arguments in self.variants(names):
             jobs[f"{name} {variant}"] = (name, variant, speed.command_of(self.options, self.folder, name, arguments))
         deadline = begin + max(0.0, self.seconds_left()) * self.options.speed_share
+        explained, target = {}, self.explain_target()
+        explanations = [(f"{name} {variant}", speed.explain_command_of(self.options, self.folder, name, arguments, target))
+                        for name, variant, arguments in self.variants(names)]
         peers = self.start_peers(names, deadline)
 
         def done(outcome):
             name, variant, command = jobs[outcome.title]
-            row = row_of(name, variant, outcome)
+            row = {**row_of(name, variant, outcome), **explained.get(outcome.title, {})}
             row["command"] = " ".join(command)
             self.found["speed"].append(row)
             if row.get("ms") is None or not row["right"]:
                 failures.append(outcome)
 
+        def keep(outcome):
+            explained[outcome.title] = prediction_of(outcome, self.found.get("gpu", ""))
+
         with TurnWatch(self.processes, min(self.options.kill, 20)):
+            run_all(self.processes, explanations if target else [], self.options.jobs, self.options.kill, deadline, keep)
             left_out = run_all(self.processes, [(title, command) for title, (_, _, command) in jobs.items()],
                                self.options.compiling, 4 * self.options.kill, deadline, done)
             if peers:
                 peers.join()
+        for title, said in explained.items():
+            if said.get("schedule"):
+                print(f"{title}: {said['schedule']}")
         rows = self.before(names) + self.found["speed"]
         variants = (["before"] if self.options.before else []) + [variant for variant, _, _ in self.options.variant]
         for line in table(names, variants, rows, self.found["peers"]):
@@ -367,6 +378,16 @@ class Ladder:
         for outcome in failures[:self.options.failures]:
             self.report(outcome)
         self.finish("speed", begin, len(jobs) - left_out - len(failures), failures, left_out)
+
+    def explain_target(self):
+        """Returns the name of the target that `gpu` stands for, or an empty text for none that is known here."""
+        if self.options.target != "gpu":
+            return "" if self.options.target == "host" else self.options.target
+        capability = re.search(r", (\d+)\.(\d+)$", self.found.get("gpu", ""))
+        if not capability:
+            return ""
+        number = "".join(capability.groups())
+        return f"sm_{number}" + ("a" if number == "90" else "")
 
     def before(self, names):
         """Returns the fastest row of each layer in the ladder.json of --before."""
@@ -420,6 +441,18 @@ def row_of(name, variant, outcome):
     return row
 
 
+def prediction_of(outcome, gpu):
+    """Returns the schedule of a kernel and the milliseconds that the model says of this GPU, from `skewer explain --json`."""
+    try:
+        kernel = json.loads(outcome.out)["kernels"][0]
+        devices = kernel["gpu"]["devices"]
+        own = next((device for device in devices if device["name"].split()[0] in gpu), devices[0])
+        schedule = "; ".join(attention["schedule"] for attention in kernel["attentions"] if attention.get("schedule"))
+        return {"model_ms": own["predicted_seconds"] * 1e3, "model_device": own["name"], "schedule": schedule}
+    except (ValueError, KeyError, IndexError, TypeError):
+        return {}
+
+
 def table(names, variants, rows, peers):
     """Yields the lines of the table: for each variant the milliseconds and the nominal TFLOP/s, then PyTorch's milliseconds."""
     peaks = next((line for line in peers if "matmul_tflops" in line), None)
@@ -427,7 +460,8 @@ def table(names, variants, rows, peers):
         yield (f"{peaks['gpu']}, torch {peaks['torch']}: matrix product of 8192 cubed {peaks['matmul_tflops']:.0f} TFLOP/s, "
                f"copy {peaks.get('copy_tb_per_second', 0):.2f} TB/s")
     found = {(row["layer"], row["variant"]): row for row in rows}
-    yield (f"{'ms, nominal TFLOP/s':<20}" + "".join(f"{variant:>18}" for variant in variants) +
+    head = f"{'ms, nominal TFLOP/s, ÷ model':<{20 + 23 - 14}}" + "".join(f"{variant:>{23 if number else 14}}" for number, variant in enumerate(variants))
+    yield (head +
            "  useful   MHz   error    flash   cudnn | cudnn, efficient with the bias given")
     for name in names:
         own = [found.get((name, variant)) for variant in variants]
@@ -436,9 +470,10 @@ def table(names, variants, rows, peers):
         line = f"{name:<20}"
         for row in own:
             if row and row["ms"] is not None:
-                line += f"{row['ms']:>11.4f}{row['nominal_tflops']:>5.0f}{' ' if row['right'] else '!'} "
+                model = f"{row['ms'] / row['model_ms']:>6.2f}" if row.get("model_ms") else f"{'':>6}"
+                line += f"{row['ms']:>11.4f}{row['nominal_tflops']:>5.0f}{model}{' ' if row['right'] else '!'}"
             else:
-                line += f"{'-':>18}"
+                line += f"{'-':>23}"
         timed = [row for row in own if row and row["ms"] is not None and row["variant"] != "before"]
         best = min(timed, key=lambda row: row["ms"], default=None)
         if best:

@@ -109,6 +109,16 @@ END"""
         self.assertIn("WRONG  t5 small: exit code 1", done.stdout)
         self.assertEqual([(row["layer"], row["variant"]) for row in found["speed"] if row["ms"] is None], [("t5", "small")])
 
+    def test_the_model_stands_beside_the_time(self):
+        explained = ('{"kernels": [{"attentions": [{"schedule": "sm_90a: mma_sync, 64 queries a block"}], "gpu": {"devices": [{"name": '
+                     '"H100 SXM", "predicted_seconds": 0.001}, {"name": "H200 SXM", "predicted_seconds": 0.0004}]}}]}')
+        driver = f"case $1 in explain) [[ \"$*\" == *--target=sm_90a* ]] && echo '{explained}' ;; *) echo '{REPORT}' ;; esac"
+        done, found = self.climb(driver, "--steps", "speed", "--layers", "vits", "--no-peers", "--target", "sm_90a")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("vits now: sm_90a: mma_sync, 64 queries a block\n", done.stdout)
+        self.assertRegex(done.stdout, r"(?m)^vits +0\.5000 +8 +0\.50 +123")
+        self.assertEqual(found["speed"][0]["model_device"], "H100 SXM")
+
     def test_random_layers_have_their_own_arguments(self):
         text = ("# seed 3\n# --origin k0=7\nkernel layer(x : f32[4]) -> f32[4] { return x }\n\n"
                 "# seed 4\nkernel layer(x : f32[4]) -> f32[4] { return x }\n")
