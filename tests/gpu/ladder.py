@@ -3,6 +3,7 @@
 
   card         the card, its driver and its clocks
   smoke        one layer in a few shapes: if there is no GPU, everything ends here with exit code 3
+  replay       kernels that the interpreter ran: of --launches FOLDER, or of GpuOrderTests beside skewer (replay.py)
   speed        times of the layers of speed.py by `skewer bench`, beside what the model says of them, PyTorch's kernels, and the
                peaks in the same run
   repeats      the same layers at the same sizes, compared with the reference and with themselves
@@ -55,8 +56,9 @@ import matrix  # noqa: E402
 import sizes  # noqa: E402
 import speed  # noqa: E402
 
-STEPS = ["card", "smoke", "speed", "repeats", "matrix", "random", "conformance", "layers", "narrow", "sanitizer"]
+STEPS = ["card", "smoke", "replay", "speed", "repeats", "matrix", "random", "conformance", "layers", "narrow", "sanitizer"]
 CHECK = os.path.join(ROOT, "tests", "e2e", "layers", "check.py")
+REPLAY = os.path.join(ROOT, "tests", "gpu", "replay.py")
 PEERS = os.path.join(ROOT, "tests", "bench", "torch_peers.py")
 LAYERS = os.path.join(ROOT, "tests", "e2e", "layers")
 NO_GPU = 3
@@ -257,6 +259,24 @@ class Ladder:
             print(f"ladder: not run: {failures[0].said.strip()}", file=sys.stderr)
             sys.exit(NO_GPU)
 
+    def replay(self):
+        folder = self.options.launches
+        program = self.beside_skewer("GpuOrderTests")
+        if not folder and program:
+            folder = os.path.join(self.folder, "launches")
+            os.makedirs(folder)
+            self.processes.call("GpuOrderTests", ["env", f"SKEWER_LAUNCHES={folder}", program], 120)
+        paths = sorted(glob.glob(os.path.join(folder, "*.json"))) if folder else []
+        if not paths or self.explain_target() != "sm_90a":
+            print("== replay: not run: " + ("the GPU is not known to be of compute capability 9.0" if paths else
+                                            "neither --launches FOLDER nor GpuOrderTests beside skewer"), flush=True)
+            return
+        self.check("replay", self.repeated((os.path.basename(path)[:-5], [sys.executable, REPLAY, path]) for path in paths), 0.3)
+
+    def beside_skewer(self, name):
+        path = os.path.join(os.path.dirname(shutil.which(self.options.skewer) or self.options.skewer), name)
+        return path if os.path.exists(path) else None
+
     def matrix(self):
         shapes = [matrix.SAMPLE] + [shape for shape in reversed(matrix.SHAPES) if shape != matrix.SAMPLE]
         jobs = [job for shape in shapes for job in
@@ -287,8 +307,8 @@ class Ladder:
         if self.options.random:
             with open(self.options.random, encoding="utf-8") as stream:
                 return stream.read()
-        fuzz = os.path.join(os.path.dirname(shutil.which(self.options.skewer) or self.options.skewer), "skewer-fuzz")
-        if not os.path.exists(fuzz):
+        fuzz = self.beside_skewer("skewer-fuzz")
+        if not fuzz:
             return None
         return self.processes.call("skewer-fuzz", [fuzz, "--gpu", "--print", "--seeds", self.options.seeds], 60).out
 
@@ -521,6 +541,7 @@ def parse(arguments=None):
     parser.add_argument("--compiling", type=int, default=max(2, cores // 2), help="layers that compile at a time for `speed`")
     parser.add_argument("--kill", type=float, default=30, metavar="SECONDS", help="a run that takes longer is killed (default %(default)s)")
     parser.add_argument("--repeats", type=int, default=20, help="calls of each kernel that is checked (default %(default)s)")
+    parser.add_argument("--launches", metavar="FOLDER", help="launches that tests of the interpreter wrote (replay.py)")
     parser.add_argument("--random", metavar="FILE", help="random layers")
     parser.add_argument("--seeds", default="0:200", help="of random layers, where there is no file (default %(default)s)")
     parser.add_argument("--variant", type=variant_of, action="append", metavar="NAME[@LAYER,…]=ARGUMENTS",
