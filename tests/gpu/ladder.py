@@ -14,6 +14,9 @@
   narrow       the same in f16 and bf16, against the float64 reference
   sanitizer    a sample of the matrix under compute-sanitizer, where there is one
 
+A step may pin parts of the schedule, as in matrix:engine=wgmma or random:rows=64+keys=64; a layer that an engine refuses by name is
+then counted by itself.
+
 Every run is a process of its own that is killed after --kill seconds: a kernel that hangs stops no other. What is checked is run
 --repeats times, and every run must return the same bytes. Runs that are checked share the GPU, --jobs at a time; runs that are
 timed compile side by side and take turns on the GPU.
@@ -57,6 +60,7 @@ import sizes  # noqa: E402
 import speed  # noqa: E402
 
 STEPS = ["card", "smoke", "replay", "speed", "repeats", "matrix", "random", "conformance", "layers", "narrow", "sanitizer"]
+PINNED = ["smoke", "repeats", "matrix", "random", "conformance", "narrow"]  # steps of `skewer run`
 CHECK = os.path.join(ROOT, "tests", "e2e", "layers", "check.py")
 REPLAY = os.path.join(ROOT, "tests", "gpu", "replay.py")
 PEERS = os.path.join(ROOT, "tests", "bench", "torch_peers.py")
@@ -188,6 +192,7 @@ class Ladder:
         self.end = self.begin + options.budget
         self.processes = Processes()
         self.found = {"arguments": sys.argv[1:], "steps": [], "speed": [], "peers": []}
+        self.pins = ""  # of the step that runs
 
     def seconds_left(self):
         return self.end - time.monotonic()
@@ -200,11 +205,12 @@ class Ladder:
                 json.dump(self.found, stream, indent=1)
             os.replace(path + ".new", path)
 
-    def finish(self, step, begin, right, failures, left_out, text=""):
-        seconds = time.monotonic() - begin
-        self.found["steps"].append({"step": step, "right": right, "wrong": len(failures), "left_out": left_out, "seconds": seconds,
-                                    "failures": [outcome._asdict() for outcome in failures]})
-        print(f"== {step}: {right} right, {len(failures)} wrong, {left_out} left out, {seconds:.0f} s{text}", flush=True)
+    def finish(self, step, begin, right, failures, left_out, refused=0):
+        seconds, step = time.monotonic() - begin, step + (f":{self.pins}" if self.pins else "")
+        self.found["steps"].append({"step": step, "right": right, "wrong": len(failures), "refused": refused, "left_out": left_out,
+                                    "seconds": seconds, "failures": [outcome._asdict() for outcome in failures]})
+        print(f"== {step}: {right} right, {len(failures)} wrong, " + (f"{refused} refused, " if refused else "") +
+              f"{left_out} left out, {seconds:.0f} s", flush=True)
         self.save()
 
     def report(self, outcome):
@@ -216,11 +222,13 @@ class Ladder:
 
     def check(self, step, jobs, share=1.0, limit=None):
         """Runs jobs that are right if they exit with 0."""
-        begin, right, failures = time.monotonic(), [0], []
+        begin, right, refused, failures = time.monotonic(), [0], [0], []
 
         def done(outcome):
             if outcome.code == 0:
                 right[0] += 1
+            elif self.pins and re.search("error: engine '", outcome.said):
+                refused[0] += 1
             else:
                 failures.append(outcome)
                 if len(failures) <= self.options.failures:
@@ -228,11 +236,13 @@ class Ladder:
 
         deadline = begin + max(0.0, self.seconds_left()) * share
         left_out = run_all(self.processes, jobs, self.options.jobs, limit or self.options.kill, deadline, done)
-        self.finish(step, begin, right[0], failures, left_out)
+        self.finish(step, begin, right[0], failures, left_out, refused[0])
         return right[0], failures
 
     def repeated(self, jobs):
         more = [] if self.options.repeats == 1 else [f"--repeats={self.options.repeats}"]
+        if self.pins:
+            more.append("--schedule=" + self.pins.replace("+", ","))
         return [(title, command + more) for title, command in jobs]
 
     # The steps.
@@ -523,11 +533,16 @@ def variant_of(text):
 
 
 def steps_of(text):
-    names = text.split(",")
-    for name in names:
+    """Reads STEP,STEP:PART=VALUE+PART=VALUE into pairs of a step and what it pins."""
+    steps = []
+    for step in text.split(","):
+        name, _, pins = step.partition(":")
         if name not in STEPS:
             raise argparse.ArgumentTypeError(f"expected steps among {', '.join(STEPS)}, found '{name}'")
-    return names
+        if pins and name not in PINNED:
+            raise argparse.ArgumentTypeError(f"step '{name}' pins nothing; {', '.join(PINNED)} do")
+        steps.append((name, pins))
+    return steps
 
 
 def parse(arguments=None):
@@ -536,7 +551,8 @@ def parse(arguments=None):
     parser.add_argument("--skewer", default="skewer", help="the driver")
     parser.add_argument("--target", default="gpu", help="gpu, one of the GPUs' names, or host to try the steps that only check")
     parser.add_argument("--budget", type=float, default=540, metavar="SECONDS", help="for all steps together (default %(default)s)")
-    parser.add_argument("--steps", type=steps_of, default=STEPS, metavar="A,B", help="in this order (default: all)")
+    parser.add_argument("--steps", type=steps_of, default=",".join(STEPS), metavar="A,B:PART=VALUE",
+                        help="in this order (default: all)")
     parser.add_argument("--jobs", type=int, default=cores, help="runs at a time where results are checked (default: one a core)")
     parser.add_argument("--compiling", type=int, default=max(2, cores // 2), help="layers that compile at a time for `speed`")
     parser.add_argument("--kill", type=float, default=30, metavar="SECONDS", help="a run that takes longer is killed (default %(default)s)")
@@ -572,7 +588,7 @@ def main():
             holder = subprocess.Popen([sys.executable, "-c", HOLD], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
                                       stderr=subprocess.DEVNULL)
         try:
-            for step in options.steps:
+            for step, ladder.pins in options.steps:
                 if ladder.seconds_left() > 0:
                     getattr(ladder, step)()
                 else:

@@ -130,8 +130,19 @@ END"""
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertEqual(found["steps"][0]["right"], 2)
 
+    def test_a_step_pins_parts_of_the_schedule(self):
+        driver = """case "$*" in *--schedule=engine=wgmma,rows=64*) ;; *) exit 1 ;; esac
+case $2 in *f32*) echo "layer.attn:5:10: error: engine 'wgmma' multiplies f16 and bf16, not f32" >&2; exit 1 ;; esac"""
+        done, found = self.climb(driver, "--steps", "smoke:engine=wgmma+rows=64")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn("== smoke:engine=wgmma+rows=64: 12 right, 0 wrong, 6 refused, 0 left out", done.stdout)
+        self.assertEqual(found["steps"][0]["refused"], 6)
+        done, _ = self.climb("echo \"error: engine 'wgmma'\" >&2; exit 1", "--steps", "smoke")
+        self.assertIn("== smoke: 0 right, 18 wrong, 0 left out", done.stdout)
+
     def test_wrong_arguments_are_usage_errors(self):
-        for arguments, message in ((["--steps", "smoke,jump"], "expected steps among card, smoke"), (["--variant", "small"], "expected NAME=ARGUMENTS")):
+        for arguments, message in ((["--steps", "smoke,jump"], "expected steps among card, smoke"), (["--variant", "small"], "expected NAME=ARGUMENTS"),
+                                   (["--steps", "speed:rows=64"], "step 'speed' pins nothing")):
             done, _ = self.climb("exit 0", *arguments)
             self.assertEqual(done.returncode, 2)
             self.assertIn(message, done.stderr)
