@@ -3,7 +3,9 @@
 
   card         the card, its driver and its clocks
   smoke        one layer in a few shapes: if there is no GPU, everything ends here with exit code 3
-  speed        times of the layers of speed.py by `skewer bench`, beside PyTorch's kernels and its peaks in the same run
+  replay       kernels that the interpreter ran: of --launches FOLDER, or of GpuOrderTests beside skewer (replay.py)
+  speed        times of the layers of speed.py by `skewer bench`, beside what the model says of them, PyTorch's kernels, and the
+               peaks in the same run
   repeats      the same layers at the same sizes, compared with the reference and with themselves
   matrix       the layers of matrix.py in six shapes and three types, and its long sums
   random       random layers: those of --random FILE (what `skewer-fuzz --gpu --print` prints), or of skewer-fuzz beside skewer
@@ -11,6 +13,9 @@
   layers       layers of deployed models against NumPy's oracles
   narrow       the same in f16 and bf16, against the float64 reference
   sanitizer    a sample of the matrix under compute-sanitizer, where there is one
+
+A step may pin parts of the schedule, as in matrix:engine=wgmma or random:rows=64+keys=64; a layer that an engine refuses by name is
+then counted by itself.
 
 Every run is a process of its own that is killed after --kill seconds: a kernel that hangs stops no other. What is checked is run
 --repeats times, and every run must return the same bytes. Runs that are checked share the GPU, --jobs at a time; runs that are
@@ -27,6 +32,7 @@ something is wrong, 3 if there is no GPU.
 import argparse
 import collections
 import concurrent.futures
+import contextlib
 import fcntl
 import fnmatch
 import glob
@@ -53,8 +59,10 @@ import matrix  # noqa: E402
 import sizes  # noqa: E402
 import speed  # noqa: E402
 
-STEPS = ["card", "smoke", "speed", "repeats", "matrix", "random", "conformance", "layers", "narrow", "sanitizer"]
+STEPS = ["card", "smoke", "replay", "speed", "repeats", "matrix", "random", "conformance", "layers", "narrow", "sanitizer"]
+PINNED = ["smoke", "repeats", "matrix", "random", "conformance", "narrow"]  # steps of `skewer run`
 CHECK = os.path.join(ROOT, "tests", "e2e", "layers", "check.py")
+REPLAY = os.path.join(ROOT, "tests", "gpu", "replay.py")
 PEERS = os.path.join(ROOT, "tests", "bench", "torch_peers.py")
 LAYERS = os.path.join(ROOT, "tests", "e2e", "layers")
 NO_GPU = 3
@@ -70,7 +78,7 @@ Done = collections.namedtuple("Done", "title code seconds out said")
 
 
 class Processes:
-    """The processes that run now: each in a session of its own, so that it can be killed with what it started."""
+    """The processes that run now: each leads a group, so that it can be killed with what it started."""
 
     def __init__(self):
         self.lock = threading.Lock()
@@ -79,7 +87,7 @@ class Processes:
     def call(self, title, command, limit):
         begin = time.monotonic()
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                   errors="replace", start_new_session=True)
+                                   errors="replace", process_group=0)
         with self.lock:
             self.running[process.pid] = process
         try:
@@ -95,10 +103,8 @@ class Processes:
 
     @staticmethod
     def kill(process):
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         try:
             out, said = process.communicate(timeout=10)
             return out, said, KILLED
@@ -107,13 +113,17 @@ class Processes:
 
     def kill_group_of(self, pid):
         """Kills the run that this process belongs to; does nothing if it is none of ours."""
-        try:
+        with contextlib.suppress(ProcessLookupError):
             group = os.getpgid(pid)
             with self.lock:
                 if group in self.running:
                     os.killpg(group, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
+
+    def kill_all(self):
+        with self.lock:
+            for group in self.running:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(group, signal.SIGKILL)
 
 
 def run_all(processes, jobs, workers, limit, deadline, done):
@@ -182,6 +192,7 @@ class Ladder:
         self.end = self.begin + options.budget
         self.processes = Processes()
         self.found = {"arguments": sys.argv[1:], "steps": [], "speed": [], "peers": []}
+        self.pins = ""  # of the step that runs
 
     def seconds_left(self):
         return self.end - time.monotonic()
@@ -194,11 +205,12 @@ class Ladder:
                 json.dump(self.found, stream, indent=1)
             os.replace(path + ".new", path)
 
-    def finish(self, step, begin, right, failures, left_out, text=""):
-        seconds = time.monotonic() - begin
-        self.found["steps"].append({"step": step, "right": right, "wrong": len(failures), "left_out": left_out, "seconds": seconds,
-                                    "failures": [outcome._asdict() for outcome in failures]})
-        print(f"== {step}: {right} right, {len(failures)} wrong, {left_out} left out, {seconds:.0f} s{text}", flush=True)
+    def finish(self, step, begin, right, failures, left_out, refused=0):
+        seconds, step = time.monotonic() - begin, step + (f":{self.pins}" if self.pins else "")
+        self.found["steps"].append({"step": step, "right": right, "wrong": len(failures), "refused": refused, "left_out": left_out,
+                                    "seconds": seconds, "failures": [outcome._asdict() for outcome in failures]})
+        print(f"== {step}: {right} right, {len(failures)} wrong, " + (f"{refused} refused, " if refused else "") +
+              f"{left_out} left out, {seconds:.0f} s", flush=True)
         self.save()
 
     def report(self, outcome):
@@ -210,11 +222,13 @@ class Ladder:
 
     def check(self, step, jobs, share=1.0, limit=None):
         """Runs jobs that are right if they exit with 0."""
-        begin, right, failures = time.monotonic(), [0], []
+        begin, right, refused, failures = time.monotonic(), [0], [0], []
 
         def done(outcome):
             if outcome.code == 0:
                 right[0] += 1
+            elif self.pins and re.search("error: engine '", outcome.said):
+                refused[0] += 1
             else:
                 failures.append(outcome)
                 if len(failures) <= self.options.failures:
@@ -222,17 +236,19 @@ class Ladder:
 
         deadline = begin + max(0.0, self.seconds_left()) * share
         left_out = run_all(self.processes, jobs, self.options.jobs, limit or self.options.kill, deadline, done)
-        self.finish(step, begin, right[0], failures, left_out)
+        self.finish(step, begin, right[0], failures, left_out, refused[0])
         return right[0], failures
 
     def repeated(self, jobs):
         more = [] if self.options.repeats == 1 else [f"--repeats={self.options.repeats}"]
+        if self.pins:
+            more.append("--schedule=" + self.pins.replace("+", ","))
         return [(title, command + more) for title, command in jobs]
 
     # The steps.
 
     def card(self):
-        fields = "name,driver_version,clocks.sm,clocks.mem,clocks.max.sm,power.draw,power.limit,temperature.gpu,memory.used"
+        fields = "name,driver_version,clocks.sm,clocks.mem,clocks.max.sm,power.draw,power.limit,temperature.gpu,memory.used,compute_cap"
         begin, failures, right = time.monotonic(), [], 0
         for name, command in (("gpu", ["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader"]),
                               ("skewer", [self.options.skewer, "--version"]), ("ptxas", [find_tool("ptxas"), "--version"])):
@@ -252,6 +268,24 @@ class Ladder:
         if any(outcome.code == NO_GPU for outcome in failures):
             print(f"ladder: not run: {failures[0].said.strip()}", file=sys.stderr)
             sys.exit(NO_GPU)
+
+    def replay(self):
+        folder = self.options.launches
+        program = self.beside_skewer("GpuOrderTests")
+        if not folder and program:
+            folder = os.path.join(self.folder, "launches")
+            os.makedirs(folder)
+            self.processes.call("GpuOrderTests", ["env", f"SKEWER_LAUNCHES={folder}", program], 120)
+        paths = sorted(glob.glob(os.path.join(folder, "*.json"))) if folder else []
+        if not paths or self.explain_target() != "sm_90a":
+            print("== replay: not run: " + ("the GPU is not known to be of compute capability 9.0" if paths else
+                                            "neither --launches FOLDER nor GpuOrderTests beside skewer"), flush=True)
+            return
+        self.check("replay", self.repeated((os.path.basename(path)[:-5], [sys.executable, REPLAY, path]) for path in paths), 0.3)
+
+    def beside_skewer(self, name):
+        path = os.path.join(os.path.dirname(shutil.which(self.options.skewer) or self.options.skewer), name)
+        return path if os.path.exists(path) else None
 
     def matrix(self):
         shapes = [matrix.SAMPLE] + [shape for shape in reversed(matrix.SHAPES) if shape != matrix.SAMPLE]
@@ -283,8 +317,8 @@ class Ladder:
         if self.options.random:
             with open(self.options.random, encoding="utf-8") as stream:
                 return stream.read()
-        fuzz = os.path.join(os.path.dirname(shutil.which(self.options.skewer) or self.options.skewer), "skewer-fuzz")
-        if not os.path.exists(fuzz):
+        fuzz = self.beside_skewer("skewer-fuzz")
+        if not fuzz:
             return None
         return self.processes.call("skewer-fuzz", [fuzz, "--gpu", "--print", "--seeds", self.options.seeds], 60).out
 
@@ -342,21 +376,31 @@ class Ladder:
         for name, variant, arguments in self.variants(names):
             jobs[f"{name} {variant}"] = (name, variant, speed.command_of(self.options, self.folder, name, arguments))
         deadline = begin + max(0.0, self.seconds_left()) * self.options.speed_share
+        explained, target = {}, self.explain_target()
+        explanations = [(f"{name} {variant}", speed.explain_command_of(self.options, self.folder, name, arguments, target))
+                        for name, variant, arguments in self.variants(names)]
         peers = self.start_peers(names, deadline)
 
         def done(outcome):
             name, variant, command = jobs[outcome.title]
-            row = row_of(name, variant, outcome)
+            row = {**row_of(name, variant, outcome), **explained.get(outcome.title, {})}
             row["command"] = " ".join(command)
             self.found["speed"].append(row)
             if row.get("ms") is None or not row["right"]:
                 failures.append(outcome)
 
+        def keep(outcome):
+            explained[outcome.title] = prediction_of(outcome, self.found.get("gpu", ""))
+
         with TurnWatch(self.processes, min(self.options.kill, 20)):
+            run_all(self.processes, explanations if target else [], self.options.jobs, self.options.kill, deadline, keep)
             left_out = run_all(self.processes, [(title, command) for title, (_, _, command) in jobs.items()],
                                self.options.compiling, 4 * self.options.kill, deadline, done)
             if peers:
                 peers.join()
+        for title, said in explained.items():
+            if said.get("schedule"):
+                print(f"{title}: {said['schedule']}")
         rows = self.before(names) + self.found["speed"]
         variants = (["before"] if self.options.before else []) + [variant for variant, _, _ in self.options.variant]
         for line in table(names, variants, rows, self.found["peers"]):
@@ -364,6 +408,16 @@ class Ladder:
         for outcome in failures[:self.options.failures]:
             self.report(outcome)
         self.finish("speed", begin, len(jobs) - left_out - len(failures), failures, left_out)
+
+    def explain_target(self):
+        """Returns the name of the target that `gpu` stands for, or an empty text for none that is known here."""
+        if self.options.target != "gpu":
+            return "" if self.options.target == "host" else self.options.target
+        capability = re.search(r", (\d+)\.(\d+)$", self.found.get("gpu", ""))
+        if not capability:
+            return ""
+        number = "".join(capability.groups())
+        return f"sm_{number}" + ("a" if number == "90" else "")
 
     def before(self, names):
         """Returns the fastest row of each layer in the ladder.json of --before."""
@@ -417,6 +471,18 @@ def row_of(name, variant, outcome):
     return row
 
 
+def prediction_of(outcome, gpu):
+    """Returns the schedule of a kernel and the milliseconds that the model says of this GPU, from `skewer explain --json`."""
+    try:
+        kernel = json.loads(outcome.out)["kernels"][0]
+        devices = kernel["gpu"]["devices"]
+        own = next((device for device in devices if device["name"].split()[0] in gpu), devices[0])
+        schedule = "; ".join(attention["schedule"] for attention in kernel["attentions"] if attention.get("schedule"))
+        return {"model_ms": own["predicted_seconds"] * 1e3, "model_device": own["name"], "schedule": schedule}
+    except (ValueError, KeyError, IndexError, TypeError):
+        return {}
+
+
 def table(names, variants, rows, peers):
     """Yields the lines of the table: for each variant the milliseconds and the nominal TFLOP/s, then PyTorch's milliseconds."""
     peaks = next((line for line in peers if "matmul_tflops" in line), None)
@@ -424,7 +490,8 @@ def table(names, variants, rows, peers):
         yield (f"{peaks['gpu']}, torch {peaks['torch']}: matrix product of 8192 cubed {peaks['matmul_tflops']:.0f} TFLOP/s, "
                f"copy {peaks.get('copy_tb_per_second', 0):.2f} TB/s")
     found = {(row["layer"], row["variant"]): row for row in rows}
-    yield (f"{'ms, nominal TFLOP/s':<20}" + "".join(f"{variant:>18}" for variant in variants) +
+    head = f"{'ms, nominal TFLOP/s, ÷ model':<{20 + 23 - 14}}" + "".join(f"{variant:>{23 if number else 14}}" for number, variant in enumerate(variants))
+    yield (head +
            "  useful   MHz   error    flash   cudnn | cudnn, efficient with the bias given")
     for name in names:
         own = [found.get((name, variant)) for variant in variants]
@@ -433,9 +500,10 @@ def table(names, variants, rows, peers):
         line = f"{name:<20}"
         for row in own:
             if row and row["ms"] is not None:
-                line += f"{row['ms']:>11.4f}{row['nominal_tflops']:>5.0f}{' ' if row['right'] else '!'} "
+                model = f"{row['ms'] / row['model_ms']:>6.2f}" if row.get("model_ms") else f"{'':>6}"
+                line += f"{row['ms']:>11.4f}{row['nominal_tflops']:>5.0f}{model}{' ' if row['right'] else '!'}"
             else:
-                line += f"{'-':>18}"
+                line += f"{'-':>23}"
         timed = [row for row in own if row and row["ms"] is not None and row["variant"] != "before"]
         best = min(timed, key=lambda row: row["ms"], default=None)
         if best:
@@ -465,11 +533,16 @@ def variant_of(text):
 
 
 def steps_of(text):
-    names = text.split(",")
-    for name in names:
+    """Reads STEP,STEP:PART=VALUE+PART=VALUE into pairs of a step and what it pins."""
+    steps = []
+    for step in text.split(","):
+        name, _, pins = step.partition(":")
         if name not in STEPS:
             raise argparse.ArgumentTypeError(f"expected steps among {', '.join(STEPS)}, found '{name}'")
-    return names
+        if pins and name not in PINNED:
+            raise argparse.ArgumentTypeError(f"step '{name}' pins nothing; {', '.join(PINNED)} do")
+        steps.append((name, pins))
+    return steps
 
 
 def parse(arguments=None):
@@ -478,11 +551,13 @@ def parse(arguments=None):
     parser.add_argument("--skewer", default="skewer", help="the driver")
     parser.add_argument("--target", default="gpu", help="gpu, one of the GPUs' names, or host to try the steps that only check")
     parser.add_argument("--budget", type=float, default=540, metavar="SECONDS", help="for all steps together (default %(default)s)")
-    parser.add_argument("--steps", type=steps_of, default=STEPS, metavar="A,B", help="in this order (default: all)")
+    parser.add_argument("--steps", type=steps_of, default=",".join(STEPS), metavar="A,B:PART=VALUE",
+                        help="in this order (default: all)")
     parser.add_argument("--jobs", type=int, default=cores, help="runs at a time where results are checked (default: one a core)")
     parser.add_argument("--compiling", type=int, default=max(2, cores // 2), help="layers that compile at a time for `speed`")
     parser.add_argument("--kill", type=float, default=30, metavar="SECONDS", help="a run that takes longer is killed (default %(default)s)")
     parser.add_argument("--repeats", type=int, default=20, help="calls of each kernel that is checked (default %(default)s)")
+    parser.add_argument("--launches", metavar="FOLDER", help="launches that tests of the interpreter wrote (replay.py)")
     parser.add_argument("--random", metavar="FILE", help="random layers")
     parser.add_argument("--seeds", default="0:200", help="of random layers, where there is no file (default %(default)s)")
     parser.add_argument("--variant", type=variant_of, action="append", metavar="NAME[@LAYER,…]=ARGUMENTS",
@@ -513,12 +588,13 @@ def main():
             holder = subprocess.Popen([sys.executable, "-c", HOLD], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
                                       stderr=subprocess.DEVNULL)
         try:
-            for step in options.steps:
+            for step, ladder.pins in options.steps:
                 if ladder.seconds_left() > 0:
                     getattr(ladder, step)()
                 else:
                     print(f"== {step}: left out, the budget is spent", flush=True)
         finally:
+            ladder.processes.kill_all()
             ladder.save()
             if holder:
                 holder.kill()

@@ -67,12 +67,22 @@ def write_numbers(path, values):
 
 def run_command_of(options, folder, name, arguments):
     """Writes what `skewer run` reads for a layer, and returns the command."""
-    return [options.skewer, "run", *arguments_of(options, folder, name), *arguments]
+    return [options.skewer, "run", *arguments_of(options, folder, name), *judgement(options), *arguments]
 
 
 def command_of(options, folder, name, arguments):
     """Writes what `skewer bench` reads for a layer, and returns the command."""
-    return [options.skewer, "bench", *arguments_of(options, folder, name), "--json", f"--seconds={options.seconds}", *arguments]
+    return [options.skewer, "bench", *arguments_of(options, folder, name), *judgement(options), "--json",
+            f"--seconds={options.seconds}", *arguments]
+
+
+def explain_command_of(options, folder, name, arguments, target):
+    """Writes what `skewer explain` reads for a layer, and returns the command: it says which schedule runs, and its model's time."""
+    return [options.skewer, "explain", *arguments_of(options, folder, name), f"--target={target}", "--json", *arguments]
+
+
+def judgement(options):
+    return [f"--target={options.target}", "--rows=16", "--tolerance", matrix.TOLERANCES[TYPE]]
 
 
 def arguments_of(options, folder, name):
@@ -80,7 +90,7 @@ def arguments_of(options, folder, name):
     path = os.path.join(folder, f"speed-{name}.attn")
     with open(path, "w", encoding="utf-8") as stream:
         stream.write(text_of(layer))
-    command = [path, f"--target={options.target}", "--rows=16", "--tolerance", matrix.TOLERANCES[TYPE]]
+    command = [path]
     for option, values in (("-D", layer.params), ("--size", layer.sizes)):
         for value in values.split():
             command += [option, value]

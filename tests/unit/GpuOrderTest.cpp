@@ -1,6 +1,11 @@
 // Tests the instructions that order warps in the interpreter: mbarriers and their phases, named barriers, elect.sync,
 // setmaxnreg. Also tests that the interpreter distinguishes a kernel that waits forever from one that runs long.
 #include "tests/unit/HopperProgram.h"
+#include "llvm/Support/Base64.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include <cstdlib>
 #include <set>
 
 using namespace skewer;
@@ -177,6 +182,43 @@ const std::string kHandOver =
     "  %odd = llvm.and %warp, %c1 : i32\n  %id = llvm.add %odd, %c2 : i32\n"
     "  nvvm.barrier id = %id number_of_threads = %pair // pairs\n" +
     kStore;
+
+/// What a GPU shall give too is written once, and only of a kernel that assembles.
+TEST(GpuOrder, LaunchesAreWritten) {
+  llvm::SmallString<128> folder;
+  ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("launches", folder));
+  const char *variable = "SKEWER_LAUNCHES", *before = std::getenv(variable);
+  std::string kept = before ? before : "";
+  setenv(variable, folder.c_str(), 1);
+  std::string text = "  %x = llvm.add %tid, %c5 : i32\n" + kStore;
+  std::vector<int32_t> out;
+  run(text, 32, out);
+  run(text, 32, out, 0, /*assembles=*/true);
+  before ? setenv(variable, kept.c_str(), 1) : unsetenv(variable);
+
+  std::vector<std::string> files;
+  std::error_code error;
+  for (llvm::sys::fs::directory_iterator it(folder, error), end; it != end && !error; it.increment(error))
+    files.push_back(it->path());
+  ASSERT_EQ(files.size(), 1u);
+  auto file = llvm::MemoryBuffer::getFile(files.front());
+  ASSERT_TRUE(bool(file));
+  auto launch = llvm::json::parse((*file)->getBuffer());
+  ASSERT_TRUE(bool(launch)) << llvm::toString(launch.takeError());
+  const llvm::json::Object &object = *launch->getAsObject();
+  EXPECT_EQ(object.getString("test"), "GpuOrder.LaunchesAreWritten");
+  EXPECT_EQ(object.getInteger("threads"), 32);
+  EXPECT_EQ(object.getInteger("shared_bytes"), 4096);
+  EXPECT_FALSE(object.getString("code")->empty());
+  ASSERT_EQ(object.getArray("arguments")->size(), 1u);
+  std::vector<char> bytes;
+  auto result = (*object.getArray("arguments"))[0].getAsObject()->getString("output");
+  ASSERT_TRUE(result);
+  ASSERT_FALSE(bool(llvm::decodeBase64(*result, bytes)));
+  ASSERT_EQ(bytes.size(), 128u);
+  EXPECT_EQ(bytes[4 * 7], 5 + 7);
+  llvm::sys::fs::remove_directories(folder);
+}
 
 TEST(GpuOrder, NamedBarriersPassMemoryOn) {
   std::vector<int32_t> out;

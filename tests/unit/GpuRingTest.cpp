@@ -65,7 +65,8 @@ std::string ring() {
           sums + ")\n^step(%j: i32, %at: i32, %phase: i32, %before: i32, " + arguments(wgmma, "d") +
           "):\n  %fullAt = llvm.mul %at, %c8 : i32\n" + shared("filled", 0, "fullAt") +
           "  nvvm.mbarrier.try_wait.parity %filled, %phase, %ticks : !llvm.ptr<3>, i32, i32 // wait full\n"
-          "  %from = llvm.mul %at, %stageUnits : i32\n  %from64 = llvm.zext %from : i32 to i64\n"
+          "  %from = llvm.mul %at, %stageUnits : i32\n  %fromBase = llvm.zext %from : i32 to i64\n"
+          "  %from64 = llvm.add %fromBase, %s16 : i64\n"
           "  %da = llvm.add %descriptorA, %from64 : i64\n  %da0 = llvm.add %da, %row64 : i64\n"
           "  %db0 = llvm.add %descriptorB, %from64 : i64\n  %goesOn = llvm.icmp \"ne\" %j, %c0 : i32\n"
           "  %scale = llvm.zext %goesOn : i1 to i32 // scale\n  nvvm.wgmma.fence.aligned // fence\n";

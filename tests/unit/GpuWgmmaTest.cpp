@@ -133,7 +133,8 @@ TEST_P(GpuWgmma, MultipliesWhatTmaHasCopied) {
     if (how.transposedB)
       db = how.swizzle ? descriptor(baseB + step * 16 * panel, depth * panel, 8 * panel, how.swizzle)
                        : descriptor(baseB + step * 256, 128, depth * 16, 0);
-    body += number("da" + s, int64_t(da), 64) + number("db" + s, int64_t(db), 64);
+    body += number("ka" + s, int64_t(da), 64) + number("kb" + s, int64_t(db), 64) + "  %da" + s + " = llvm.add %ka" + s +
+            ", %s16 : i64\n  %db" + s + " = llvm.add %kb" + s + ", %s16 : i64\n";
     std::vector<std::string> of{"da" + s};
     if (how.registersA)
       of.assign(registers.begin() + 4 * step, registers.begin() + 4 * step + 4);

@@ -7,6 +7,10 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/Base64.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
+#include <cstdlib>
 
 using namespace skewer;
 using namespace skewer::testing;
@@ -133,7 +137,8 @@ HopperKernel::HopperKernel(const std::string &body, const std::string &parameter
       parameters + ") attributes {gpu.kernel, nvvm.kernel, nvvm.maxntid = array<i32: " + std::to_string(threads) +
       ">, nvvm.minctasm = 1 : i32} {\n  %s = llvm.mlir.addressof @smem : !llvm.ptr<3>\n"
       "  %tid = nvvm.read.ptx.sreg.tid.x : i32\n" +
-      constants + body + "}\n}\n}\n";
+      constants + number("c4_64", 4, 64) +
+      "  %sAt = llvm.ptrtoint %s : !llvm.ptr<3> to i64\n  %s16 = llvm.lshr %sAt, %c4_64 : i64\n" + body + "}\n}\n}\n";
   module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
 }
 
@@ -142,15 +147,51 @@ Outcome HopperKernel::run(llvm::ArrayRef<LaunchArgument> arguments, unsigned see
   module->walk([&](mlir::LLVM::LLVMFuncOp op) { kernel = op; });
   gpu::LaunchShape shape{1, threads, sharedBytes};
   shape.seed = seed;
-  return Outcome(gpu::launch(kernel, shape, arguments));
+  Outcome outcome(gpu::launch(kernel, shape, arguments));
+  const char *folder = std::getenv("SKEWER_LAUNCHES");
+  if (folder && outcome.faults.empty() && !code.empty())
+    write(folder, arguments);
+  return outcome;
+}
+
+static std::string base64(const void *data, size_t bytes) {
+  return llvm::encodeBase64(llvm::ArrayRef<char>(static_cast<const char *>(data), bytes));
+}
+
+void HopperKernel::write(llvm::StringRef folder, llvm::ArrayRef<LaunchArgument> arguments) {
+  llvm::json::Array written;
+  for (const LaunchArgument &argument : arguments)
+    if (argument.map)
+      written.push_back(llvm::json::Object{{"map", int64_t(argument.buffer)},
+                                           {"type", int64_t(argument.map->type)},
+                                           {"rank", int64_t(argument.map->rank)},
+                                           {"address", int64_t(argument.map->address)},
+                                           {"dims", llvm::json::Array(argument.map->dims)},
+                                           {"strides", llvm::json::Array(argument.map->strides)},
+                                           {"box", llvm::json::Array(argument.map->box)},
+                                           {"swizzle", int64_t(argument.map->swizzleBytes)}});
+    else if (argument.isOutput)
+      written.push_back(llvm::json::Object{{"output", base64(argument.sink, argument.bytes)}});
+    else if (argument.isBuffer)
+      written.push_back(llvm::json::Object{{"input", base64(argument.source, argument.bytes)}});
+    else
+      written.push_back(llvm::json::Object{{"number", argument.value}});
+  const ::testing::TestInfo *test = ::testing::UnitTest::GetInstance()->current_test_info();
+  static unsigned count = 0; // a test may have several kernels
+  std::string name = std::string(test->test_suite_name()) + "." + test->name();
+  std::replace(name.begin(), name.end(), '/', '-');
+  std::error_code error;
+  llvm::raw_fd_ostream out((folder + "/" + name + "-" + llvm::Twine(count++) + ".json").str(), error);
+  EXPECT_FALSE(error) << error.message();
+  out << llvm::json::Value(llvm::json::Object{{"test", name},
+                                              {"threads", int64_t(threads)},
+                                              {"shared_bytes", int64_t(sharedBytes)},
+                                              {"code", base64(code.data(), code.size())},
+                                              {"arguments", std::move(written)}});
+  code.clear();
 }
 
 std::string HopperKernel::assembles() {
-  auto ptxas = gpu::findPtxas("");
-  if (!ptxas) {
-    llvm::consumeError(ptxas.takeError());
-    return "";
-  }
   mlir::OwningOpRef<mlir::ModuleOp> copy = module->clone();
   mlir::PassManager manager(&context);
   manager.addPass(mlir::createConvertNVVMToLLVMPass());
@@ -160,8 +201,15 @@ std::string HopperKernel::assembles() {
   auto ptx = gpu::ptxOf(*copy, target);
   if (!ptx)
     return llvm::toString(ptx.takeError());
-  auto code = gpu::assemble(*ptx, target, *ptxas);
-  if (!code)
-    return llvm::toString(code.takeError()) + "\n" + *ptx;
-  return code->resources.warnings;
+  auto ptxas = gpu::findPtxas("");
+  if (!ptxas) {
+    llvm::consumeError(ptxas.takeError());
+    code = *ptx;
+    return "";
+  }
+  auto assembled = gpu::assemble(*ptx, target, *ptxas);
+  if (!assembled)
+    return llvm::toString(assembled.takeError()) + "\n" + *ptx;
+  code = assembled->cubin;
+  return assembled->resources.warnings;
 }

@@ -29,14 +29,20 @@ std::string mapParameter(const std::string &name);
 
 class HopperKernel {
 public:
-  /// Parses a kernel. `body` may use %s (shared memory), %tid and the constants %c0 … %c15, %c32, %c128 of i32.
+  /// Parses a kernel. `body` may use %s (shared memory), %s16 (its address over 16, an i64 to add to matrix
+  /// descriptors: a GPU's shared memory does not begin at 0), %tid and the constants %c0 … %c15, %c32, %c128 of i32.
   HopperKernel(const std::string &body, const std::string &parameters, unsigned threads, size_t sharedBytes);
   bool parsed() const { return bool(module); }
+  /// Runs the kernel in the interpreter. If the variable SKEWER_LAUNCHES names a folder, writes there the first run
+  /// without faults of a kernel that `assembles` was asked about: its code, its operands and its results, which a GPU must give too
+  /// (tests/gpu/replay.py).
   Outcome run(llvm::ArrayRef<LaunchArgument> arguments, unsigned seed = 0);
   /// Returns the errors of LLVM or ptxas about the kernel for sm_90a; "" if there are none, or no ptxas.
   std::string assembles();
 
 private:
+  void write(llvm::StringRef folder, llvm::ArrayRef<LaunchArgument> arguments);
+  std::string code; // cubin, or PTX where there is no ptxas, of a kernel that assembles and is not written yet
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   unsigned threads;

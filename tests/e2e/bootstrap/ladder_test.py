@@ -109,6 +109,16 @@ END"""
         self.assertIn("WRONG  t5 small: exit code 1", done.stdout)
         self.assertEqual([(row["layer"], row["variant"]) for row in found["speed"] if row["ms"] is None], [("t5", "small")])
 
+    def test_the_model_stands_beside_the_time(self):
+        explained = ('{"kernels": [{"attentions": [{"schedule": "sm_90a: mma_sync, 64 queries a block"}], "gpu": {"devices": [{"name": '
+                     '"H100 SXM", "predicted_seconds": 0.001}, {"name": "H200 SXM", "predicted_seconds": 0.0004}]}}]}')
+        driver = f"case $1 in explain) [[ \"$*\" == *--target=sm_90a* ]] && echo '{explained}' ;; *) echo '{REPORT}' ;; esac"
+        done, found = self.climb(driver, "--steps", "speed", "--layers", "vits", "--no-peers", "--target", "sm_90a")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("vits now: sm_90a: mma_sync, 64 queries a block\n", done.stdout)
+        self.assertRegex(done.stdout, r"(?m)^vits +0\.5000 +8 +0\.50 +123")
+        self.assertEqual(found["speed"][0]["model_device"], "H100 SXM")
+
     def test_random_layers_have_their_own_arguments(self):
         text = ("# seed 3\n# --origin k0=7\nkernel layer(x : f32[4]) -> f32[4] { return x }\n\n"
                 "# seed 4\nkernel layer(x : f32[4]) -> f32[4] { return x }\n")
@@ -120,8 +130,19 @@ END"""
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertEqual(found["steps"][0]["right"], 2)
 
+    def test_a_step_pins_parts_of_the_schedule(self):
+        driver = """case "$*" in *--schedule=engine=wgmma,rows=64*) ;; *) exit 1 ;; esac
+case $2 in *f32*) echo "layer.attn:5:10: error: engine 'wgmma' multiplies f16 and bf16, not f32" >&2; exit 1 ;; esac"""
+        done, found = self.climb(driver, "--steps", "smoke:engine=wgmma+rows=64")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn("== smoke:engine=wgmma+rows=64: 12 right, 0 wrong, 6 refused, 0 left out", done.stdout)
+        self.assertEqual(found["steps"][0]["refused"], 6)
+        done, _ = self.climb("echo \"error: engine 'wgmma'\" >&2; exit 1", "--steps", "smoke")
+        self.assertIn("== smoke: 0 right, 18 wrong, 0 left out", done.stdout)
+
     def test_wrong_arguments_are_usage_errors(self):
-        for arguments, message in ((["--steps", "smoke,jump"], "expected steps among card, smoke"), (["--variant", "small"], "expected NAME=ARGUMENTS")):
+        for arguments, message in ((["--steps", "smoke,jump"], "expected steps among card, smoke"), (["--variant", "small"], "expected NAME=ARGUMENTS"),
+                                   (["--steps", "speed:rows=64"], "step 'speed' pins nothing")):
             done, _ = self.climb("exit 0", *arguments)
             self.assertEqual(done.returncode, 2)
             self.assertIn(message, done.stderr)
