@@ -8,9 +8,8 @@ using namespace skewer::subscript;
 
 namespace {
 Expr e(const char *text) {
-  ParseError why;
-  auto parsed = skewer::subscript::parse(text, &why);
-  EXPECT_TRUE(parsed) << text << ": " << why.message;
+  auto parsed = skewer::subscript::parse(text);
+  EXPECT_TRUE(parsed) << text << ": " << parsed.error().message;
   return parsed.value_or(Expr());
 }
 const Domain kDomain = {{"i", {0, 9}}, {"j", {0, 9}}, {elementsOf("seg"), {0, 3}}, {elementsOf("bucket"), {-2, 31}}};
