@@ -4,8 +4,8 @@
 #include "dialect/Subscript/Analysis.h"
 
 using namespace skewer::testing;
-using namespace skewer::subscript;
 
+namespace skewer::subscript {
 namespace {
 Expr e(const char *text) {
   auto parsed = skewer::subscript::parse(text);
@@ -237,3 +237,4 @@ TEST(IndexOperandError, Declarations) {
   EXPECT_FALSE(r.good);
   EXPECT_SAYS(r.messages, "a kernel's result is of f32, f16 or bf16");
 }
+} // namespace skewer::subscript
