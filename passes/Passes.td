@@ -240,7 +240,8 @@ def AttnLowerToCpu : Pass<"attn-lower-to-cpu", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::mlir::scf::SCFDialect", "::mlir::memref::MemRefDialect", "::mlir::vector::VectorDialect",
                            "::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::func::FuncDialect",
-                           "::mlir::LLVM::LLVMDialect", "::skewer::attn::AttnDialect"];
+                           "::mlir::LLVM::LLVMDialect", "::mlir::x86vector::X86VectorDialect",
+                           "::skewer::attn::AttnDialect"];
   let options = [Option<"target", "target", "std::string", "\"host\"", "the name of a processor, or a machine file">];
 }
 def AttnLowerToGpu : Pass<"attn-lower-to-gpu", "::mlir::ModuleOp"> {

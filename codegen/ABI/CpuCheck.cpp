@@ -85,11 +85,11 @@ public:
     std::set<std::string> wanted = featuresOf(target);
     for (const auto &[feature, place] : kPlaces)
       if (wanted.count(feature.str()))
-        masks[{place.leaf, place.subleaf}][place.word] |= uint32_t(1) << place.bit;
+        masks[{place.leaf, place.subleaf}][place.word] |= bit(place.bit);
     wide = wanted.count("avx512f");
     vectors = wide || wanted.count("avx");
     if (tiles == TileUse::Native)
-      masks[{7, 0}][Edx] |= uint32_t(1) << kAmxTile | uint32_t(1) << kAmxBf16;
+      masks[{7, 0}][Edx] |= bit(kAmxTile) | bit(kAmxBf16) | (wanted.count("amx-int8") ? bit(kAmxInt8) : 0);
     if (masks.empty() && tiles == TileUse::None)
       return;
     check =
@@ -102,6 +102,7 @@ public:
   Function *check = nullptr;
 
 private:
+  static uint32_t bit(unsigned number) { return uint32_t(1) << number; }
   /// Returns eax, ebx, ecx, edx.
   SmallVector<Value *> cpuid(uint32_t leaf, uint32_t subleaf) {
     auto *type = FunctionType::get(StructType::get(context, {i32, i32, i32, i32}), {i32, i32}, false);
@@ -199,7 +200,7 @@ private:
     conclude(known, true);
   }
 
-  static constexpr unsigned kAmxBf16 = 22, kAmxTile = 24; // bits of edx
+  static constexpr unsigned kAmxBf16 = 22, kAmxTile = 24, kAmxInt8 = 25; // bits of edx
   static constexpr StringLiteral kEmulatedRequest = "skewer_amx_request";
   static constexpr uint8_t kYes = 1, kNo = 2; // answers; 0: none yet
 

@@ -23,9 +23,7 @@ std::string nearestTarget(llvm::StringRef name) {
 
 std::optional<Target> targetNamed(const std::string &name) {
   llvm::Expected<Target> found = readTarget(name);
-  llvm::StringRef base = name;
-  base.consume_back(kWithoutTiles);
-  if (!found && isMachineFile(base)) {
+  if (!found && TargetName(name).isFile()) {
     sayError(found.takeError());
     return std::nullopt;
   }

@@ -184,10 +184,9 @@ LogicalResult AttentionOp::verify() {
   if (spec->operands[0].size() != valueShape.size())
     return emitOpError() << "values have " << valueShape.size() << " dimensions, but value_spec gives them "
                          << spec->operands[0].size() << " (attention_c3)";
-  ParseError why;
-  auto sizes = resolveSizes(both, {valueShape, resultShape}, sizesFrom(getSizesAttr()), &why);
+  auto sizes = resolveSizes(both, {valueShape, resultShape}, sizesFrom(getSizesAttr()));
   if (!sizes)
-    return emitOpError() << why.message << " (attention_c2)";
+    return emitOpError() << sizes.error().message << " (attention_c2)";
   if (failed(verifyAxes(*this, roles, *sizes)) || failed(verifyValueAxes(*this, *spec, roles)))
     return failure();
   Einsum valueRead;

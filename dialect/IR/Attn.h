@@ -137,10 +137,9 @@ struct ResolvedEinsum {
   std::vector<std::string> contracted;
   std::optional<subscript::Expr> guard;
 };
-/// Resolves einsum and rearrange specs. Returns nothing if the text does not parse or the sizes do not resolve; `error`
-/// says why.
+/// Resolves einsum and rearrange specs. Returns nothing if the text does not parse or the sizes do not resolve.
 std::optional<ResolvedEinsum> resolve(llvm::StringRef spec, mlir::ValueRange operands, mlir::DictionaryAttr sizes,
-                                      std::optional<llvm::StringRef> guard, subscript::ParseError *error = nullptr,
+                                      std::optional<llvm::StringRef> guard,
                                       const IndexOperands &indices = {});
 ResolvedEinsum resolve(EinsumOp);
 

@@ -104,10 +104,9 @@ LogicalResult PositionOp::verify() {
                          << "\" (position_c1)";
   // The result's shape takes the place of an operand's shape: it gives the axes their sizes.
   Einsum spec = asSpec(*axes);
-  ParseError why;
-  auto sizes = resolveSizes(spec, {shape}, sizesFrom(getSizesAttr()), &why);
+  auto sizes = resolveSizes(spec, {shape}, sizesFrom(getSizesAttr()));
   if (!sizes)
-    return emitOpError() << why.message << " (position_c2)";
+    return emitOpError() << sizes.error().message << " (position_c2)";
   if (failed(verifyResult(*this, *axes, *sizes, getResult().getType(), "position_c2")))
     return failure();
   return success(verifyExpression(*this, "expression", getExpression(), namesOf(spec.axes()), *sizes).has_value());

@@ -37,12 +37,10 @@ std::vector<int64_t> skewer::attn::shapeOf(Type type) {
 std::vector<int64_t> skewer::attn::shapeOf(Value value) { return shapeOf(value.getType()); }
 
 std::optional<ResolvedEinsum> skewer::attn::resolve(StringRef text, ValueRange operands, DictionaryAttr sizes,
-                                                    std::optional<StringRef> guard, ParseError *error,
+                                                    std::optional<StringRef> guard,
                                                     const IndexOperands &indices) {
-  ParseError ignored;
-  ParseError &why = error ? *error : ignored;
   ResolvedEinsum resolved;
-  auto spec = parseEinsum(std::string_view(text), &why);
+  auto spec = parseEinsum(std::string_view(text));
   if (!spec)
     return std::nullopt;
   std::vector<std::vector<int64_t>> shapes;
@@ -50,7 +48,7 @@ std::optional<ResolvedEinsum> skewer::attn::resolve(StringRef text, ValueRange o
     shapes.push_back(shapeOf(operand));
   AxisSizes given = sizesFrom(sizes);
   addSizesOfReads(*spec, indices, given);
-  auto all = resolveSizes(*spec, shapes, given, &why);
+  auto all = resolveSizes(*spec, shapes, given);
   if (!all)
     return std::nullopt;
   resolved.sizes = std::move(*all);
@@ -62,7 +60,7 @@ std::optional<ResolvedEinsum> skewer::attn::resolve(StringRef text, ValueRange o
   }
   resolved.contracted = spec->contracted();
   if (guard) {
-    auto predicate = parse(std::string_view(*guard), &why);
+    auto predicate = parse(std::string_view(*guard));
     if (!predicate)
       return std::nullopt;
     resolved.guard = *predicate;
@@ -72,7 +70,7 @@ std::optional<ResolvedEinsum> skewer::attn::resolve(StringRef text, ValueRange o
 }
 
 ResolvedEinsum skewer::attn::resolve(EinsumOp op) {
-  auto resolved = resolve(op.getSpec(), op.getInputs(), op.getSizesAttr(), op.getGuard(), nullptr, indicesOf(op));
+  auto resolved = resolve(op.getSpec(), op.getInputs(), op.getSizesAttr(), op.getGuard(), indicesOf(op));
   return resolved ? std::move(*resolved) : ResolvedEinsum();
 }
 

@@ -60,7 +60,7 @@ static std::shared_ptr<const AttentionView> read(AttentionOp op) {
   if (op.getMask())
     view->mask = parse(std::string_view(*op.getMask()));
   auto valueWith = [&](const AxisSizes &sizes) {
-    return resolve(op.getValueSpec(), op.getValue(), sizesTo(op.getContext(), sizes), std::nullopt, nullptr,
+    return resolve(op.getValueSpec(), op.getValue(), sizesTo(op.getContext(), sizes), std::nullopt,
                    kernelIndices(op));
   };
   AxisSizes known;

@@ -136,11 +136,10 @@ LogicalResult skewer::attn::verifyEvaluates(Operation *op, const Twine &role, co
 std::optional<Expr> skewer::attn::verifyExpression(Operation *op, StringRef role, StringRef text,
                                                    const std::set<std::string> &axes, const AxisSizes &sizes,
                                                    const std::optional<Expr> &where) {
-  ParseError why;
-  auto expression = parse(std::string_view(text), &why);
+  auto expression = parse(std::string_view(text));
   if (!expression) {
-    op->emitOpError() << role << " \"" << text << "\" does not parse at byte " << why.position << ": " << why.message
-                      << " (attn_c3)";
+    op->emitOpError() << role << " \"" << text << "\" does not parse at byte " << expression.error().position << ": "
+                      << expression.error().message << " (attn_c3)";
     return std::nullopt;
   }
   for (const std::string &symbol : symbolsOf(*expression))
@@ -155,11 +154,10 @@ std::optional<Expr> skewer::attn::verifyExpression(Operation *op, StringRef role
 }
 
 std::optional<Einsum> skewer::attn::verifySpec(Operation *op, StringRef role, StringRef text, StringRef constraint) {
-  ParseError why;
-  auto spec = parseEinsum(std::string_view(text), &why);
+  auto spec = parseEinsum(std::string_view(text));
   if (!spec)
-    op->emitOpError() << role << " \"" << text << "\" does not parse at byte " << why.position << ": " << why.message
-                      << " (" << constraint << ")";
+    op->emitOpError() << role << " \"" << text << "\" does not parse at byte " << spec.error().position << ": "
+                      << spec.error().message << " (" << constraint << ")";
   return spec;
 }
 
@@ -188,11 +186,10 @@ LogicalResult skewer::attn::verifyNamesOnce(Operation *op, StringRef role, const
 
 std::optional<Dimensions> skewer::attn::verifyDimensions(Operation *op, StringRef role, StringRef text,
                                                          StringRef constraint) {
-  ParseError why;
-  auto dimensions = parseDimensions(std::string_view(text), &why);
+  auto dimensions = parseDimensions(std::string_view(text));
   if (!dimensions) {
-    op->emitOpError() << role << " \"" << text << "\" does not parse at byte " << why.position << ": " << why.message
-                      << " (" << constraint << ")";
+    op->emitOpError() << role << " \"" << text << "\" does not parse at byte " << dimensions.error().position << ": "
+                      << dimensions.error().message << " (" << constraint << ")";
     return std::nullopt;
   }
   if (failed(verifyNamesOnce(op, role, *dimensions, constraint)))

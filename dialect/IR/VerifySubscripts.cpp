@@ -65,12 +65,11 @@ std::optional<AxisSizes> skewer::attn::verifyOperands(Operation *op, const Einsu
                         << constraints.operands << ")";
       return std::nullopt;
     }
-  ParseError why;
   AxisSizes known = given;
   addSizesOfReads(spec, indicesOf(op), known);
-  auto sizes = resolveSizes(spec, shapes, known, &why);
+  auto sizes = resolveSizes(spec, shapes, known);
   if (!sizes) {
-    op->emitOpError() << why.message << " (" << constraints.sizes << ")";
+    op->emitOpError() << sizes.error().message << " (" << constraints.sizes << ")";
     return std::nullopt;
   }
   for (size_t k = 0; k < shapes.size(); ++k)

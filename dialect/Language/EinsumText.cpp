@@ -275,9 +275,9 @@ bool Einsums::einsumSizes(const Node &node, subscript::Einsum &spec, const std::
   subscript::Einsum plain = withoutLengths(spec);
   if (!checkResultAxes(plain, text, given) || !adoptSizes(node, plain, text, shapes, written, given))
     return false;
-  subscript::ParseError why;
-  auto resolved = subscript::resolveSizes(plain, shapes, given, &why);
+  auto resolved = subscript::resolveSizes(plain, shapes, given);
   if (!resolved) {
+    const subscript::ParseError &why = resolved.error();
     StringRef place = text.drop_front(std::min(why.position, text.size()));
     for (const auto &operand : spec.operands)
       for (const auto &dimension : operand)

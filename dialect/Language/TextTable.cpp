@@ -18,7 +18,7 @@ ParsedText &TextTable::of(StringRef text, bool isBuiltin) {
   };
   if (isNew)
     parsed.spec = subscript::parseEinsum(
-        withNumberAxes(withLengthSymbols(withCallSymbols(text, parsed.calls, isOwn)), parsed.numbers), &parsed.why);
+        withNumberAxes(withLengthSymbols(withCallSymbols(text, parsed.calls, isOwn)), parsed.numbers));
   return parsed;
 }
 

@@ -8,8 +8,7 @@ namespace skewer::language {
 
 /// The parsed text of an einsum or a rearrangement.
 struct ParsedText {
-  std::optional<subscript::Einsum> spec;
-  subscript::ParseError why;                    // the reason if `spec` is empty
+  subscript::Parsed<subscript::Einsum> spec;
   std::map<std::string, llvm::StringRef> calls; // by the symbols that stand for them in index expressions
   std::map<std::string, int64_t> numbers;       // by the axes that stand for them
   bool isRefused = false;                       // an error is already reported

@@ -122,7 +122,7 @@ Value Einsums::typeEinsum(const Node &node) {
   std::map<std::string, StringRef> &calls = parsed.calls;
   const std::map<std::string, int64_t> &numbers = parsed.numbers;
   if (!spec)
-    return error(text.drop_front(std::min(parsed.why.position, text.size())).take_front(1), parsed.why.message);
+    return error(text.drop_front(std::min(parsed.spec.error().position, text.size())).take_front(1), parsed.spec.error().message);
   if (!spec->result)
     return error(text, "an einsum says its result: \"… -> b h i j\"");
   std::vector<Value> operands;

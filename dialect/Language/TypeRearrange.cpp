@@ -23,7 +23,7 @@ std::optional<subscript::Einsum> Moves::parseRearrangement(const Node &node, std
     return std::nullopt;
   };
   if (!spec)
-    return refuse(text.drop_front(std::min(parsed.why.position, text.size())).take_front(1), parsed.why.message);
+    return refuse(text.drop_front(std::min(parsed.spec.error().position, text.size())).take_front(1), parsed.spec.error().message);
   if (!spec->result || spec->operands.size() != 1)
     return refuse(text, "'" + node.name.str() + "' takes one list of axes and its result: \"a b -> b a\"");
   return spec;
@@ -56,9 +56,9 @@ std::optional<AxisSizes> Moves::rearrangedSizes(const subscript::Einsum &spec, S
   std::vector<int64_t> shape;
   for (const Dimension &d : dimensions)
     shape.push_back(d.size);
-  subscript::ParseError why;
-  auto all = subscript::resolveSizes(spec, {shape}, given, &why);
+  auto all = subscript::resolveSizes(spec, {shape}, given);
   if (!all) {
+    const subscript::ParseError &why = all.error();
     error(text.drop_front(std::min(why.position, text.size())).take_while([](char c) { return c != ' ' && c != ','; }),
           why.message);
     diagnostics.note("the operand is " + describe(dimensions));

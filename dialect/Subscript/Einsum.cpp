@@ -18,22 +18,19 @@ bool isWordOfLetters(const std::string &word) {
 
 class EinsumParser {
 public:
-  EinsumParser(std::string_view text, ParseError *error) : text(text), error(error) {
-    if (error)
-      *error = {};
-  }
+  explicit EinsumParser(std::string_view text) : text(text) {}
 
-  std::optional<Einsum> einsum() {
+  Parsed<Einsum> einsum() {
     Einsum spec;
     auto parts = split();
     if (!parts)
-      return std::nullopt;
+      return error;
     bool nothing = parts->size() == 1 && !arrow && blank((*parts)[0]);
     for (size_t k = 0; k < parts->size(); ++k) {
       auto [begin, end] = (*parts)[k];
       auto list = dimensions(begin, end);
       if (!list)
-        return std::nullopt;
+        return error;
       if (arrow && k + 1 == parts->size())
         spec.result = std::move(*list);
       else if (!nothing)
@@ -43,13 +40,16 @@ public:
     return spec;
   }
 
-  std::optional<Dimensions> plain() { return dimensions(0, text.size()); }
+  Parsed<Dimensions> plain() {
+    auto list = dimensions(0, text.size());
+    return list ? Parsed<Dimensions>(std::move(*list)) : error;
+  }
 
 private:
   using Span = std::pair<size_t, size_t>;
   std::nullopt_t fail(size_t position, std::string message) {
-    if (error && error->message.empty())
-      *error = {position, std::move(message)};
+    if (error.message.empty())
+      error = {position, std::move(message)};
     return std::nullopt;
   }
   bool blank(Span s) const { return std::all_of(text.begin() + s.first, text.begin() + s.second, isSpace); }
@@ -150,10 +150,9 @@ private:
       dimension.axes = std::move(axes);
       return true;
     }
-    ParseError inner;
-    auto index = parse(text.substr(begin, end - begin), &inner);
+    auto index = parse(text.substr(begin, end - begin));
     if (!index) {
-      fail(begin + inner.position, inner.message);
+      fail(begin + index.error().position, index.error().message);
       return false;
     }
     dimension.index = *index;
@@ -194,7 +193,7 @@ private:
   }
 
   std::string_view text;
-  ParseError *error;
+  ParseError error;
   bool arrow = false;
 };
 
@@ -240,12 +239,8 @@ std::vector<std::string> Einsum::contracted() const {
   return missing;
 }
 
-std::optional<Einsum> parseEinsum(std::string_view text, ParseError *error) {
-  return EinsumParser(text, error).einsum();
-}
-std::optional<Dimensions> parseDimensions(std::string_view text, ParseError *error) {
-  return EinsumParser(text, error).plain();
-}
+Parsed<Einsum> parseEinsum(std::string_view text) { return EinsumParser(text).einsum(); }
+Parsed<Dimensions> parseDimensions(std::string_view text) { return EinsumParser(text).plain(); }
 
 std::set<std::string> axesOf(const Dimensions &dimensions) {
   std::set<std::string> axes;

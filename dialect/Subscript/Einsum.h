@@ -29,8 +29,8 @@ struct Einsum {
 
 /// Parses an einsum. Spaces separate dimensions. "bhij" (one word of several letters, all lower case, none of them a
 /// declared name) is split into letters if every operand and the result have this form ("bhid,bhjd->bhij").
-std::optional<Einsum> parseEinsum(std::string_view text, ParseError *error = nullptr);
-std::optional<Dimensions> parseDimensions(std::string_view text, ParseError *error = nullptr);
+Parsed<Einsum> parseEinsum(std::string_view text);
+Parsed<Dimensions> parseDimensions(std::string_view text);
 std::string print(const Dimensions &);
 /// Returns the axes that the products name, without the axes in index expressions.
 std::set<std::string> axesOf(const Dimensions &);
@@ -43,8 +43,8 @@ using AxisSizes = std::map<std::string, int64_t>;
 /// Finds each axis's size from the operands' shapes and `given`. A lone axis has the size of its dimension; one unknown
 /// factor of a product is found by division. Errors: an axis with two sizes, a product that does not divide, an axis
 /// without a size. Positions in the error are bytes of the einsum's text.
-std::optional<AxisSizes> resolveSizes(const Einsum &, const std::vector<std::vector<int64_t>> &shapes,
-                                      const AxisSizes &given, ParseError *error = nullptr);
+Parsed<AxisSizes> resolveSizes(const Einsum &, const std::vector<std::vector<int64_t>> &shapes,
+                               const AxisSizes &given);
 
 /// Returns the index that a dimension stands for: the expression, or the row-major flattening of its axes.
 Expr flatIndex(const Dimension &, const AxisSizes &);

@@ -120,10 +120,22 @@ struct ParseError {
   size_t position = 0; // byte offset in the text
   std::string message; // lowercase, without a full stop
 };
+/// What a text says, or its first error; neither where there is no text.
+template <typename T> class [[nodiscard]] Parsed : public std::optional<T> {
+public:
+  Parsed(std::nullopt_t = std::nullopt) {}
+  Parsed(T value) : std::optional<T>(std::move(value)) {}
+  Parsed(ParseError error) : why(std::move(error)) {}
+  /// Returns the error. Its message is empty if there is none.
+  const ParseError &error() const { return why; }
+
+private:
+  ParseError why;
+};
 /// Parses an expression. Grammar: `+ - *`, `floordiv` (also `//` and `/` on integers), `mod` (also `%`), comparisons
 /// `< <= > >= == !=`, `and or not` (also `&& || !`), `abs min max clamp select`, names, integers, `name[expr, …]` for a
 /// Read, `[5 x 64, 4, 3..0][expr]` for a Table (64 times 5, then 4, then down from 3), parentheses. Nesting deeper than
 /// 200 is an error, never a crash.
-std::optional<Expr> parse(std::string_view text, ParseError *error = nullptr);
+Parsed<Expr> parse(std::string_view text);
 
 } // namespace skewer::subscript

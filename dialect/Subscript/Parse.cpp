@@ -16,16 +16,14 @@ enum Precedence { kOr = 1, kAnd, kNot, kComparison, kBits, kShift, kSum, kProduc
 
 class Parser {
 public:
-  Parser(std::string_view text, ParseError &error) : text(text), error(error) {}
+  explicit Parser(std::string_view text) : text(text) {}
 
-  std::optional<Expr> run() {
+  Parsed<Expr> run() {
     auto e = expression(kOr);
-    if (!e)
-      return std::nullopt;
     skipSpace();
-    if (at < text.size())
-      return unexpected("unexpected ", " after the expression");
-    return e;
+    if (e && at < text.size())
+      e = unexpected("unexpected ", " after the expression");
+    return e ? Parsed<Expr>(std::move(*e)) : error;
   }
 
 private:
@@ -322,17 +320,12 @@ private:
   }
 
   std::string_view text;
-  ParseError &error;
+  ParseError error;
   size_t at = 0;
   int nesting = 0;
 };
 } // namespace
 
-std::optional<Expr> parse(std::string_view text, ParseError *error) {
-  ParseError ignored;
-  ParseError &why = error ? *error : ignored;
-  why = {};
-  return Parser(text, why).run();
-}
+Parsed<Expr> parse(std::string_view text) { return Parser(text).run(); }
 
 } // namespace skewer::subscript

@@ -7,12 +7,14 @@ namespace skewer::subscript {
 namespace {
 class SizeSolver {
 public:
-  SizeSolver(const Einsum &spec, const AxisSizes &given, ParseError *error) : sizes(given), spec(spec), error(error) {
-    if (error)
-      *error = {};
+  SizeSolver(const Einsum &spec, const AxisSizes &given) : sizes(given), spec(spec) {}
+
+  Parsed<AxisSizes> run(const std::vector<std::vector<int64_t>> &shapes) {
+    return solve(shapes) ? Parsed<AxisSizes>(std::move(sizes)) : error;
   }
 
-  bool run(const std::vector<std::vector<int64_t>> &shapes) {
+private:
+  bool solve(const std::vector<std::vector<int64_t>> &shapes) {
     if (shapes.size() != spec.operands.size())
       return fail(0, "the einsum has " + std::to_string(spec.operands.size()) + " operands, got " +
                          std::to_string(shapes.size()));
@@ -33,12 +35,8 @@ public:
       }
     return complete();
   }
-  AxisSizes sizes;
-
-private:
   bool fail(size_t position, std::string message) {
-    if (error)
-      *error = {position, std::move(message)};
+    error = {position, std::move(message)};
     return false;
   }
 
@@ -124,17 +122,15 @@ private:
     return 0;
   }
 
+  AxisSizes sizes;
   const Einsum &spec;
-  ParseError *error;
+  ParseError error;
 };
 } // namespace
 
-std::optional<AxisSizes> resolveSizes(const Einsum &spec, const std::vector<std::vector<int64_t>> &shapes,
-                                      const AxisSizes &given, ParseError *error) {
-  SizeSolver solver(spec, given, error);
-  if (!solver.run(shapes))
-    return std::nullopt;
-  return std::move(solver.sizes);
+Parsed<AxisSizes> resolveSizes(const Einsum &spec, const std::vector<std::vector<int64_t>> &shapes,
+                               const AxisSizes &given) {
+  return SizeSolver(spec, given).run(shapes);
 }
 
 Expr flatIndex(const Dimension &dimension, const AxisSizes &sizes) {

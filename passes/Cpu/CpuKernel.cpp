@@ -59,7 +59,8 @@ void CpuKernel::plan() {
   content.plan(layout, panelsAreRead);
   values.plan(layout, valuesChange);
   packedWeights.plan(layout);
-  sizes.weightsAreRounded = packedWeights.areUsed() && !shape.further.lse;
+  // Results that are made of weights keep their digits.
+  sizes.weightsAreRounded = packedWeights.areUsed() && !shape.further.lse && !shape.further.weights;
   tiles.plan(layout);
   sums.plan(layout);
   softmax.plan(layout);

@@ -112,5 +112,7 @@ public:
 const CpuEngine &fmaEngine();
 /// Returns the fastest engine for operands of this type in memory; f32 if they have different types, or no memory.
 const CpuEngine &engineFor(ElementType element, const Target &);
+/// Returns the engine that has this cost.
+const CpuEngine &engineOfCost(const CpuEngineCost &);
 
 } // namespace skewer

@@ -8,15 +8,20 @@
 using namespace mlir;
 using namespace skewer;
 
-/// Returns the engine that multiplies weights with the values as they are in memory; null if none does. It rounds the
-/// weights to the type of the values, so the result must have the same type.
+/// Returns the engine that multiplies weights with the values as they are in memory; null if none does.
 const CpuEngine *HeadValues::engineOf(bool change) const {
   const AttentionStage &stage = context.stage;
   unsigned argument = shape.value.argument;
-  const CpuEngine &engine = stage.engineOf(argument, argument);
-  bool fits = engine.forWeights() && !stage.isComputed(argument) && stage.result == stage.elements[argument] &&
-              shape.value.depth == 1 && engine.cost.holds(g.tileRows * g.groupsTogether, 1, stage.target);
-  return fits && !change && !g.streaming && g.rowStep == 1 ? &engine : nullptr;
+  WeighedValues weighed;
+  if (!stage.isComputed(argument) && g.lanes == stage.target.lanes)
+    weighed.element = stage.elements[argument];
+  weighed.result = stage.result;
+  weighed.areRows = shape.value.depth == 1;
+  weighed.areChanged = change;
+  weighed.areReadOnce = g.streaming;
+  weighed.areOfPhases = g.rowStep > 1;
+  const CpuEngineCost &cost = cpuEngineOf(weighed, g.tileRows * g.groupsTogether, stage.target);
+  return cost.takesWeights() ? &engineOfCost(cost) : nullptr;
 }
 
 void HeadValues::plan(Layout &layout, bool change) {

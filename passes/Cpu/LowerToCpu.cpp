@@ -1,6 +1,7 @@
 // The pass attn-lower-to-cpu: turns a kernel with a scheduled attention, a matrix product or a softmax into the phases
 // of its stages (CpuStages.h). It fails if a module has two such kernels or a schedule cannot be obeyed.
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/X86Vector/X86VectorDialect.h"
 #include "passes/Cpu/CpuStages.h"
 #include "passes/Cpu/Schedule/CpuSchedule.h"
 #include "passes/Passes.h"

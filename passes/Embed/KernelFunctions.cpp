@@ -13,6 +13,10 @@ static bool isOperand(Type type) {
   return tensor && elementNamedBy(tensor.getElementType());
 }
 
+static bool isResult(Type type) {
+  return isOperand(type) && mayBeResult(elementTypeOf(type));
+}
+
 bool skewer::mayBeInKernel(Operation *op) {
   if (isa<attn::IndexOp>(op)) // a kernel's index operands are its arguments
     return false;
@@ -24,7 +28,7 @@ bool skewer::mayBeInKernel(Operation *op) {
 
 bool skewer::isKernel(func::FuncOp function) {
   if (function.isExternal() || !function.getBody().hasOneBlock() || function.getNumResults() == 0 ||
-      !llvm::all_of(function.getArgumentTypes(), isOperand) || !llvm::all_of(function.getResultTypes(), isOperand))
+      !llvm::all_of(function.getArgumentTypes(), isOperand) || !llvm::all_of(function.getResultTypes(), isResult))
     return false;
   bool any = false;
   for (Operation &op : function.getBody().front().without_terminator()) {

@@ -5,8 +5,8 @@
 namespace skewer {
 
 /// Returns whether the lowerings take the whole function as a kernel: it has one block; its arguments are tensors of
-/// f32, f16, bf16, i32, i8 and f8E4M3FN, and its results are tensors; it has some operation of the attn dialect, and
-/// otherwise only arithmetic on tensors, constants and sizes.
+/// f32, f16, bf16, i32, i8 and f8E4M3FN, and its results are tensors of f32, f16 and bf16; it has some operation of the
+/// attn dialect, and otherwise only arithmetic on tensors, constants and sizes.
 bool isKernel(mlir::func::FuncOp);
 
 /// Returns whether an operation may be part of a kernel.

@@ -167,7 +167,7 @@ Value skewer::buildEinsum(OpBuilder &builder, const Summand &original, const std
   auto sizesAttr = sizesTo(builder.getContext(), given);
   auto guardText = guard ? text(print(*guard)) : StringAttr();
   if (!resolve(specText.getValue(), operands, sizesAttr,
-               guard ? std::optional<StringRef>(guardText.getValue()) : std::nullopt, nullptr, indices))
+               guard ? std::optional<StringRef>(guardText.getValue()) : std::nullopt, indices))
     return {};
   auto einsum = EinsumOp::create(builder, summand.location, type, specText, sizesAttr, guardText, operands);
   bindIndices(einsum);

@@ -250,6 +250,10 @@ Value Elements::rowScale(Value tensor, Value first) {
   Value product;
   computed.clear();
   auto found = scaledRows(tensor);
+  if (!found) {
+    code.failure = "the rows of an operand are not rows in memory times a number";
+    found.emplace();
+  }
   for (const auto &[scale, point] : found->scales) {
     Value factor = element(scale, point, symbols, "");
     if (!factor) { // a diagnostic was emitted

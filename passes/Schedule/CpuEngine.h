@@ -39,11 +39,25 @@ public:
   int64_t groupsTogether(int64_t tileRows, int64_t vectors, int64_t rowBlock, const Target &) const;
 };
 
+/// The values of an attention, as far as they decide which engine multiplies weights with them.
+struct WeighedValues {
+  ElementType element = {}; // in memory; f32 if they have no memory
+  ElementType result = {};  // of the memory in which the result of the attention is stored
+  bool areRows = true;      // the elements of a row are adjacent
+  bool areChanged = false;  // a strategy adds to them
+  bool areReadOnce = false; // no other rows meet them, so packing them does not pay
+  bool areOfPhases = false; // the rows of a work item are not adjacent
+};
+
 /// Returns all engines. The first one takes operands of all types, which it widens to f32.
 llvm::ArrayRef<const CpuEngineCost *> cpuEngines();
 /// Returns the engine of this name, which must exist.
 const CpuEngineCost &cpuEngine(llvm::StringRef name);
 /// Returns the fastest engine for operands of this type in memory; f32 if they have different types, or no memory.
 const CpuEngineCost &cpuEngineFor(ElementType element, const Target &);
+/// Returns the engine that multiplies weights with values, `rows` rows at once: the fastest one for their type if it
+/// takes weights, packs these values and has a result of their type; else the first one. Scheduling and the kernel both
+/// ask it.
+const CpuEngineCost &cpuEngineOf(const WeighedValues &, int64_t rows, const Target &);
 
 } // namespace skewer

@@ -59,9 +59,16 @@ llvm::ArrayRef<Machine> knownMachines();
 /// Returns the machine on which this runs.
 Machine hostMachine();
 
-/// Stands behind the name of a target, or of a machine file, whose tiles are not to be used: "emeraldrapids:no-amx".
-constexpr llvm::StringLiteral kWithoutTiles = ":no-amx";
-/// Returns that target. Passes find it by its spelling; its name stays.
+/// The parts of a target's name: the name of a machine or the path of a machine file, with ":no-amx" behind it if tiles
+/// are not to be used, as in "emeraldrapids:no-amx".
+struct TargetName {
+  explicit TargetName(llvm::StringRef name);
+  bool isFile() const { return isMachineFile(machine); }
+
+  llvm::StringRef machine;
+  bool usesTiles;
+};
+/// Returns the target without its tiles. Passes find it by its spelling; its name stays.
 Target withoutTiles(Target);
 
 /// An error in a machine file; its text is "FILE:LINE:COLUMN: error: …".

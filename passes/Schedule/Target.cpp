@@ -42,16 +42,20 @@ llvm::ArrayRef<Target> skewer::knownTargets() {
   return targets;
 }
 
+static constexpr llvm::StringLiteral kWithoutTiles = ":no-amx";
+
+TargetName::TargetName(llvm::StringRef name) : machine(name), usesTiles(!machine.consume_back(kWithoutTiles)) {}
+
 Target skewer::withoutTiles(Target target) {
   target.tileStepsPerCycle = 0;
-  if (!llvm::StringRef(target.spelling()).ends_with(kWithoutTiles))
+  if (TargetName(target.spelling()).usesTiles)
     target.file = target.spelling() + kWithoutTiles.str();
   return target;
 }
 
 llvm::Expected<Target> skewer::readTarget(llvm::StringRef name) {
-  if (name.consume_back(kWithoutTiles)) {
-    auto whole = readTarget(name);
+  if (TargetName parts(name); !parts.usesTiles) {
+    auto whole = readTarget(parts.machine);
     return whole ? llvm::Expected<Target>(withoutTiles(std::move(*whole))) : std::move(whole);
   }
   if (isMachineFile(name)) {

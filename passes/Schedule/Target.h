@@ -30,6 +30,8 @@ struct Target {
 
   /// Returns whether additions have pipes of their own next to those of the FMAs.
   bool separateAdd() const { return addPerCycle > 0; }
+  /// Returns the peak of a core in f32, in FLOP/s.
+  double peak() const { return 2.0 * static_cast<double>(lanes) * fmaPerCycle * gigahertz * 1e9; }
   /// Returns the name by which `findTarget` finds the target.
   const std::string &spelling() const { return file.empty() ? name : file; }
 };

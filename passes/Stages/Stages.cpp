@@ -384,9 +384,11 @@ private:
   }
 
   /// Makes a matrix product or a fused attention part of the stage of its only reader, if that reader is arithmetic
-  /// that ends in a stage of its own. If a stage reads two such operations, the later one is part of it.
+  /// that ends in a stage of its own. If a stage reads two such operations, the later one is part of it. A stage with
+  /// arithmetic stores one result, so an attention with further results, also with those that nobody reads, has a stage
+  /// of its own.
   bool finish(Operation *op, const Readers &own) {
-    if (!op->hasOneUse() || own.stored || own.maps || own.packed || own.stages.size() != 1 || !endsWithArithmetic(op))
+    if (op->getNumResults() != 1 || !op->hasOneUse() || own.stored || own.maps || own.packed || own.stages.size() != 1 || !endsWithArithmetic(op))
       return false;
     Operation *root = own.stages.front();
     Operation *reader = *op->user_begin();

@@ -260,6 +260,24 @@ def compiler_header(root):
                     yield f"{path}:{number}: includes {match.group(1)} of codegen/Compiler: include Compiler.h"
 
 
+def plugin_headers(root):
+    """The headers that are installed for plugins include no header of the tree that is not installed. SkewerPackage.cmake names
+    one that the build makes from them."""
+    path = "tools/cmake/SkewerPluginHeaders.cmake"
+    lines = read(root, path).splitlines()
+    words = [(word, number) for number, line in enumerate(lines, 1) for word in re.findall(r"[\w/.]+", line.split("#")[0])]
+    listed = {word for word, _ in words} | set(re.findall(r"[\w/]+\.h", read(root, "tools/cmake/SkewerPackage.cmake")))
+    for header, number in words:
+        if not header.endswith(".h"):
+            continue
+        if not os.path.isfile(os.path.join(root, header)):
+            yield f"{path}:{number}: '{header}' is not in the tree"
+            continue
+        for at, line in enumerate(read(root, header).splitlines(), 1):
+            if (match := re.match(r'\s*#\s*include "((?:dialect|passes|codegen|tools)/[^"]*)"', line)) and match.group(1) not in listed:
+                yield f"{header}:{at}: is installed for plugins, but '{match.group(1)}' is not: add it to {path}"
+
+
 def symbols(root, build):
     """Of each object file of dialect/, passes/ and codegen/ in a build whose source is in the tree: the source's path, and
     the symbols that it defines and that it needs, as `nm` prints them."""
@@ -450,6 +468,7 @@ CHECKS = {
     "axis-names": axis_names,
     "layers": layers,
     "compiler-header": compiler_header,
+    "plugin-headers": plugin_headers,
     "linked-layers": linked_layers,
     "skeletons": skeletons,
     "members": members,

@@ -131,6 +131,18 @@ class HouseTest(unittest.TestCase):
         self.assertEqual(self.findings("compiler-header", files),
                          ["tests/fuzz/D.h:2: includes Facts.h of codegen/Compiler: include Compiler.h"])
 
+    def test_plugin_headers(self):
+        files = {"tools/cmake/SkewerPluginHeaders.cmake": "set(HEADERS # passes/C.h\n    passes/A.h passes/B.h)\nset(MADE passes/D.h.inc)\n",
+                 "tools/cmake/SkewerPackage.cmake": "foreach(header IN LISTS MADE ITEMS tools/E.h)\n",
+                 "passes/A.h": '#include "passes/B.h"\n#include "passes/D.h.inc"\n#include "mlir/IR/Builders.h"\n',
+                 "passes/B.h": '#include "tools/E.h"\n', "passes/C.h": ""}
+        self.assertEqual(self.findings("plugin-headers", files), [])
+        files["passes/B.h"] = '\n#include "passes/C.h"\n'
+        self.assertEqual(self.findings("plugin-headers", files), ["passes/B.h:2: is installed for plugins, but 'passes/C.h' is not: add it to "
+                                                                 "tools/cmake/SkewerPluginHeaders.cmake"])
+        del files["passes/A.h"]
+        self.assertIn("SkewerPluginHeaders.cmake:2: 'passes/A.h' is not in the tree", self.findings("plugin-headers", files)[0])
+
     def test_linked_layers(self):
         found = [("passes/Analysis/A.cpp", ["a"], ["e"]), ("passes/Cpu/B.cpp", ["b"], ["a", "free"]),
                  ("dialect/IR/E.cpp", ["e"], []), ("codegen/C.cpp", ["c"], ["b"])]

@@ -107,7 +107,7 @@ Target tileTarget(bool isEmulated) {
 
 /// A machine that answers what checks ask of the processor and of the system.
 struct Machine {
-  bool hasTiles = true;                               // cpuid
+  bool hasTiles = true, hasInt8 = true;               // cpuid
   bool savesTiles = true;                             // xgetbv
   bool hasLeaves = true;                              // cpuid has leaf 7
   std::function<int64_t()> answer = [] { return 0; }; // of the system to the request
@@ -116,12 +116,14 @@ struct Machine {
 Machine *machine = nullptr;
 
 void answerCpuid(uint32_t leaf, uint32_t subleaf, uint32_t *words) {
-  constexpr uint32_t kTiles = 1u << 22 | 1u << 24;
+  constexpr uint32_t kTiles = 1u << 22 | 1u << 24, kInt8 = 1u << 25;
   std::fill_n(words, 4, ~0u);
   if (leaf == 0)
     words[0] = machine->hasLeaves ? 31 : 6;
   if (leaf == 7 && subleaf == 0 && !machine->hasTiles)
     words[3] &= ~kTiles;
+  if (leaf == 7 && subleaf == 0 && !machine->hasInt8)
+    words[3] &= ~kInt8;
 }
 
 void answerXgetbv(uint32_t, uint32_t *words) {
@@ -216,8 +218,8 @@ public:
       kernel = std::move(*made);
   }
   /// Makes a module that asks `machine`, and whose tiles are emulated.
-  static TwoCodes onTheTestsMachine() {
-    return TwoCodes(tileTarget(false), [](llvm::Module &module) {
+  static TwoCodes onTheTestsMachine(const Target &target = tileTarget(false)) {
+    return TwoCodes(target, [](llvm::Module &module) {
       askTheTest(module);
       emulateTiles(module);
     });
@@ -316,6 +318,19 @@ TEST(AbiTiles, WithoutTilesOrPermissionTheOtherCodeRuns) {
     refusing.answer = [error] { return -error; };
     expectOther(refusing, 1);
   }
+}
+
+TEST(AbiTiles, TilesOfBytesAreAskedForWhereTheTargetHasThem) {
+  Machine without;
+  without.hasInt8 = false;
+  machine = &without;
+  TwoCodes pairs = TwoCodes::onTheTestsMachine();
+  Target withBytes = tileTarget(false);
+  withBytes.features += ",+amx-int8";
+  TwoCodes bytes = TwoCodes::onTheTestsMachine(withBytes);
+  ASSERT_TRUE(pairs.kernel && bytes.kernel);
+  EXPECT_EQ(pairs.code(), "plain/amx");
+  EXPECT_EQ(bytes.code(), "plain/sse");
 }
 
 TEST(AbiTiles, AProgramRefusesTilesUntilTheFirstCall) {

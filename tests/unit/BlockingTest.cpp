@@ -26,7 +26,6 @@ namespace {
 constexpr int64_t kHeads = 2, kCount = 45, kDepth = 40, kWidth = 10; // queries and keys: kCount each
 constexpr size_t kGuard = 256;                                       // bytes before and after the workspace
 constexpr int64_t kNone = 1 << 20;
-const float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 /// Four lanes run on every x86-64, and allow blocks of few keys.
 struct Blocking {
@@ -248,9 +247,9 @@ TEST_F(Blockings, Causal) {
   Layer causal;
   causal.high = 0;
   Layer layer = causal;
-  layer.q[7 * kDepth + 3] = kNaN;             // row 7 of the first head
-  layer.k[(kCount + 30) * kDepth + 1] = kNaN; // rows 30 … of the second head
-  layer.v[20 * kWidth + 5] = kNaN;            // one column of rows 20 … of the first head
+  layer.q[7 * kDepth + 3] = NAN;             // row 7 of the first head
+  layer.k[(kCount + 30) * kDepth + 1] = NAN; // rows 30 … of the second head
+  layer.v[20 * kWidth + 5] = NAN;            // one column of rows 20 … of the first head
   check(causal, {layer});
 }
 
@@ -278,8 +277,8 @@ TEST_F(Blockings, AHiddenNaNIsSeenByNoRow) {
   Layer layer;
   layer.high = 0;
   layer.hidden = 9;
-  layer.k[9 * kDepth + 1] = kNaN;
-  layer.v[9 * kWidth + kWidth - 1] = kNaN; // in the last vector of the first head's values
+  layer.k[9 * kDepth + 1] = NAN;
+  layer.v[9 * kWidth + kWidth - 1] = NAN; // in the last vector of the first head's values
   check(layer);
 }
 

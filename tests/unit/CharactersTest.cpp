@@ -43,9 +43,9 @@ TEST(Characters, BytesThatAreNone) {
 
 TEST(Characters, MessagesShowAllOfOne) {
   auto messageOf = [](std::string_view text) {
-    ParseError error;
-    EXPECT_FALSE(parseEinsum(text, &error)) << text;
-    return error.message;
+    auto spec = parseEinsum(text);
+    EXPECT_FALSE(spec) << text;
+    return spec.error().message;
   };
   EXPECT_EQ(messageOf("i d, (j − i + 3) d -> i j"), "unexpected '−' after the expression; write '-'");
   EXPECT_EQ(messageOf("i d, (j -\u00A0i + 3) d -> i j"),

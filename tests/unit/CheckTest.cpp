@@ -99,8 +99,8 @@ TEST(Check, CountsWhatIsNoNumber) {
 }
 
 /// A layer in the language, compared with results that the test makes.
-struct Layer {
-  explicit Layer(const std::string &text)
+struct Checked {
+  explicit Checked(const std::string &text)
       : compilation(Compilation::createFromText(text, "layer.attn", {}, *findTarget("x86-64-v3"))) {
     kernel = &compilation->kernels.front();
     signature = signatureOf(kernel->einsumFunction());
@@ -138,12 +138,12 @@ std::string attention(const std::string &scores, const std::string &more = "") {
 }
 
 TEST(Tolerance, FollowsFromTheScores) {
-  double usual = Layer(attention("s * dim^-0.5")).tolerance(), large = Layer(attention("s")).tolerance(),
-         immense = Layer(attention("s + 3000*j")).tolerance();
+  double usual = Checked(attention("s * dim^-0.5")).tolerance(), large = Checked(attention("s")).tolerance(),
+         immense = Checked(attention("s + 3000*j")).tolerance();
   EXPECT_GT(usual, 2e-7);
   EXPECT_LT(usual, 3e-6);
   EXPECT_GT(large, 1.5 * usual);
-  EXPECT_GT(Layer(attention("s + 3.7*(j + 5000)")).tolerance(), 20 * usual) << "scores of thousands keep 12 bits";
+  EXPECT_GT(Checked(attention("s + 3.7*(j + 5000)")).tolerance(), 20 * usual) << "scores of thousands keep 12 bits";
   EXPECT_LT(immense, 4e-6) << "large alone is not inexact: one key has all of the weight";
 }
 
@@ -153,7 +153,7 @@ TEST(Tolerance, FollowsFromTheTypes) {
     std::string other = text;
     for (size_t at; (at = other.find("f32")) != std::string::npos;)
       other.replace(at, 3, type);
-    return Layer(other).tolerance();
+    return Checked(other).tolerance();
   };
   EXPECT_NEAR(with("f16"), 2e-3, 1.2e-3);
   EXPECT_NEAR(with("bf16"), 1.6e-2, 1e-2);
@@ -164,18 +164,18 @@ TEST(Tolerance, FollowsFromThePartialSums) {
   auto with = [](const std::string &large) {
     std::string text = "param N = 200\nkernel f(x : f32[16, N], w : f32[N, 32]) -> f32[16, 32] {\n"
                        "  y = einsum(\"i j -> i j\", x)\n  return einsum(\"i j, j d -> i d\", y * (100 if ";
-    return Layer(text + large + " else 1), w)\n}\n").tolerance();
+    return Checked(text + large + " else 1), w)\n}\n").tolerance();
   };
   EXPECT_GT(with("j < 1"), 2 * with("j >= N - 1"));
 }
 
 TEST(Tolerance, WhatOnlyMovesElementsIsExact) {
-  EXPECT_EQ(Layer("kernel f(x : f32[8, 6]) -> f32[6, 8] { return einsum(\"i j -> j i\", x) }").tolerance(), 3 * 0x1p-24);
+  EXPECT_EQ(Checked("kernel f(x : f32[8, 6]) -> f32[6, 8] { return einsum(\"i j -> j i\", x) }").tolerance(), 3 * 0x1p-24);
 }
 
 TEST(Tolerance, IsNeverLessThanARoundingOfTheResult) {
   auto least = [](const std::string &operand, const std::string &result, ElementType type, bool isOnGpu) {
-    Layer layer("kernel f(x : " + operand + "[8, 6]) -> " + result + "[6, 8] { return einsum(\"i j -> j i\", x) }");
+    Checked layer("kernel f(x : " + operand + "[8, 6]) -> " + result + "[6, 8] { return einsum(\"i j -> j i\", x) }");
     Judgement how{/*rows=*/1 << 20, /*seed=*/1, /*flops=*/0, isOnGpu};
     return llvm::cantFail(toleranceOf(layer.kernel->einsumFunction(), layer.operands, type, how, 1));
   };
@@ -188,23 +188,23 @@ TEST(Tolerance, IsNeverLessThanARoundingOfTheResult) {
 }
 
 TEST(Tolerance, IsTheSameForTheSameLayer) {
-  EXPECT_EQ(Layer(attention("s")).tolerance(), Layer(attention("s")).tolerance());
+  EXPECT_EQ(Checked(attention("s")).tolerance(), Checked(attention("s")).tolerance());
 }
 
 TEST(Tolerance, LostBitsAreFound) {
   for (const char *scores : {"s * dim^-0.5", "s", "s + 3.7*(j + 5000)"}) {
-    Layer layer(attention(scores));
+    Checked layer(attention(scores));
     Comparison rounded = layer.judge([](double x) { return x; });
     EXPECT_LE(rounded.error, 0.5 * rounded.tolerance) << scores;
   }
   // A plain layer, for which kernels have an error of 5e-7 of the largest value: two bits less.
-  Layer layer(attention("s * dim^-0.5"));
+  Checked layer(attention("s * dim^-0.5"));
   Comparison coarse = layer.judge([&](double x) { return std::rint(x * 0x1p18) * 0x1p-18; });
   EXPECT_FALSE(coarse.within(coarse.tolerance)) << coarse.error << " of " << coarse.tolerance;
 }
 
 TEST(Tolerance, ThatStopsWithinGivesTheVerdictOfTheWhole) {
-  Layer layer(attention("s"));
+  Checked layer(attention("s"));
   double whole = layer.tolerance();
   int passed = 0, failed = 0;
   for (double share : {0.0, 0.1, 0.5, 0.9, 1.1, 3.0}) {
@@ -228,7 +228,7 @@ TEST(Tolerance, ThatStopsWithinGivesTheVerdictOfTheWhole) {
 }
 
 TEST(Tolerance, TensorCoresHaveMoreRoom) {
-  Layer layer(attention("s"));
+  Checked layer(attention("s"));
   auto of = [&](bool isOnGpu) {
     Judgement how{/*rows=*/1 << 20, /*seed=*/1, /*flops=*/0, isOnGpu};
     return llvm::cantFail(toleranceOf(layer.kernel->einsumFunction(), layer.operands, ElementType::F32, how, 1));

@@ -25,7 +25,7 @@ KernelPlan layer() {
 }
 
 std::vector<CudaImage> images() {
-  gpu::GpuLaunch launch;
+  skewer::gpu::GpuLaunch launch;
   launch.kernel = "layer";
   launch.threads = 128;
   launch.sharedBytes = 65536;

@@ -11,6 +11,9 @@
 
 namespace skewer::testing {
 
+/// The lanes of the vectors of `runEmitted` for its usual target.
+constexpr int64_t kLanes = 4;
+
 /// Runs `emit(builder, buffer)` once and returns the `count` floats of the buffer. Vectors have four lanes, as on every
 /// x86-64, unless the target has more and this machine is such a target.
 inline std::vector<float> runEmitted(int64_t count, const std::function<void(VectorBuilder &, mlir::Value)> &emit,

@@ -30,7 +30,6 @@ using skewer::testing::decode;
 using skewer::testing::encode;
 
 namespace {
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 std::vector<char> bytes(const std::vector<double> &values, ElementType type) {
   std::vector<char> memory(values.size() * bytesOf(type));
@@ -180,10 +179,10 @@ TEST_F(GenericKernelTest, MaskedNaNContributesNothing) {
   Tensor scores = normal({9, 9}, 1), values = normal({9, 35}, 2), gate = normal({9, 9}, 3);
   for (int64_t i = 0; i < 9; ++i)
     for (int64_t j = i; j < 9; ++j)
-      scores.values[i * 9 + j] = gate.values[i * 9 + j] = kNaN;
+      scores.values[i * 9 + j] = gate.values[i * 9 + j] = NAN;
   for (int64_t e = 0; e < 35; ++e)
-    values.values[8 * 35 + e] = kNaN; // no query sees key 8
-  values.values[3 * 35 + 5] = kNaN;   // queries 4 … 8 see this
+    values.values[8 * 35 + e] = NAN; // no query sees key 8
+  values.values[3 * 35 + 5] = NAN;   // queries 4 … 8 see this
   // Row 0 sees no key. The weights are scaled before the product.
   check(R"ir(func.func @f(%s: tensor<9x9xf32>, %v: tensor<9x35xf32>, %g: tensor<9x9xf32>) -> tensor<9x35xf32> {
     %p = attn.softmax "i j" over "j" where "j < i" (%s) : tensor<9x9xf32>
@@ -195,7 +194,7 @@ TEST_F(GenericKernelTest, MaskedNaNContributesNothing) {
 
 TEST_F(GenericKernelTest, AVisibleNaNIsSeen) {
   Tensor scores = normal({3, 4}, 1), values = normal({4, 9}, 2);
-  scores.values[5] = kNaN;
+  scores.values[5] = NAN;
   scores.values[8] = std::numeric_limits<double>::infinity();
   check(R"ir(func.func @f(%s: tensor<3x4xf32>, %v: tensor<4x9xf32>) -> tensor<3x9xf32> {
     %p = attn.softmax "i j" over "j" where "j < 3" (%s) : tensor<3x4xf32>
@@ -300,7 +299,7 @@ TEST_F(GenericKernelTest, RunningSums) {
       }
       std::string line = "tensor<3x" + n + "xf32>";
       Tensor values = normal({3, size}, 3);
-      values.values[size / 2] = kNaN;
+      values.values[size / 2] = NAN;
       check("func.func @f(%x: " + line + ") -> " + line + " {\n%r = attn.einsum \"b t -> b i\" where \"" +
                 std::string(guard) + "\" sizes {i = " + n + " : i64} (%x) : (" + line + ") -> " + line +
                 "\nreturn %r : " + line + " }",
@@ -319,7 +318,7 @@ TEST_F(GenericKernelTest, Extrema) {
       Tensor x = normal({2, 67, 53}, 1);
       for (double &value : x.values)
         value = least ? std::fabs(value) : -std::fabs(value); // all are on one side of 0
-      x.values[3] = kNaN, x.values[2 * 67 * 53 - 1] = least ? -7 : 7;
+      x.values[3] = NAN, x.values[2 * 67 * 53 - 1] = least ? -7 : 7;
       std::string type = "tensor<" + shape + (shape.empty() ? "f32>" : "xf32>");
       check("func.func @f(%x: tensor<2x67x53xf32>) -> " + type + " {\n%r = attn.extremum " + (least ? "least " : "") +
                 "\"" + spec + "\" " + (spec[0] == '(' ? "sizes {x = 1 : i64} " : "") +
@@ -341,7 +340,7 @@ TEST_F(GenericKernelTest, ComparisonsChoose) {
   Tensor x = normal({9, 21}, 1), y = normal({9, 21}, 2);
   for (int64_t k = 0; k < 60; k += 3)
     y.values[k] = x.values[k]; // equal
-  x.values[1] = y.values[2] = x.values[4] = y.values[4] = kNaN;
+  x.values[1] = y.values[2] = x.values[4] = y.values[4] = NAN;
   for (const char *symbol : {"<", "<=", "==", "!="})
     check(R"ir(func.func @f(%x: tensor<9x21xf32>, %y: tensor<9x21xf32>) -> tensor<9x21xf32> {
       %c = attn.apply ")ir" +
@@ -367,7 +366,7 @@ TEST_F(GenericKernelTest, NarrowTypesAreSummedWide) {
       for (double &value : input.values)
         value = decode(encode(value * 0.1, element), element);
     check(text, inputs, {}, type == "f16" ? 6e-4 : 4e-3);
-    inputs[0].values[70] = kNaN; // stays one when rounded
+    inputs[0].values[70] = NAN; // stays one when rounded
     check(text, inputs, {}, type == "f16" ? 6e-4 : 4e-3);
   }
 }

@@ -4,13 +4,12 @@
 #include "dialect/Subscript/Analysis.h"
 
 using namespace skewer::testing;
-using namespace skewer::subscript;
 
+namespace skewer::subscript {
 namespace {
 Expr e(const char *text) {
-  ParseError why;
-  auto parsed = skewer::subscript::parse(text, &why);
-  EXPECT_TRUE(parsed) << text << ": " << why.message;
+  auto parsed = skewer::subscript::parse(text);
+  EXPECT_TRUE(parsed) << text << ": " << parsed.error().message;
   return parsed.value_or(Expr());
 }
 const Domain kDomain = {{"i", {0, 9}}, {"j", {0, 9}}, {elementsOf("seg"), {0, 3}}, {elementsOf("bucket"), {-2, 31}}};
@@ -238,3 +237,4 @@ TEST(IndexOperandError, Declarations) {
   EXPECT_FALSE(r.good);
   EXPECT_SAYS(r.messages, "a kernel's result is of f32, f16 or bf16");
 }
+} // namespace skewer::subscript

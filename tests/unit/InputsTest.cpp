@@ -24,7 +24,7 @@ KernelPlan planOf(ElementType type = ElementType::F32) {
   return plan;
 }
 
-struct InputFiles : testing::Test {
+struct InputFiles : ::testing::Test {
   llvm::SmallString<128> folder;
   void SetUp() override { ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("skewer-inputs", folder)); }
   void TearDown() override { llvm::sys::fs::remove_directories(folder); }

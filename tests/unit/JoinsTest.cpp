@@ -4,8 +4,7 @@
 #include <algorithm>
 #include <random>
 
-using namespace skewer::language;
-
+namespace skewer::language {
 namespace {
 
 Dimension named(const std::string &name, int64_t size) { return {size, "", {{Axis{name, size, ""}}}}; }
@@ -138,3 +137,4 @@ TEST(Joins, SwappingOperandsAndBracketsChangesNothing) {
 }
 
 } // namespace
+} // namespace skewer::language

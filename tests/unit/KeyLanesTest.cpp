@@ -10,7 +10,6 @@ using namespace skewer::testing;
 using mlir::Value;
 
 namespace {
-constexpr int64_t kLanes = 4;
 
 /// Queries on a line, keys on a map of 3 x 4 in two frames: 24 keys.
 AttentionText ofMap() {

@@ -145,6 +145,14 @@ TEST(Machine, TilesAreLeftOutByName) {
   EXPECT_FALSE(findTarget(":no-amx"));
 }
 
+TEST(Machine, ANameHasTwoParts) {
+  TargetName file("my.json:no-amx"), machine("emeraldrapids");
+  EXPECT_EQ(file.machine, "my.json");
+  EXPECT_TRUE(file.isFile() && !file.usesTiles);
+  EXPECT_EQ(machine.machine, "emeraldrapids");
+  EXPECT_TRUE(machine.usesTiles && !machine.isFile());
+}
+
 // Emerald Rapids and Granite Rapids have been scheduled as Sapphire Rapids. What differs is used for predictions only.
 TEST(Machine, ProcessorsWithAmxScheduleOtherLayersAlike) {
   Target first = *findTarget("sapphirerapids");

@@ -11,10 +11,10 @@ using namespace skewer;
 using llvm::SmallVector;
 using mlir::Value;
 using mlir::ValueRange;
+using skewer::testing::kLanes;
 using skewer::testing::runEmitted;
 
 namespace {
-constexpr int64_t kLanes = 4;
 
 /// Returns a multiple of 1/16 below 1: sums of some thousand products of such numbers are exact in f32.
 float numberAt(int64_t n) { return float((n * 37 + 11) % 29) * 0.0625f - 0.875f; }

@@ -46,6 +46,45 @@ TEST(Prediction, CountsWholeGroupsAndWhatFunctionsTake) {
   EXPECT_LT(predicted(40, masked, blocking).cycles, predicted(40, contentLayer(), blocking).cycles);
 }
 
+/// The cost model and the kernel choose the engine of the values by the same conditions.
+TEST(Prediction, TilesTakeTheValuesThatTheKernelPacksForThem) {
+  Target target = *findTarget("emeraldrapids");
+  WeighedValues values{ElementType::BF16, ElementType::BF16};
+  auto name = [&](const WeighedValues &of, int64_t rows = 16) { return cpuEngineOf(of, rows, target).name(); };
+  EXPECT_EQ(name(values), "amx");
+  EXPECT_EQ(name(values, 24), "fma") << "rows that do not fill a tile";
+  EXPECT_EQ(name({ElementType::BF16, ElementType::F32}), "fma");
+  EXPECT_EQ(name({ElementType::F16, ElementType::F16}), "fma");
+  for (bool WeighedValues::*other :
+       {&WeighedValues::areChanged, &WeighedValues::areReadOnce, &WeighedValues::areOfPhases}) {
+    WeighedValues changed = values;
+    changed.*other = true;
+    EXPECT_EQ(name(changed), "fma");
+  }
+  values.areRows = false;
+  EXPECT_EQ(name(values), "fma");
+
+  TermStrategies strategies(nullptr);
+  ParsedAttention attention(contentLayer());
+  auto cycles = [&](llvm::function_ref<void(AttentionShape &)> change) {
+    auto shape = attention.shape();
+    shape->value.element = shape->result.element = ElementType::BF16;
+    change(*shape);
+    ChosenStrategies chosen = chosenBy(strategies, *shape, target);
+    return cyclesPerRow(sizesOf(*shape, chosen), {16, 2, 16, 48, 512, 0, 0}, target);
+  };
+  double withTiles = cycles([](AttentionShape &) {});
+  double without = cycles([](AttentionShape &shape) { shape.result.element = ElementType::F32; });
+  EXPECT_LT(withTiles, without);
+  EXPECT_EQ(cycles([](AttentionShape &shape) { shape.value.depth = 48; }), without) << "columns";
+  EXPECT_EQ(cycles([](AttentionShape &shape) { shape.further.lse = true; }), without);
+  auto shape = attention.shape();
+  AttentionSizes sizes = sizesOf(*shape, chosenBy(strategies, *shape, target));
+  EXPECT_FALSE(sizes.values.areChanged);
+  strategies.named("added_to_values")->addSizes(formsOf(*shape).front(), *shape, sizes);
+  EXPECT_TRUE(sizes.values.areChanged);
+}
+
 TEST(CodeNames, AreThoseOfTheCodeGenerator) {
   CodeNames names;
   if (names.architecture() != "x86_64")

@@ -16,7 +16,7 @@ TEST(Probe, SpreadIsAShareOfTheMedian) {
   EXPECT_TRUE(std::isinf(repeatsOf({0, 0, 0}).spread));
 }
 
-class ProbeFields : public testing::Test {
+class ProbeFields : public ::testing::Test {
 protected:
   void believe(double value, double spread, std::string doubt = "") {
     apply(machine, {{"l2_rate", value, spread, std::move(doubt)}}, "2026-01-02", notes);

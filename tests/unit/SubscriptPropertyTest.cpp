@@ -72,9 +72,8 @@ TEST(SubscriptProperty, ParseOfPrintIsTheSame) {
   RandomExpr random(5);
   for (int round = 0; round < kRounds; ++round) {
     Expr e = round % 3 ? random.index(5) : random.predicate(4);
-    ParseError error;
-    auto again = parse(print(e), &error);
-    ASSERT_TRUE(again) << print(e) << ": " << error.message;
+    auto again = parse(print(e));
+    ASSERT_TRUE(again) << print(e) << ": " << again.error().message;
     for (int k = 0; k < 5; ++k) {
       Assignment at{{"i", random.between(-9, 9)}, {"j", random.between(-9, 9)}, {"k", random.between(-9, 9)}};
       ASSERT_EQ(evaluate(*again, at), evaluate(e, at)) << print(e) << " read as " << print(*again);

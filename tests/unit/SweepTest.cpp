@@ -2,6 +2,7 @@
 // the progress line, and logarithmic axes.
 #include "codegen/Compiler/Messages.h"
 #include "dialect/Language/Declared.h"
+#include "tools/skewer/ExplainPage.h"
 #include "tools/skewer/OptionTexts.h"
 #include "tools/skewer/PlotCurves.h"
 #include "tools/skewer/Progress.h"
@@ -112,6 +113,10 @@ TEST(LogAxis, TextsOfTicks) {
   EXPECT_EQ(bytesTick(5e3), "5 KB");
   EXPECT_EQ(bytesTick(2e7), "20 MB");
   EXPECT_EQ(bytesTick(1e13), "10000 GB");
+  EXPECT_EQ(bytesText(9999), "9999 B");
+  EXPECT_EQ(bytesText(1e4), "10.0 KB");
+  EXPECT_EQ(bytesText(2.04e7), "20.4 MB");
+  EXPECT_EQ(bytesText(1.25e9), "1.25 GB");
 }
 
 /// Returns rows of a kernel whose time and peak are given, without a workspace.

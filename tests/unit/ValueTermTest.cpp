@@ -7,7 +7,6 @@ using namespace skewer;
 using namespace skewer::test;
 
 namespace {
-const float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 /// A term scale · R[row] of a table of `count` rows, one for each head if requested; nothing where the row is -1.
 struct Term {
@@ -232,12 +231,12 @@ TEST(ValueTerms, MaskedKeysCountForNothingWhereTablesHoldNaN) {
       l.visible = [odd](int64_t i, int64_t j) { return j <= i && (!odd || (i + j) % 2 == 0); };
       for (int64_t row = 0; row < 2 * N - 1; ++row)
         if (row > N - 1 || (odd && (row - (N - 1)) % 2))
-          std::fill_n(l.tables[0].second.values.begin() + row * l.E, l.E, kNaN);
+          std::fill_n(l.tables[0].second.values.begin() + row * l.E, l.E, NAN);
     });
   }
 }
 
 TEST(ValueTerms, AVisibleNaNReachesItsRows) {
-  checkAll({40, 40, 16}, {window(2)}, [](Layer &l) { l.tables[0].second.values[3 * 16 + 5] = kNaN; });
+  checkAll({40, 40, 16}, {window(2)}, [](Layer &l) { l.tables[0].second.values[3 * 16 + 5] = NAN; });
 }
 } // namespace

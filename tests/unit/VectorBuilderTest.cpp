@@ -8,11 +8,10 @@
 using namespace skewer;
 using skewer::testing::asFloat;
 using skewer::testing::asNumber;
+using skewer::testing::kLanes;
 using skewer::testing::runEmitted;
 
 namespace {
-constexpr int64_t kLanes = 4;
-const float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 /// Writes a vector of these numbers.
 mlir::Value vectorOf(VectorBuilder &b, std::vector<float> numbers) {
@@ -44,7 +43,7 @@ TEST(VectorBuilder, IndexArithmeticRoundsDown) {
 
 TEST(VectorBuilder, NaNComesThrough) {
   std::vector<float> got = runEmitted(5 * kLanes, [](VectorBuilder &b, mlir::Value out) {
-    mlir::Value x = vectorOf(b, {1, kNaN, -2, INFINITY}), y = vectorOf(b, {3, 5, kNaN, INFINITY});
+    mlir::Value x = vectorOf(b, {1, NAN, -2, INFINITY}), y = vectorOf(b, {3, 5, NAN, INFINITY});
     b.store(b.addf(x, y), out, b.index(0));
     b.store(b.subf(x, y), out, b.index(kLanes));
     b.store(b.mulf(x, b.constant(0)), out, b.index(2 * kLanes));

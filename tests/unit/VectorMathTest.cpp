@@ -9,7 +9,6 @@ using namespace skewer;
 using skewer::testing::runEmitted;
 
 namespace {
-const float kNaN = std::numeric_limits<float>::quiet_NaN();
 using Function = mlir::Value (*)(VectorBuilder &, mlir::Value);
 using Meaning = long double (*)(long double);
 
@@ -56,7 +55,7 @@ std::vector<float> allMagnitudes() {
     for (float x = 1.03125f; x < 2 && exponent >= -126; x += 0.0546875f)
       numbers.insert(numbers.end(), {x * power, -x * power});
   }
-  numbers.insert(numbers.end(), {0.0f, -0.0f, INFINITY, -INFINITY, kNaN, -kNaN});
+  numbers.insert(numbers.end(), {0.0f, -0.0f, INFINITY, -INFINITY, NAN, -NAN});
   return numbers;
 }
 
@@ -133,7 +132,7 @@ TEST(VectorMath, Weights) {
   expectUnits(steps(-16, -4, 0.0009765625 * 3), weight, std::exp, 1.3L, 1.2L);
   expectUnits(steps(-87.3, -16, 0.00390625 * 3), weight, std::exp, 4.5L, 1.2L);
   for (const Width &width : widths()) {
-    std::vector<float> ends = {0, -0.0f, -87.3365f, -87.34f, -88, -1e30f, -3.4028235e38f, -INFINITY, kNaN, -1e-30f};
+    std::vector<float> ends = {0, -0.0f, -87.3365f, -87.34f, -88, -1e30f, -3.4028235e38f, -INFINITY, NAN, -1e-30f};
     std::vector<float> got = valuesOf(ends, weight, width.target);
     EXPECT_EQ(got[0], 1);
     EXPECT_EQ(got[1], 1);

@@ -1,4 +1,5 @@
-# What a plugin's source may include: these headers are installed, and their contents are part of a plugin's version.
+# What a plugin may include, with what these headers include themselves (`house.plugin-headers`): they are installed, and
+# their contents are part of a plugin's version.
 set(SKEWER_PLUGIN_HEADERS
     dialect/Subscript/Analysis.h dialect/Subscript/Einsum.h dialect/Subscript/Expr.h dialect/IR/Attn.h
     dialect/IR/ElementFunction.h dialect/IR/Term.h passes/Analysis/ElementTerm.h passes/Analysis/AxisProducts.h passes/Analysis/AxisNames.h passes/Analysis/TermClass.h

@@ -172,17 +172,12 @@ llvm::json::Object jsonOf(const Row &row) {
       {"seeded", llvm::json::Array(row.seeded)}};
 }
 
-/// Returns the peak that the description of the target has, in GFLOP/s of one core.
-static double describedPeak(const Target &target) {
-  return 2e-9 * double(target.lanes) * target.fmaPerCycle * target.gigahertz * 1e9;
-}
-
 /// Returns whether a kernel computed faster than the peak that was measured beside it.
 static bool isAbovePeak(const Row &row) { return row.peak > 0 && row.gflops() > row.peak; }
 
 /// Returns whether the peak of one thread is impossibly low. Several threads may share a core and its units.
 static bool isLowPeak(double peak, int32_t threads, const Target &target) {
-  return threads == 1 && peak < describedPeak(target) / 2;
+  return threads == 1 && peak < target.peak() * 1e-9 / 2;
 }
 
 bool canBeTrusted(const Row &row, int32_t threads, const Target &target) {
@@ -198,7 +193,7 @@ void warnOfBadFigures(const std::vector<Row> &rows, double peak, int32_t threads
   if (isLowPeak(peak, threads, target))
     sayWarning(fmt::format("the measured peak is {:.1f} GFLOP/s, less than half of the {:.1f} GFLOP/s of target '{}': "
                            "the machine was busy, so the measured times are too long{}",
-                           peak, describedPeak(target), target.name, kMeasureAgain));
+                           peak, target.peak() * 1e-9, target.name, kMeasureAgain));
 }
 
 } // namespace skewer::driver

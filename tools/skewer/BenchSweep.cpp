@@ -132,6 +132,7 @@ void printJson(const Sweep &sweep, const std::vector<SweptRow> &rows) {
   llvm::json::Array kernels;
   for (const SweptRow &swept : rows) {
     llvm::json::Object kernel = jsonOf(swept.row);
+    kernel["name"] = swept.kernel;
     kernel["value"] = swept.value;
     kernel["threads"] = swept.threads;
     kernel["peak_gflops"] = swept.row.peak;

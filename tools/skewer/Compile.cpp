@@ -48,11 +48,9 @@ static std::string dependencies(const Options &options, const std::vector<Output
   text += ":";
   for (const std::string &spec : options.specs)
     text += " " + escaped(spec);
-  for (llvm::StringRef name : llvm::split(options.target, ',')) {
-    name.consume_back(kWithoutTiles);
-    if (isMachineFile(name))
-      text += " " + escaped(name);
-  }
+  for (llvm::StringRef name : llvm::split(options.target, ','))
+    if (TargetName parts(name); parts.isFile())
+      text += " " + escaped(parts.machine);
   return text + "\n";
 }
 

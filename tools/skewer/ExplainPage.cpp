@@ -7,12 +7,30 @@ namespace skewer::driver {
 
 static constexpr size_t kWidth = 120;
 
+/// A number of bytes in a unit, and the digits behind the point with which it is printed.
+struct InUnit {
+  double number;
+  const char *unit;
+  int digits;
+};
+
+/// Returns the bytes in the largest unit of which there is one. Fewer than `fewest` bytes stay bytes.
+static InUnit inUnit(double bytes, double fewest) {
+  static constexpr InUnit units[] = {{1, "B", 0}, {1e3, "KB", 1}, {1e6, "MB", 1}, {1e9, "GB", 2}};
+  size_t unit = 0;
+  while (unit < 3 && bytes >= std::max(fewest, units[unit + 1].number))
+    ++unit;
+  return {bytes / units[unit].number, units[unit].unit, units[unit].digits};
+}
+
 std::string bytesText(double bytes) {
-  if (bytes < 1e4)
-    return fmt::format("{:.0f} B", bytes);
-  if (bytes < 1e6)
-    return fmt::format("{:.1f} KB", bytes * 1e-3);
-  return bytes < 1e9 ? fmt::format("{:.1f} MB", bytes * 1e-6) : fmt::format("{:.2f} GB", bytes * 1e-9);
+  InUnit in = inUnit(bytes, 1e4);
+  return fmt::format("{:.{}f} {}", in.number, in.digits, in.unit);
+}
+
+std::string bytesTick(double bytes) {
+  InUnit in = inUnit(bytes, 0);
+  return fmt::format("{:g} {}", in.number, in.unit);
 }
 
 std::string flopsText(double flops) {

@@ -8,6 +8,7 @@
 namespace skewer::driver {
 
 std::string bytesText(double bytes);  // "1.8 MB"
+std::string bytesTick(double bytes);  // "200 B", "5 KB": all digits, for a number that has few
 std::string flopsText(double flops);  // "1.23 GFLOP"; "not counted" for 0
 std::string timeText(double seconds); // "12.3 us"
 /// Returns a number with its noun: "1 query", "2 queries".

@@ -21,7 +21,7 @@ WorkFacts workFactsOf(const KernelPlan &signature, double usefulFlops, const std
   for (const TensorArgument &output : signature.outputs)
     work.bytesMoved += bytes(output);
   work.usefulFlops = usefulFlops;
-  work.peak = 2.0 * static_cast<double>(target.lanes) * target.fmaPerCycle * target.gigahertz * 1e9;
+  work.peak = target.peak();
   work.memoryRate = target.memoryRate * 1e9;
   work.computeSeconds = usefulFlops / work.peak;
   work.memorySeconds = work.bytesMoved / work.memoryRate;

@@ -155,15 +155,13 @@ bool readSweep(llvm::StringRef text, std::optional<Sweep> &to, int &exitCode) {
 bool readMachineFiles(const std::string &targets, int &exitCode) {
   llvm::SmallVector<llvm::StringRef> names;
   llvm::StringRef(targets).split(names, ',');
-  for (llvm::StringRef name : names) {
-    name.consume_back(kWithoutTiles);
-    if (isMachineFile(name))
+  for (llvm::StringRef name : names)
+    if (TargetName(name).isFile())
       if (llvm::Error error = readTarget(name).takeError()) {
         sayError(std::move(error));
         exitCode = kWrong;
         return false;
       }
-  }
   return true;
 }
 

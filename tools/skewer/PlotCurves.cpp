@@ -129,16 +129,6 @@ LogAxis logAxisOf(const std::vector<double> &numbers) {
 
 std::string plainText(double number) { return fmt::format("{:g}", number); }
 
-std::string bytesTick(double bytes) {
-  const char *units[] = {"B", "KB", "MB", "GB"};
-  size_t unit = 0;
-  while (unit < 3 && bytes >= 1000) {
-    bytes /= 1000;
-    ++unit;
-  }
-  return fmt::format("{:g} {}", bytes, units[unit]);
-}
-
 void drawCurves(Svg &svg, double x, double y, const CurvePanel &panel) {
   svg.beginGroup(panel.id, panel.title);
   svg.text(x + 8, y + 18, 14, panel.title);

@@ -38,6 +38,5 @@ struct LogAxis {
 LogAxis logAxisOf(const std::vector<double> &numbers);
 
 std::string plainText(double number); // "0.05", "200"
-std::string bytesTick(double bytes);  // "200 B", "5 KB"
 
 } // namespace skewer::driver

@@ -1,5 +1,6 @@
 // Makes curves of the figures of a sweep.
 #include "tools/skewer/SweepPicture.h"
+#include "tools/skewer/ExplainPage.h"
 #include "tools/skewer/PlotCurves.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"

@@ -59,10 +59,10 @@ static std::optional<std::string> textNamed(const std::string &name) {
     return textOf(hostMachine());
   if (auto text = gpuTextNamed(name))
     return text;
-  if (llvm::StringRef base = name; base.consume_back(kWithoutTiles)) {
+  if (TargetName parts(name); !parts.usesTiles) {
     sayError(fmt::format("expected the name of a target or a machine file, found '{}'; its file is that of '{}' with an "
                          "amx_rate of 0",
-                         name, base.str()));
+                         name, parts.machine.str()));
     return std::nullopt;
   }
   if (!isMachineFile(name)) { // the error of targetNamed lists the known names

@@ -1,5 +1,5 @@
 // The engine for bf16 whose sums stay in vector registers, and the pairs of all engines for bf16.
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/X86Vector/X86VectorDialect.h"
 #include "passes/Cpu/Engines/Bf16Pairs.h"
 
 using namespace mlir;
@@ -22,9 +22,7 @@ Value Bf16Pairs::loadSteps(VectorBuilder &b, Value memory, Value at, int64_t cou
 
 Value Bf16Pairs::addProducts(VectorBuilder &b, Value x, Value y, Value sum) const {
   auto pairs = [&](Value steps) -> Value { return vector::BitCastOp::create(b.builder, pairsOf(b), steps); };
-  return LLVM::CallIntrinsicOp::create(b.builder, b.vector, b.builder.getStringAttr("llvm.x86.avx512bf16.dpbf16ps.512"),
-                                       ValueRange{sum, pairs(x), pairs(y)})
-      .getResult(0);
+  return x86vector::DotBF16Op::create(b.builder, b.vector, sum, pairs(x), pairs(y));
 }
 
 Value Bf16Pairs::loadStep(VectorBuilder &b, const RowSource &source, Value step) const {

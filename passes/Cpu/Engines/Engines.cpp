@@ -12,7 +12,10 @@ const CpuEngine &amxTiles();
 const CpuEngine &skewer::fmaEngine() { return fmaVectors(); }
 
 const CpuEngine &skewer::engineFor(ElementType element, const Target &target) {
-  const CpuEngineCost &cost = cpuEngineFor(element, target);
+  return engineOfCost(cpuEngineFor(element, target));
+}
+
+const CpuEngine &skewer::engineOfCost(const CpuEngineCost &cost) {
   const CpuEngine *engines[] = {&fmaEngine(), &bf16DotVectors(), &amxTiles()};
   for (const CpuEngine *engine : engines)
     if (&engine->cost == &cost)

@@ -55,10 +55,18 @@ const CpuEngineCost &contentEngine(const AttentionSizes &sizes, const Target &ta
   return cpuEngineFor(sizes.isInPhases || !sizes.depth ? ElementType::F32 : sizes.element, target);
 }
 
-/// Returns the engine that multiplies weights with values.
-const CpuEngineCost &valuesEngine(const AttentionSizes &sizes, RegisterTile tile, const Target &target) {
-  const CpuEngineCost &engine = cpuEngineFor(sizes.isInPhases ? ElementType::F32 : sizes.weighted, target);
-  return engine.takesWeights() && engine.holds(tile.rows, 1, target) ? engine : fma();
+/// Returns whether one row block has all queries of a head, and multiplies the keys in place.
+bool isReadOnce(const AttentionSizes &sizes, int64_t rowBlock) {
+  return sizes.depthInPlace && !sizes.depth && rowBlock >= sizes.queries && !sizes.isInPhases;
+}
+
+/// Returns the engine that multiplies weights with values, in blocks of `rowBlock` rows.
+const CpuEngineCost &valuesEngine(const AttentionSizes &sizes, RegisterTile tile, int64_t rowBlock,
+                                  const Target &target) {
+  WeighedValues values = sizes.values;
+  values.areReadOnce = isReadOnce(sizes, rowBlock);
+  values.areOfPhases = sizes.isInPhases;
+  return cpuEngineOf(values, tile.rows, target);
 }
 
 /// Returns the tile that an engine multiplies: that of the scores, or, if sums go through memory, the tiles of several
@@ -159,7 +167,7 @@ RegisterTile chooseTile(const AttentionSizes &sizes, const Target &target, const
       LiveShares live = liveShares({rows, vectors}, sizes, target);
       double cycles = live.scores * contentCycles(llvm::alignTo(count, rows), sizes, {rows, vectors}, target) +
                       live.values * multiplyCycles(count, widthVectors, sizes.keys, {rows, vectors}, target,
-                                                   valuesEngine(sizes, {rows, vectors}, target));
+                                                   valuesEngine(sizes, {rows, vectors}, rows, target));
       // With too few independent accumulators, the FMAs wait for their own results.
       cycles *= std::max(1.0, target.fmaLatency * target.fmaPerCycle / double(rows * std::min(vectors, widthVectors)));
       // Row groups go through one panel of keys after another. A panel that is too large for L1 comes from L2 for each
@@ -196,7 +204,7 @@ double skewer::cyclesPerRow(const AttentionSizes &sizes, const Blocking &blockin
   int64_t rows = blocking.rowBlock, keys = std::max<int64_t>(1, blocking.keyBlock);
   const CpuEngineCost &ofContent = contentEngine(sizes, target);
   RegisterTile scores = multipliedTile(tile, rows, ofContent, target);
-  const CpuEngineCost &ofValues = valuesEngine(sizes, scores, target);
+  const CpuEngineCost &ofValues = valuesEngine(sizes, scores, rows, target);
   RegisterTile values = multipliedTile(tile, rows, ofValues, target);
   int64_t widthVectors = llvm::divideCeil(sizes.width, target.lanes);
   auto all = double(std::max(scores.rows, values.rows));
@@ -231,11 +239,6 @@ double skewer::cyclesPerRow(const AttentionSizes &sizes, const Blocking &blockin
   // Tiles are stored and loaded beside few other instructions, so that nothing hides the traffic of their sums.
   double exposed = ofContent.rowsInMemory() > 0 ? 1 : target.exposedTraffic;
   return compute + target.exposedTraffic * traffic + exposed * passes + rescaleCycles(double(blocks), sizes, target);
-}
-
-/// Returns whether one row block has all queries of a head, and multiplies the keys in place.
-static bool isReadOnce(const AttentionSizes &sizes, int64_t rowBlock) {
-  return sizes.depthInPlace && !sizes.depth && rowBlock >= sizes.queries && !sizes.isInPhases;
 }
 
 /// Returns the keys of a work item if keys are read once and there are too few heads for all workers; 0: all keys.

@@ -1,6 +1,7 @@
 // The CPU cost model: chooses tiles and blocks of a fused attention from a description of the processor.
 #pragma once
 #include "passes/Cpu/TermStrategy.h"
+#include "passes/Schedule/CpuEngine.h"
 #include "passes/Schedule/Target.h"
 #include <cstdint>
 #include <functional>
@@ -50,8 +51,8 @@ struct AttentionSizes {
   bool storesWeights = false;
   /// The element type in memory of the queries and keys of the content; f32 if they have different ones.
   ElementType element = {};
-  /// The element type in memory of the values if the result has it too; else f32.
-  ElementType weighted = {};
+  /// The values, except whether they are read once, which depends on the blocks.
+  WeighedValues values = {};
   int64_t heads = 1; // product of the leading sizes that are known
   /// The mask: the interval of key - query of visible pairs, if it is an interval (its ends may be open); and the pairs
   /// that are known at compile time.

@@ -35,8 +35,12 @@ AttentionSizes skewer::sizesOf(const AttentionShape &shape, const ChosenStrategi
   sizes.tiles = shape.bounds.tiles;
   sizes.mayDot = mayMultiplyAsDots(shape) && !sizes.depthInPlace && !sizes.readsPanels;
   sizes.storesWeights = shape.further.weights;
-  if (shape.value.element == shape.result.element)
-    sizes.weighted = shape.value.element;
+  // Next to further results, the result is finished behind the attention, from memory of f32.
+  const FurtherResults &further = shape.further;
+  bool isAlone = !further.lse && !further.total && !further.weights;
+  sizes.values.element = shape.value.element;
+  sizes.values.result = isAlone ? shape.result.element : ElementType::F32;
+  sizes.values.areRows = shape.value.depth == 1;
   // The position of the first query may be known only at run time.
   bool isFixed = shape.visibleShift.isConstant(0);
   if (shape.visible && !shape.prefix &&

@@ -28,6 +28,9 @@ class KeyValuesStrategy : public ValueStrategy {
 public:
   KeyValuesStrategy() : ValueStrategy(ValueKind::Key) {}
   StringRef name() const override { return "added_to_values"; }
+  void addSizes(const TermForm &, const AttentionShape &, AttentionSizes &sizes) const override {
+    sizes.values.areChanged = true;
+  }
   TermWork work(const TermForm &, const AttentionShape &shape, const TileSizes &tile, const Target &) const override {
     return {0, double(shape.keys) * widthVectors(shape, tile) * kRowCycles};
   }

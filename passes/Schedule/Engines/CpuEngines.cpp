@@ -32,4 +32,11 @@ const CpuEngineCost &cpuEngineFor(ElementType element, const Target &target) {
   return *best;
 }
 
+const CpuEngineCost &cpuEngineOf(const WeighedValues &values, int64_t rows, const Target &target) {
+  const CpuEngineCost &engine = cpuEngineFor(values.element, target);
+  bool arePacked = values.areRows && !values.areChanged && !values.areReadOnce && !values.areOfPhases;
+  bool fits = engine.takesWeights() && values.result == values.element && engine.holds(rows, 1, target);
+  return arePacked && fits ? engine : *cpuEngines().front();
+}
+
 } // namespace skewer

@@ -22,13 +22,12 @@ static Domain boxOf(const Expr &e) {
 }
 
 static void judgeExpression(llvm::StringRef text) {
-  ParseError error;
-  std::optional<Expr> e = parse({text.data(), text.size()}, &error);
+  Parsed<Expr> e = parse({text.data(), text.size()});
   if (!e)
-    return expectPlace(error, text);
+    return expectPlace(e.error(), text);
   std::string printed = print(*e);
-  std::optional<Expr> again = parse(printed, &error);
-  if (!again && error.message.find("nested deeper") != std::string::npos)
+  Parsed<Expr> again = parse(printed);
+  if (!again && again.error().message.find("nested deeper") != std::string::npos)
     return; // at the limit by the parentheses that the given text does without
   if (!again)
     finding("what is printed cannot be parsed", printed);
@@ -58,12 +57,11 @@ static void judgeExpression(llvm::StringRef text) {
 }
 
 static void judgeEinsum(llvm::StringRef text) {
-  ParseError error;
-  std::optional<Einsum> einsum = parseEinsum({text.data(), text.size()}, &error);
+  Parsed<Einsum> einsum = parseEinsum({text.data(), text.size()});
   if (!einsum)
-    return expectPlace(error, text);
+    return expectPlace(einsum.error(), text);
   std::string printed = print(*einsum);
-  std::optional<Einsum> again = parseEinsum(printed);
+  Parsed<Einsum> again = parseEinsum(printed);
   if (!again || print(*again) != printed)
     finding("an einsum that is printed is not read as it was", printed);
 }

@@ -255,7 +255,7 @@ bool Tensor::takeBits(nb::handle array, bool isWritten) {
     return takeExchange(viewed) || takeDlpack(viewed);
   }
   auto called = nb::cast<std::string>(name);
-  if (called != "bfloat16" && called != "float8_e4m3fn")
+  if (!PyObject_CheckBuffer(array.ptr()) || (called != "bfloat16" && called != "float8_e4m3fn"))
     return false;
   viewed = array.attr("view")(called == "bfloat16" ? "uint16" : "uint8");
   return takeBuffer(viewed, isWritten);

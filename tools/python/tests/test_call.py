@@ -246,6 +246,16 @@ class BadArrays(unittest.TestCase):
         self.refused("k", None, "array", "list", k=[1.0])
         self.refused("q", None, "float32", "uint8", q=b"bytes")
 
+    def test_memory_out_of_reach(self):
+        class Remote:
+            """An array of a type that NumPy lacks, with neither a buffer nor DLPack: no bits of it can be read."""
+            dtype = type("dtype", (), {"name": "bfloat16"})
+
+            def view(self, _):
+                raise RuntimeError("this array has no memory")
+
+        self.refused("q", None, "array", "Remote", q=Remote())
+
     def test_another_device(self):
         class Elsewhere:
             """An array whose DLPack gives another device."""
