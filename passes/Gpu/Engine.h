@@ -32,6 +32,7 @@ struct WeightedSums {
   Tiles tiles;
   /// For each row, the factor to apply before the next product is added; empty: no factor.
   llvm::SmallVector<Value> shrink;
+  Value shrinks; // whether some factor of the warp is not 1 (i1); null: not known
 };
 
 /// Returns the weights times `scale`; the weights themselves if it is 1. `noWeight`, the weight of hidden keys, stays as
@@ -58,9 +59,16 @@ public:
                               int64_t together = INT64_MAX) = 0;
   /// Adds weights × rows to the sums. All warps call it together, with the same rows. If `checked`, NaN and infinities
   /// in rows count only for queries that see their key.
-  virtual void issueWeighted(const Tiles &weights, const TileRows &rows, bool checked, WeightedSums &sums) = 0;
-  /// Waits for the products that have been issued, and returns these sums of theirs, which can be read now.
-  virtual Tiles wait(const Tiles &issued) = 0;
+  void issueWeighted(const Tiles &weights, const TileRows &rows, bool checked, WeightedSums &sums) {
+    issueRounded(rounded(weights), rows, checked, sums);
+  }
+  /// Returns the weights rounded to the type that is multiplied, as operands, and adds the product of such weights.
+  virtual std::vector<RowFragment> rounded(const Tiles &weights) = 0;
+  virtual void issueRounded(llvm::ArrayRef<RowFragment> weights, const TileRows &rows, bool checked,
+                            WeightedSums &sums) = 0;
+  /// Waits for the products that have been issued, but for the last `pending` calls, and returns these sums, which can
+  /// be read now.
+  virtual Tiles wait(const Tiles &issued, int64_t pending = 0) = 0;
 
   /// Return or add the same for rows and columns of one warp. The sums are ready.
   virtual Tiles products(const Tiles &before, const OperandRows &rows, const TileRows &columns,

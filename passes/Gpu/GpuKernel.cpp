@@ -22,6 +22,7 @@ public:
     code.locate();
     code.readQueries();
     in.queries.fill();
+    code.computeBlockNumbers();
     auto [low, high] = masks.steps();
     begin(low);
     size_t rows = in.place.scores.rows();

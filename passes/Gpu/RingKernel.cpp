@@ -80,6 +80,7 @@ private:
     code.readQueries();
     in.queries.fill();
     in.pipeline.commit();
+    code.computeBlockNumbers();
     if (code.hasPrologue()) {
       code.runPrologue();
       in.pipeline.allFull();
@@ -87,17 +88,89 @@ private:
     } else {
       in.pipeline.allFull();
     }
-    size_t rows = in.place.scores.rows();
-    SmallVector<Value> last =
-        loop(code.emptyRows().numbers(), [&](Value number, const RingPlace &place, ValueRange before) {
-          ring.waitUntilFull(place);
-          fenceBeforeAsyncReads(b); // of what producers have copied
-          Step step = code.stepAt(number, place.copy);
-          RowState after = code.compute(step, code.seenBits(step), RowState::of(before, rows));
-          ring.sayEmpty(place, in.at.lane);
-          return after.numbers();
-        });
-    finish(code, RowState::of(last, rows));
+    RowState empty = code.emptyRows();
+    SmallVector<Value> last = in.tile.facts().runsAhead ? stepsAhead(code, empty) : steps(code, empty);
+    finish(code, RowState::of(last, in.place.scores.rows()));
+  }
+
+  /// Waits until a step's tiles are full, also for wgmma.
+  void waitUntilFull(const RingPlace &place) {
+    ring.waitUntilFull(place);
+    fenceBeforeAsyncReads(b); // of what producers have copied
+  }
+
+  SmallVector<Value> steps(StepCode &code, const RowState &empty) {
+    return loop(empty.numbers(), [&](Value number, const RingPlace &place, ValueRange before) {
+      waitUntilFull(place);
+      Step step = code.stepAt(number, place.copy);
+      RowState after = code.compute(step, code.seenBits(step), RowState::of(before, in.place.scores.rows()));
+      ring.sayEmpty(place, in.at.lane);
+      return after.numbers();
+    });
+  }
+
+  /// Emits the steps so that the products of a step's scores, and of its values, run while the scores of the step
+  /// between them become weights (FlashAttention-3, Shah et al. 2024, arXiv:2407.08608, section 3.2):
+  ///
+  ///   issue scores of step i | issue weights of step i - 1 × values | wait for the scores | weights of step i | wait
+  ///
+  /// Weights pass from step to step as operands. A step's tiles are empty when the values of the step have been read.
+  SmallVector<Value> stepsAhead(StepCode &code, const RowState &empty) {
+    SmallVector<Value> none = empty.numbers();
+    return b.choose(
+        b.less(low, high), TypeRange(ValueRange(none)), [&] { return someSteps(code, empty); }, [&] { return none; });
+  }
+
+  SmallVector<Value> someSteps(StepCode &code, const RowState &empty) {
+    RingPlace place = ring.first();
+    waitUntilFull(place);
+    Step first = code.stepAt(low, place.copy);
+    auto [weights, state] = code.weigh(first, code.seenBits(first), empty);
+    state.output = empty.output; // nothing to rescale
+    SmallVector<Value> carried{place.copy, place.phase};
+    size_t numbers = state.numbers().size();
+    carried.append(state.numbers());
+    for (const RowFragment &operand : in.engine.rounded(weights))
+      carried.append(operand.begin(), operand.end());
+    SmallVector<Value> last = b.loop(b.add(low, 1), high, 1, carried, [&](Value number, ValueRange before) {
+      return stepAhead(code, number, before, numbers);
+    });
+    RowState after = RowState::of(ValueRange(last).slice(2, numbers), in.place.scores.rows());
+    issueValues(last[0], ValueRange(last).drop_front(2 + numbers), after.output);
+    after.output.tiles = in.engine.wait(after.output.tiles);
+    ring.sayEmpty({last[0], last[1]}, in.at.lane);
+    return after.numbers();
+  }
+
+  /// `before`: the place of the step before, its state, and its weights as operands.
+  SmallVector<Value> stepAhead(StepCode &code, Value number, ValueRange before, size_t numbers) {
+    RingPlace earlier{before[0], before[1]}, place = ring.next(earlier);
+    waitUntilFull(place);
+    Step step = code.stepAt(number, place.copy);
+    RowState state = RowState::of(before.slice(2, numbers), in.place.scores.rows());
+    WeightedSums output = state.output;
+    auto [weights, after] = code.weigh(step, code.seenBits(step), state, [&] {
+      issueValues(earlier.copy, before.drop_front(2 + numbers), output);
+    });
+    // The tiles are full. But ptxas moves exponentials behind the next wait unless they are in a block of their own.
+    ring.waitUntilFull(place);
+    after.output.tiles = in.engine.wait(output.tiles);
+    ring.sayEmpty(earlier, in.at.lane);
+    std::vector<RowFragment> operands = in.engine.rounded(weights);
+    after.output.tiles = rescaled(b, in.place.scores, after.output);
+    SmallVector<Value> next{place.copy, place.phase};
+    next.append(after.numbers());
+    for (const RowFragment &operand : operands)
+      next.append(operand.begin(), operand.end());
+    return next;
+  }
+
+  /// Issues the product of weights, as operands, with the values in a copy of the tiles.
+  void issueValues(Value copy, ValueRange weights, WeightedSums &output) {
+    std::vector<RowFragment> operands;
+    for (size_t k = 0; k < weights.size(); k += 4)
+      operands.push_back({weights[k], weights[k + 1], weights[k + 2], weights[k + 3]});
+    in.engine.issueRounded(operands, {in.layout.values, copy, {}}, /*checked=*/false, output);
   }
 
   /// Writes the result. If a mask hides keys, and some result of the block is NaN, a hidden key may have a value that is

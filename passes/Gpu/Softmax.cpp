@@ -186,7 +186,7 @@ public:
   /// Refers to the maximum of an earlier tile while no score is much larger than it: then nothing so far has to be
   /// rescaled, and the lanes of a row need not agree on a maximum. The quotient of weighted values and sum of weights
   /// has the same precision, whatever the weights refer to (FlashAttention-4 rescales as seldom).
-  RowExponents referToLaterMaximum(Tiles &scores, RowState &state) {
+  RowExponents referToLaterMaximum(Tiles &scores, RowState &state, bool rescales) {
     constexpr double kGrowth = 8; // weights are at most 2^8, which f16 holds
     Value room = b.f32(kGrowth / powers.factorValue()), some;
     SmallVector<Value> own = largestOf(b, layout, scores, ofTile, [&](size_t) { return b.f32(kNoScore); });
@@ -201,14 +201,18 @@ public:
     }
     Tiles given = scores;
     RowState whole = state;
+    if (!rescales) // the sums are not there yet; their factors are
+      whole.output = {{}, SmallVector<Value>(layout.rows(), b.f32(1)), {}};
     SmallVector<Value> flat = flatOf(given, kept, whole);
+    Value larger = anyLane(b, some);
     SmallVector<Value> chosen = b.choose(
-        anyLane(b, some), TypeRange(ValueRange(flat)),
+        larger, TypeRange(ValueRange(flat)),
         [&] {
           for (size_t row = 0; row < layout.rows(); ++row)
             own[row] = b.maxf(own[row], before.maximum[row]);
           RowExponents rows = referToMaximum(own, given, whole);
-          shrink(rows, whole, /*later=*/false);
+          whole.output.shrink.clear();
+          shrink(rows, whole, /*later=*/!rescales);
           return flatOf(given, rows, whole);
         },
         [&] { return flat; });
@@ -216,7 +220,15 @@ public:
     size_t rows = layout.rows(), count = flattened(scores).size();
     scores = gathered(ValueRange(all.take_front(count)));
     kept.least = SmallVector<Value>(all.slice(count, rows));
-    state = RowState::of(ValueRange(all.drop_front(count + rows)), rows);
+    all = all.drop_front(count + rows);
+    if (rescales) {
+      state = RowState::of(ValueRange(all), rows);
+      return kept;
+    }
+    state.maximum = SmallVector<Value>(all.take_front(rows));
+    state.sum = SmallVector<Value>(all.slice(rows, rows));
+    state.output.shrink = SmallVector<Value>(all.take_back(rows));
+    state.output.shrinks = larger;
     return kept;
   }
 
@@ -258,6 +270,7 @@ private:
     SmallVector<Value> flat = flattened(scores);
     flat.append(rows.least);
     flat.append(state.numbers());
+    flat.append(state.output.shrink);
     return flat;
   }
 
@@ -272,18 +285,32 @@ private:
 } // namespace
 
 RowState skewer::gpu::softmaxStep(GpuBuilder &b, const ScoreLayout &layout, Tiles &scores, ArrayRef<Value> ofTile,
-                                  const Powers &powers, bool shrinksLater, const RowState &before) {
+                                  const Powers &powers, Rescaling how, const RowState &before) {
   RowState state = before;
   WeightsOfTile tile(b, layout, ofTile, powers, before);
   RowExponents rows;
-  if (shrinksLater) {
+  if (how == Rescaling::WithProduct) {
     SmallVector<Value> own =
         largestOf(b, layout, scores, ofTile, [&](size_t row) { return before.maximum[row]; });
     rows = tile.referToMaximum(own, scores, state);
     tile.shrink(rows, state, /*later=*/true);
   } else {
-    rows = tile.referToLaterMaximum(scores, state);
+    rows = tile.referToLaterMaximum(scores, state, how == Rescaling::AtOnce);
   }
   tile.exponentiate(rows, scores, state);
   return state;
+}
+
+Tiles skewer::gpu::rescaled(GpuBuilder &b, const ScoreLayout &layout, const WeightedSums &sums) {
+  if (sums.shrink.empty())
+    return sums.tiles;
+  SmallVector<Value> flat = flattened(sums.tiles);
+  auto rescale = [&] {
+    SmallVector<Value> numbers;
+    size_t ofRowTile = 4 * sums.tiles.size() / size_t(layout.rowTiles());
+    for (auto [number, sum] : llvm::enumerate(flat))
+      numbers.push_back(b.mulf(sum, sums.shrink[2 * (number / ofRowTile) + number % 4 / 2]));
+    return numbers;
+  };
+  return gathered(ValueRange(b.choose(sums.shrinks, TypeRange(ValueRange(flat)), rescale, [&] { return flat; })));
 }

@@ -53,10 +53,18 @@ struct RowState {
 /// Returns the state before the first key. `columnTiles`: of the values.
 RowState emptyRows(GpuBuilder &, const ScoreLayout &, size_t columnTiles);
 
-/// Turns scores into weights. `ofTile`: a number to add to all scores of a row; may be null. With `shrinksLater` the
-/// next product rescales the output.
+/// Who rescales the output when weights refer to a larger maximum than before.
+enum class Rescaling {
+  AtOnce,      // the step itself
+  WithProduct, // the next product, by the factors in `output.shrink`
+  Afterwards   // the caller (`rescaled`), when the products that it waits for have been added
+};
+
+/// Turns scores into weights. `ofTile`: a number to add to all scores of a row; may be null.
 RowState softmaxStep(GpuBuilder &, const ScoreLayout &, Tiles &scores, llvm::ArrayRef<Value> ofTile, const Powers &,
-                     bool shrinksLater, const RowState &before);
+                     Rescaling, const RowState &before);
+/// Returns the sums times their factors.
+Tiles rescaled(GpuBuilder &, const ScoreLayout &, const WeightedSums &);
 
 /// Adds direct weights to their sums; nothing is rescaled.
 RowState addDirect(GpuBuilder &, const ScoreLayout &, const Tiles &weights, const RowState &before, bool shrinksLater);

@@ -35,6 +35,11 @@ void StepCode::runPrologue() {
     strategy->runPrologue();
 }
 
+void StepCode::computeBlockNumbers() {
+  for (auto &strategy : strategies)
+    strategy->computeBlockNumbers();
+}
+
 void StepCode::fill(Value number, Value copy) {
   Value firstKey = masks.firstKeyOf(number);
   if (!in.pipeline.isSingleBuffered())
@@ -58,17 +63,29 @@ RowState StepCode::emptyRows() {
 void StepCode::write(const RowState &state) { writeRows(b, in.shape, in.operands, in.place, powers, state); }
 
 RowState StepCode::compute(const Step &at, ArrayRef<Value> bits, const RowState &before) {
+  auto [weights, state] = weigh(at, bits, before);
+  addToValues(at, weights, state.output);
+  return state;
+}
+
+std::pair<Tiles, RowState> StepCode::weigh(const Step &at, ArrayRef<Value> bits, const RowState &before,
+                                           llvm::function_ref<void()> behindProducts) {
+  issueBehindProducts = behindProducts;
   Tiles weights = scores(at, bits);
+  if (issueBehindProducts) // the scores have no products
+    std::exchange(issueBehindProducts, nullptr)();
   // If a mask may hide keys, a number for all keys of a tile must not be added to hidden scores: it might be NaN or
   // infinite.
   SmallVector<Value> ofTile(in.place.scores.rows());
   if (!at.crossed && in.shape.attention.isPlainSoftmax())
     addToRows(at, ofTile);
-  RowState state = in.shape.attention.direct ? addDirect(b, in.place.scores, weights, before, in.engine.addsOutside())
-                                             : softmaxStep(b, in.place.scores, weights, ofTile, powers,
-                                                           in.engine.addsOutside(), before);
-  addToValues(at, weights, state.output);
-  return state;
+  Rescaling how = in.engine.addsOutside() ? Rescaling::WithProduct
+                  : behindProducts        ? Rescaling::Afterwards
+                                          : Rescaling::AtOnce;
+  RowState state = in.shape.attention.direct
+                       ? addDirect(b, in.place.scores, weights, before, how == Rescaling::WithProduct)
+                       : softmaxStep(b, in.place.scores, weights, ofTile, powers, how, before);
+  return {std::move(weights), std::move(state)};
 }
 
 void StepCode::addToValues(const Step &at, const Tiles &weights, WeightedSums &output) {
@@ -97,7 +114,7 @@ Tiles StepCode::scores(const Step &at, ArrayRef<Value> bits) {
   if (some([](Strategy &strategy) { return strategy.addsToEachScore(); })) {
     std::vector<Axes> axes = in.place.axesOfTile(at.firstKey);
     for (auto &strategy : strategies)
-      strategy->addToEachScore(axes, strategy->sum() ? further[strategy->sum() - 1] : result);
+      strategy->addToEachScore(at.firstKey, axes, strategy->sum() ? further[strategy->sum() - 1] : result);
   }
   if (at.crossed || !in.shape.attention.isPlainSoftmax()) {
     SmallVector<Value> ofTile(in.place.scores.rows());
@@ -155,9 +172,16 @@ ScoreSums StepCode::productsOf(const Step &at, double scale) {
   // What the sums could begin with is computed while the products are.
   Tiles zeros = in.place.scores.zeros(), products = zeros;
   addTo(products);
+  bool issued = products != zeros;
+  int64_t behind = 0;
+  if (issued && issueBehindProducts) {
+    issueBehindProducts();
+    issueBehindProducts = nullptr;
+    behind = 1;
+  }
   begin();
-  if (products != zeros)
-    sums.add(b, in.engine.wait(products));
+  if (issued)
+    sums.add(b, in.engine.wait(products, behind));
   return sums;
 }
 

@@ -18,6 +18,7 @@ public:
     return some([](Strategy &strategy) { return strategy.hasPrologue(); });
   }
   void runPrologue();
+  void computeBlockNumbers();
   bool computesNumbers() const {
     return some([](Strategy &strategy) { return strategy.computesNumbers(); });
   }
@@ -31,6 +32,11 @@ public:
   llvm::SmallVector<Value> seenBits(const Step &);
   /// Returns the state of the rows after the step.
   RowState compute(const Step &, llvm::ArrayRef<Value> bits, const RowState &before);
+  /// Returns the weights of the step, and the state without its values. `behindProducts` issues one more product, of
+  /// which nothing waits here, behind the first product of the scores; the sums of values then wait for their factors
+  /// (Rescaling::Afterwards).
+  std::pair<Tiles, RowState> weigh(const Step &, llvm::ArrayRef<Value> bits, const RowState &before,
+                                   llvm::function_ref<void()> behindProducts = {});
   RowState emptyRows();
   void write(const RowState &);
 
@@ -50,6 +56,7 @@ private:
   GpuBuilder &b;
   Powers powers;
   Strategies strategies;
+  llvm::function_ref<void()> issueBehindProducts; // null when it has been called
 };
 
 } // namespace skewer::gpu

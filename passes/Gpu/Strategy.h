@@ -65,6 +65,8 @@ public:
   /// operands stand later.
   virtual bool hasPrologue() const { return false; }
   virtual void runPrologue() {}
+  /// Computes numbers that all steps read, while the queries are copied. A barrier follows.
+  virtual void computeBlockNumbers() {}
 
   // Called ahead of a step, to fill its tiles.
   virtual void fill(Value /*firstKey*/, Value /*copy*/) {}
@@ -87,7 +89,7 @@ public:
   virtual void addProducts(const Step &, Tiles & /*sums*/) {}
   virtual void addToScores(const Step &, Tiles & /*scores*/) {}
   virtual bool addsToEachScore() const { return false; }
-  virtual void addToEachScore(const std::vector<Axes> &, Tiles & /*scores*/) {}
+  virtual void addToEachScore(Value /*firstKey*/, const std::vector<Axes> &, Tiles & /*scores*/) {}
   /// Adds numbers that hold for all scores of a row, one for each of the thread's rows; an entry may be null.
   virtual void addToRows(Value /*firstKey*/, llvm::MutableArrayRef<Value> /*rows*/) {}
 

@@ -59,6 +59,10 @@ Plan planForGpu(uint64_t seed) {
     int64_t columns = request.columns;
     request = {request.target, 64 * dice.between(1, 2), dice.pick(keys), dice.between(2, 3), false, columns};
     request.engine = gpu::kWgmma.str();
+    if (dice.chance(50)) {
+      request.engine = gpu::kWgmmaAhead.str();
+      request.stages = 3;
+    }
   }
   plan.gpu = request;
   return plan;
@@ -89,6 +93,10 @@ mlir::OwningOpRef<mlir::ModuleOp> lower(Compilation &compilation, const Kernel &
   int64_t most = gpu::findGpuTarget(request.target)->sharedBytes, candidates = 1;
   for (request.rank = 0; request.rank < candidates; ++request.rank) {
     auto module = compilation.lowerForGpu(scheduled, kernel.name, request);
+    if (!module && request.engine == gpu::kWgmmaAhead) { // not for every layer
+      request.engine = gpu::kWgmma.str();
+      return lower(compilation, kernel, scheduled, request);
+    }
     if (!module)
       return {};
     if (auto count = (*module)->getAttrOfType<mlir::IntegerAttr>(gpu::kGpuCandidates))

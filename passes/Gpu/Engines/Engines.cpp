@@ -11,7 +11,7 @@ std::unique_ptr<Engine> makeEngine(llvm::StringRef name, const EngineSetup &setu
     llvm::StringLiteral name;
     std::unique_ptr<Engine> (*make)(const EngineSetup &);
   };
-  static const Named engines[] = {{kMmaSync, makeMmaSync}, {kWgmma, makeWgmma}};
+  static const Named engines[] = {{kMmaSync, makeMmaSync}, {kWgmma, makeWgmma}, {kWgmmaAhead, makeWgmma}};
   for (const Named &one : engines)
     if (name == one.name)
       return one.make(setup);

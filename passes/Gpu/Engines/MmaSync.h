@@ -37,8 +37,10 @@ public:
   std::vector<RowFragment> hold(const TileRows &, int64_t rowTiles) override;
   Tiles issueProducts(const Tiles &before, const OperandRows &rows, const TileRows &columns,
                       int64_t together = INT64_MAX) override;
-  void issueWeighted(const Tiles &weights, const TileRows &rows, bool checked, WeightedSums &sums) override;
-  Tiles wait(const Tiles &issued) override { return issued; }
+  std::vector<RowFragment> rounded(const Tiles &weights) override;
+  void issueRounded(llvm::ArrayRef<RowFragment> weights, const TileRows &rows, bool checked,
+                    WeightedSums &sums) override;
+  Tiles wait(const Tiles &issued, int64_t /*pending*/ = 0) override { return issued; }
   Tiles products(const Tiles &before, const OperandRows &rows, const TileRows &columns,
                  int64_t together = INT64_MAX) override {
     return issueProducts(before, rows, columns, together);
@@ -60,9 +62,8 @@ private:
   std::array<ColumnFragment, 2> valueFragments(const TileRows &, int64_t step, int64_t columnPair);
   RowOperand operandOf(const RowFragment &, Precision = Precision::Full);
   Operands operandsOf(const OperandRows &, int64_t steps, int64_t step, Value chunk, Precision);
-  /// Returns the weights as operands, for each step of keys.
-  std::vector<Operands> operandsOf(const Tiles &weights, size_t rowTiles);
-  std::vector<RowFragment> fragmentsOf(llvm::ArrayRef<Accumulator> weights);
+  /// Returns weights as operands, for each step of keys.
+  std::vector<Operands> operandsOf(llvm::ArrayRef<RowFragment> weights, size_t rowTiles);
 
   // Products and sums.
   Accumulator addProduct(const RowOperand &, const ColumnFragment &, const Accumulator &);

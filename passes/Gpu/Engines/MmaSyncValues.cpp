@@ -31,7 +31,7 @@ std::array<ColumnFragment, 2> MmaSync::valueFragments(const TileRows &rows, int6
   return fragments;
 }
 
-std::vector<RowFragment> MmaSync::fragmentsOf(ArrayRef<Accumulator> weights) {
+std::vector<RowFragment> MmaSync::rounded(const Tiles &weights) {
   // Layouts of results and operands agree where two tiles are rounded, and where the keys of a tile of f32 change
   // places.
   std::vector<RowFragment> fragments;
@@ -47,16 +47,10 @@ std::vector<RowFragment> MmaSync::fragmentsOf(ArrayRef<Accumulator> weights) {
   return fragments;
 }
 
-std::vector<MmaSync::Operands> MmaSync::operandsOf(const Tiles &weights, size_t rowTiles) {
-  size_t columnTiles = weights.size() / rowTiles;
-  std::vector<Operands> steps;
-  for (size_t rowTile = 0; rowTile < rowTiles; ++rowTile) {
-    std::vector<RowFragment> fragments =
-        fragmentsOf(ArrayRef<Accumulator>(weights).slice(rowTile * columnTiles, columnTiles));
-    steps.resize(fragments.size());
-    for (auto [operands, fragment] : llvm::zip_equal(steps, fragments))
-      operands.push_back(operandOf(fragment));
-  }
+std::vector<MmaSync::Operands> MmaSync::operandsOf(ArrayRef<RowFragment> weights, size_t rowTiles) {
+  std::vector<Operands> steps(weights.size() / rowTiles);
+  for (auto [number, fragment] : llvm::enumerate(weights)) // one tile of rows after another
+    steps[number % steps.size()].push_back(operandOf(fragment));
   return steps;
 }
 
@@ -201,7 +195,7 @@ Accumulator MmaSync::addedTo(const Accumulator &output, const Accumulator &sum, 
   return result;
 }
 
-void MmaSync::issueWeighted(const Tiles &weights, const TileRows &rows, bool checked, WeightedSums &output) {
+void MmaSync::issueRounded(ArrayRef<RowFragment> weights, const TileRows &rows, bool checked, WeightedSums &output) {
   auto columnTiles = size_t(rows.tile.width / 8), rowTiles = output.tiles.size() / columnTiles;
   std::vector<Operands> operands = operandsOf(weights, rowTiles);
   // 16 columns by themselves: what a rare case needs in registers is not held for all of them.

@@ -2,7 +2,6 @@
 #include "passes/Gpu/Engines/Wgmma.h"
 #include "mlir/IR/Matchers.h"
 #include "passes/Gpu/Engines/Engines.h"
-#include "passes/Gpu/Engines/WgmmaInstructions.h"
 #include "passes/Gpu/Warp.h"
 
 using namespace mlir;
@@ -44,23 +43,18 @@ Tiles Wgmma::issueProducts(const Tiles &before, const OperandRows &rows, const T
   fenceProducts(b);
   for (int64_t step = 0; step < columns.tile.steps(); ++step)
     sums = multiplyTogether(b, sums, from.ofStep(b, step), to.ofStep(b, step), begins && step == 0, element);
+  commitProducts(b);
   return sums;
 }
 
-void Wgmma::issueWeighted(const Tiles &weights, const TileRows &rows, bool /*checked*/, WeightedSums &output) {
-  // All weights are rounded before the first product: ptxas lets no register of an operand be written between products.
-  std::vector<RowFragment> operands;
-  for (size_t n = 0; n < weights.size(); n += 2) {
-    const Accumulator &left = weights[n], &right = weights[n + 1];
-    operands.push_back({pack(b, left[0], left[1], element), pack(b, left[2], left[3], element),
-                        pack(b, right[0], right[1], element), pack(b, right[2], right[3], element)});
-  }
+void Wgmma::issueRounded(ArrayRef<RowFragment> weights, const TileRows &rows, bool /*checked*/, WeightedSums &output) {
   MatrixPlace to = matrixAt(b, shared, rows.tile, rows.copy, rows.first, /*alongRows=*/true);
   bool begins = addsOutside();
   Tiles sums = begins ? noSums(b, output.tiles.size()) : output.tiles;
   fenceProducts(b);
-  for (auto [step, operand] : llvm::enumerate(operands))
+  for (auto [step, operand] : llvm::enumerate(weights))
     sums = multiplyTogether(b, sums, operand, to.ofStep(b, int64_t(step)), begins && step == 0, element);
+  commitProducts(b);
   if (!addsOutside()) {
     output.tiles = sums;
     return;
@@ -71,5 +65,3 @@ void Wgmma::issueWeighted(const Tiles &weights, const TileRows &rows, bool /*che
       total[k] = output.shrink.empty() ? b.addf(total[k], sum[k]) : b.fma(total[k], output.shrink[k / 2], sum[k]);
   output.shrink.clear();
 }
-
-Tiles Wgmma::wait(const Tiles &issued) { return waitForProducts(b, issued); }

@@ -6,6 +6,7 @@
 // mma.sync (PTX ISA, "Register Fragments for wgmma.mma_async").
 #pragma once
 #include "passes/Gpu/Engines/MmaSync.h"
+#include "passes/Gpu/Engines/WgmmaInstructions.h"
 
 namespace skewer::gpu {
 
@@ -22,8 +23,10 @@ public:
   std::vector<RowFragment> hold(const TileRows &rows, int64_t rowTiles) override { return warps.hold(rows, rowTiles); }
   Tiles issueProducts(const Tiles &before, const OperandRows &rows, const TileRows &columns,
                       int64_t together = INT64_MAX) override;
-  void issueWeighted(const Tiles &weights, const TileRows &rows, bool checked, WeightedSums &sums) override;
-  Tiles wait(const Tiles &issued) override;
+  std::vector<RowFragment> rounded(const Tiles &weights) override { return warps.rounded(weights); }
+  void issueRounded(llvm::ArrayRef<RowFragment> weights, const TileRows &rows, bool checked,
+                    WeightedSums &sums) override;
+  Tiles wait(const Tiles &issued, int64_t pending = 0) override { return waitForProducts(b, issued, pending); }
   Tiles products(const Tiles &before, const OperandRows &rows, const TileRows &columns,
                  int64_t together = INT64_MAX) override {
     return warps.products(before, rows, columns, together);

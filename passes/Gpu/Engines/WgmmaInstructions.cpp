@@ -106,8 +106,9 @@ Tiles skewer::gpu::multiplyTogether(GpuBuilder &b, const Tiles &sums, const RowF
 
 void skewer::gpu::fenceProducts(GpuBuilder &b) { NVVM::WgmmaFenceAlignedOp::create(b); }
 
-Tiles skewer::gpu::waitForProducts(GpuBuilder &b, const Tiles &issued) {
-  NVVM::WgmmaGroupSyncAlignedOp::create(b);
+void skewer::gpu::commitProducts(GpuBuilder &b) { NVVM::WgmmaGroupSyncAlignedOp::create(b); }
+
+Tiles skewer::gpu::waitForProducts(GpuBuilder &b, const Tiles &issued, int64_t pending) {
   // The sums pass through the wait, so that nothing reads them before it.
-  return emitOnSums(b, issued, {}, "wgmma.wait_group.sync.aligned 0;", "~{memory}");
+  return emitOnSums(b, issued, {}, fmt::format("wgmma.wait_group.sync.aligned {};", pending), "~{memory}");
 }

@@ -28,7 +28,9 @@ Tiles multiplyTogether(GpuBuilder &, const Tiles &sums, const RowFragment &rows,
 
 /// Orders the accesses to registers before it and the products behind it.
 void fenceProducts(GpuBuilder &);
-/// Waits for all products that have been issued, and returns these sums of theirs.
-Tiles waitForProducts(GpuBuilder &, const Tiles &issued);
+/// Makes a group of the products that have been issued since the last group.
+void commitProducts(GpuBuilder &);
+/// Waits for all groups but the last `pending` ones, and returns these sums of theirs.
+Tiles waitForProducts(GpuBuilder &, const Tiles &issued, int64_t pending);
 
 } // namespace skewer::gpu

@@ -40,6 +40,7 @@ public:
 // The engines, for each other.
 const GpuEngine &mmaSyncEngine();
 const GpuEngine &wgmmaEngine();
+const GpuEngine &wgmmaAheadEngine();
 
 /// Returns all engines in the order in which scheduling tries them; `fits` says whether a machine has an engine.
 llvm::ArrayRef<const GpuEngine *> gpuEngines();

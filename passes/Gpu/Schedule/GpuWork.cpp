@@ -199,9 +199,10 @@ private:
       work.scores.addFloats(scores);
     for (const LookupTerm &term : shape.lookups) // a logit per tile for each query costs almost nothing
       if (lookupUse(term, shape.attention, tile.keys) == LookupUse::EachScore) {
-        work.scores.addShared(4 * scores, 4);
-        work.scores.addFloats(scores);
-        work.scores.addIntegers(kIntegersOfLookup * scores);
+        double near = term.far ? term.far->nearShare(tile.rows, shape.attention.keys, tile.keys) : 1;
+        work.scores.addShared(4 * scores * near, 4);
+        work.scores.addFloats(scores * near);
+        work.scores.addIntegers(kIntegersOfLookup * scores * near);
       }
     double lines = double(layout.lines.size());
     work.scores.addShared(4 * scores * lines, 8); // two neighbouring keys at once

@@ -7,7 +7,7 @@
 namespace skewer::gpu {
 
 /// The engines by their names in machine files and schedules.
-constexpr llvm::StringLiteral kMmaSync = "mma_sync", kWgmma = "wgmma";
+constexpr llvm::StringLiteral kMmaSync = "mma_sync", kWgmma = "wgmma", kWgmmaAhead = "wgmma_ahead";
 
 struct EngineFacts {
   llvm::StringLiteral name;
@@ -18,6 +18,9 @@ struct EngineFacts {
   bool swizzles;
   /// Threads of a block that fill the tiles while the others multiply; 0: all threads do both.
   int64_t producers;
+  /// The products of the next step's scores, and of the values of the step before, run while a step's scores become
+  /// weights. Without it, other warpgroups alone use the tensor cores in that time.
+  bool runsAhead;
 };
 
 /// Returns the facts about the engine of this name; those of mma.sync if there is no such engine.

@@ -88,7 +88,23 @@ private:
     layout.lookups.push_back(part);
   }
 
+  /// Places lines that have the numbers of all steps, if they are short.
+  void planWholeLines() {
+    // Each block computes them once, instead of a window of rows + keys numbers for each step; 8192 offsets of one line
+    // take as much memory as two tiles of 128 keys of 64 elements.
+    constexpr int64_t kMostNumbers = 8192;
+    int64_t numbers = int64_t(llvm::alignTo(shape.attention.keys, tile.keys)) + tile.rows, count = lineCount();
+    if (!count || tile.keyParts > 1 || count * numbers > kMostNumbers)
+      return;
+    layout.hasWholeLines = true;
+    for (int64_t line = 0; line < count; ++line)
+      layout.lines.push_back(at.placeNumbers(1, numbers));
+  }
+
+  int64_t lineCount() const { return int64_t((shape.lines.empty() ? 0 : 1) + shape.gatedLines.size()); }
+
   void planResident() {
+    planWholeLines();
     for (const ContentTerm &term : shape.attention.content)
       planQueries(term.query, term.depth);
     for (const BandTerm &term : shape.bands)
@@ -146,7 +162,7 @@ private:
   }
 
   void planNumbers() {
-    for (size_t line = 0; line < (shape.lines.empty() ? 0 : 1) + shape.gatedLines.size(); ++line) {
+    for (int64_t line = 0; line < lineCount() && !layout.hasWholeLines; ++line) {
       layout.lines.push_back(at.end);
       at.end += tile.stages * tile.window() * 4;
     }

@@ -81,6 +81,7 @@ struct GpuLayout {
   std::vector<Band> bands;
   std::vector<Lookup> lookups;
   std::vector<int64_t> lines; // byte offsets: one for all terms without a gate, then one for each gated term
+  bool hasWholeLines = false; // lines have the numbers of all steps; else those of one step, in each copy
   SharedNumbers weights;      // for the value terms that are evaluated for each pair: a row for each query
   int64_t signals = 0;        // byte offset of the barriers of tiles (Ring.h); only if a block has producers
   int64_t bytes = 0;          // total size

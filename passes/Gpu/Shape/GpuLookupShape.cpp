@@ -36,4 +36,8 @@ int64_t skewer::gpu::reachedRows(const LookupTerm &term, const AttentionShape &s
   return std::min(term.rows, term.reach->valuesOf(queries, shape.queries) + term.reach->keyExtent - 1);
 }
 
+double FarRows::nearShare(int64_t queries, int64_t keys, int64_t ofTile) const {
+  return std::min(1.0, double(above - below + queries + ofTile) / double(keys));
+}
+
 int64_t skewer::gpu::lookupStride(int64_t rows) { return int64_t(llvm::alignTo(rows, 64)) + 9; }

@@ -54,14 +54,30 @@ LookupTerm axisLookup(const RowTerm &term) {
   bool isKnown = at.shift.isConstant(0) && !term.rowLength;
   if (!isKnown) // known only at run time: any row may be read
     first = 0, last = term.rows - 1;
-  LookupTerm result{productOf(term, first, last + 1), offset + at.shift + Expr(at.constant - first), {}, {}, {}};
+  LookupTerm result{productOf(term, first, last + 1), offset + at.shift + Expr(at.constant - first), {}, {}, {}, {}};
   if (isKnown)
     result.reach = LookupReach{at.queryAxis, at.keyAxis.extent, at.sign, at.constant - first};
   return result;
 }
 
+/// Returns the rows of far offsets, if the row depends on key - query and is one row on either side.
+std::optional<FarRows> farRowsOf(const RowTerm &term) {
+  if (term.kind != RowKind::Offset || term.guard)
+    return std::nullopt;
+  const std::vector<int64_t> &rows = term.offsets.rows;
+  if (rows.empty() || rows.front() < term.firstRow || rows.back() < term.firstRow)
+    return std::nullopt;
+  auto other = [](int64_t first) { return [first](int64_t row) { return row != first; }; };
+  auto near = llvm::find_if(rows, other(rows.front()));
+  auto behind = std::find_if(rows.rbegin(), rows.rend(), other(rows.back()));
+  return FarRows{term.offsets.low + int64_t(near - rows.begin()) - 1,
+                 term.offsets.high() - int64_t(behind - rows.rbegin()) + 1, rows.front() - term.firstRow,
+                 rows.back() - term.firstRow};
+}
+
 LookupTerm lookupOf(const RowTerm &term) {
-  return {productOf(term, term.firstRow, term.endRow), term.row - Expr(term.firstRow), term.guard, {}, {}};
+  return {productOf(term, term.firstRow, term.endRow), term.row - Expr(term.firstRow), term.guard, {}, farRowsOf(term),
+          {}};
 }
 
 /// Returns the lookup of a term that is one number for each query and each tuple of indices of some key axes, or of

@@ -32,6 +32,14 @@ struct TableProduct {
   double scale = 1;
 };
 
+/// Rows that all far offsets share: key - query up to `below` has the row `low`, from `above` on the row `high`.
+struct FarRows {
+  int64_t below = 0, above = 0;
+  int64_t low = 0, high = 0;
+  /// Returns the share of tiles of a block that hold some nearer offset.
+  double nearShare(int64_t queries, int64_t keys, int64_t ofTile) const;
+};
+
 /// q_i · R[row] with few rows: their logits are computed once for the queries of a block and looked up for each key.
 /// Or, with `numbers`, a term without products: a row is a tuple of indices of the key axes that the term depends on,
 /// and its number takes the place of a logit.
@@ -39,6 +47,7 @@ struct LookupTerm : TableProduct {
   subscript::Expr row; // over all axes, from 0
   std::optional<subscript::Expr> guard;
   std::optional<LookupReach> reach;
+  std::optional<FarRows> far;
   std::optional<ElementTerm> numbers; // in place of `query`, `table`, `depth`, `guard` and `scale`
 };
 

@@ -1,6 +1,6 @@
 // Terms that depend on key - query alone, or on it times a number of the query (the gate). Each offset of the tile has
-// a number, which a thread computes while the tile before is worked on. Scores read these numbers skewed from shared
-// memory.
+// a number. Threads compute them once for all tiles, or, of long lines, those of a tile while the tile before is worked
+// on. Scores read these numbers skewed from shared memory.
 #include "passes/Gpu/Strategies/Strategies.h"
 
 using namespace mlir;
@@ -20,10 +20,39 @@ public:
       gates.push_back(operandProduct(b, in.operands, *gate, in.place.axesOfQuery(row), {}));
   }
 
-  bool computesNumbers() const override { return true; }
+  bool computesNumbers() const override { return !in.layout.hasWholeLines; }
   void computeNumbers(Value firstKey, Value copy) override {
+    if (computesNumbers())
+      compute(firstKey, in.tile.window(), copy);
+  }
+  void computeBlockNumbers() override {
+    if (in.layout.hasWholeLines)
+      compute(b.i32(0), int64_t(llvm::alignTo(in.shape.attention.keys, in.tile.keys)) + in.tile.rows, {});
+  }
+
+  void beginScores(const Step &step, ScoreSums &sums) override {
+    const ScoreLayout &layout = in.place.scores;
+    for (const HeldNumber &held : layout.numbers()) {
+      // Eight rows and four pairs of keys read 14 neighbouring words.
+      Value key = layout.column(held.column + in.tile.rows - 1), query = layout.rowInBlock(held.row);
+      Value place = b.sub(key, query);
+      if (in.layout.hasWholeLines)
+        place = b.add(place, step.firstKey);
+      Value number = load(b, numberAt(place, in.layout.hasWholeLines ? Value() : step.copy), b.getF32Type());
+      Value &score = sums.tiles[held.tile][held.part];
+      if (gate)
+        score = sums.begun ? b.fma(number, gates[held.row], score) : b.mulf(number, gates[held.row]);
+      else
+        score = sums.begun ? b.addf(score, number) : number;
+    }
+    sums.begun = true;
+  }
+
+private:
+  /// Computes `count` numbers of the line: number k is for key - query = firstKey - the block's last query + k.
+  void compute(Value firstKey, int64_t count, Value copy) {
     const AttentionShape &attention = in.shape.attention;
-    b.loop(in.filler.thread, b.i32(in.tile.window()), in.filler.threads, {}, [&](Value number, ValueRange) {
+    b.loop(in.filler.thread, b.i32(count), in.filler.threads, {}, [&](Value number, ValueRange) {
       // Any pair of positions with this difference will do; no score reads a number beyond the corners.
       Value difference = b.add(b.add(b.sub(firstKey, in.place.row), number), 1 - in.tile.rows);
       difference = b.minimum(b.maximum(difference, b.sub(b.i32(1), in.place.queries())), b.add(in.place.keys(), -1));
@@ -41,24 +70,8 @@ public:
     });
   }
 
-  void beginScores(const Step &step, ScoreSums &sums) override {
-    const ScoreLayout &layout = in.place.scores;
-    for (const HeldNumber &held : layout.numbers()) {
-      // Eight rows and four pairs of keys read 14 neighbouring words.
-      Value key = layout.column(held.column + in.tile.rows - 1), query = layout.rowInBlock(held.row);
-      Value number = load(b, numberAt(b.sub(key, query), step.copy), b.getF32Type());
-      Value &score = sums.tiles[held.tile][held.part];
-      if (gate)
-        score = sums.begun ? b.fma(number, gates[held.row], score) : b.mulf(number, gates[held.row]);
-      else
-        score = sums.begun ? b.addf(score, number) : number;
-    }
-    sums.begun = true;
-  }
-
-private:
   Value numberAt(Value number, Value copy) {
-    Value place = b.add(number, b.mul(copy, in.tile.window()));
+    Value place = copy ? b.add(number, b.mul(copy, in.tile.window())) : number;
     return in.shared.numberAt(place, offset);
   }
 

@@ -80,16 +80,36 @@ public:
   }
 
   bool addsToEachScore() const override { return uses(LookupUse::EachScore); }
-  void addToEachScore(const std::vector<Axes> &at, Tiles &scores) override {
-    for (const Table &table : tables)
-      if (table.places.use == LookupUse::EachScore)
-        for (auto [number, held] : llvm::enumerate(in.place.scores.numbers())) {
-          Value &score = scores[held.tile][held.part];
-          score = b.addf(score, lookedUp(table, held.row, at[number]));
-        }
+  void addToEachScore(Value firstKey, const std::vector<Axes> &at, Tiles &scores) override {
+    for (const Table &table : tables) {
+      if (table.places.use != LookupUse::EachScore)
+        continue;
+      SmallVector<Value> flat = flattened(scores);
+      auto looked = [&] {
+        SmallVector<Value> sums = flat;
+        for (auto [number, held] : llvm::enumerate(in.place.scores.numbers()))
+          sums[number] = b.addf(flat[number], lookedUp(table, held.row, at[number]));
+        return sums;
+      };
+      if (table.term.far) // the scores of a far tile get the number of their row
+        scores = gathered(ValueRange(
+            b.choose(isNear(table, firstKey), TypeRange(ValueRange(flat)), looked, [&] { return flat; })));
+      else
+        scores = gathered(ValueRange(looked()));
+    }
   }
 
   void addToRows(Value firstKey, MutableArrayRef<Value> rows) override {
+    for (const Table &table : tables)
+      if (table.places.use == LookupUse::EachScore && table.term.far) {
+        Value near = isNear(table, firstKey), isHigh = b.lessEqual(b.i32(table.term.far->above), leastOffset(firstKey));
+        Value place = b.select(isHigh, b.i32(table.term.far->high), b.i32(table.term.far->low));
+        for (auto [row, sum] : llvm::enumerate(rows)) {
+          Value logit = load(b, logitAt(table, row, place), b.getF32Type());
+          logit = b.select(near, b.f32(0), logit);
+          sum = sum ? b.addf(sum, logit) : logit;
+        }
+      }
     for (const Table &table : tables)
       if (table.places.use == LookupUse::OncePerTile)
         for (auto [row, sum] : llvm::enumerate(rows)) {
@@ -102,6 +122,14 @@ public:
 private:
   bool uses(LookupUse use) const {
     return llvm::any_of(tables, [&](const Table &table) { return table.places.use == use; });
+  }
+  Value leastOffset(Value firstKey) { return b.sub(firstKey, b.add(firstQuery(), in.tile.warpRows - 1)); }
+  Value firstQuery() { return b.add(in.place.row, in.place.scores.warpRow()); } // of the warp
+  /// Returns whether some pair of the warp's queries and a tile's keys is not far (FarRows); i1, the same in all lanes.
+  Value isNear(const Table &table, Value firstKey) {
+    const FarRows &far = *table.term.far;
+    Value most = b.sub(b.add(firstKey, in.tile.keys - 1), firstQuery());
+    return b.both(b.less(b.i32(far.below), most), b.less(leastOffset(firstKey), b.i32(far.above)));
   }
   bool beginsProducts() const { return !everyTile.empty() && in.lateScale && in.engine.beginsWithSums(); }
 

@@ -14,7 +14,7 @@ public:
 
   uint64_t sum() const override { return term.sum; }
   bool addsToEachScore() const override { return true; }
-  void addToEachScore(const std::vector<Axes> &at, Tiles &scores) override {
+  void addToEachScore(Value /*firstKey*/, const std::vector<Axes> &at, Tiles &scores) override {
     SmallVector<Value> added;
     if (term.contracted.empty())
       for (const Axes &where : at)

@@ -50,7 +50,7 @@ private:
                  weights.begin() + int64_t((rowTile + 1) * columnTiles));
       Tiles band = skewedToBand(b, in.at, scaled(b, part, term.scale, noWeight), noWeight);
       auto first = sums.tiles.begin() + int64_t(rowTile * ofRows);
-      WeightedSums ofTile{{first, first + int64_t(ofRows)}, {}};
+      WeightedSums ofTile{{first, first + int64_t(ofRows)}, {}, {}};
       // A row of the window that a query does not meet has no weight, so the sums are always checked.
       in.engine.addWeighted(band, rows[rowTile], /*checked=*/true, ofTile);
       llvm::copy(ofTile.tiles, first);

@@ -4,7 +4,7 @@
 namespace skewer::gpu {
 
 llvm::ArrayRef<const GpuEngine *> gpuEngines() {
-  static const GpuEngine *const engines[] = {&mmaSyncEngine(), &wgmmaEngine()};
+  static const GpuEngine *const engines[] = {&mmaSyncEngine(), &wgmmaEngine(), &wgmmaAheadEngine()};
   return engines;
 }
 

@@ -9,7 +9,9 @@ namespace {
 
 class Wgmma : public GpuEngine {
 public:
-  llvm::StringRef name() const override { return kWgmma; }
+  /// `own`: kWgmma or kWgmmaAhead.
+  explicit Wgmma(llvm::StringLiteral own) : own(own) {}
+  llvm::StringRef name() const override { return own; }
   llvm::ArrayRef<int64_t> rows() const override { return kRows; }
   llvm::ArrayRef<int64_t> keys() const override { return kKeys; }
   llvm::ArrayRef<int64_t> warpRows() const override { return kWarpRows; }
@@ -28,6 +30,9 @@ public:
                      std::to_string(tile.warpRows) + " for each"};
     if (tile.isSingleBuffered())
       return Refusal{"needs two stages or more"};
+    if (factsOf(own).runsAhead)
+      if (auto refusal = refuseAhead(shape, tile))
+        return refusal;
     if (tile.keepQueries)
       return Refusal{"reads queries from shared memory; they are not kept in registers"};
     return std::nullopt;
@@ -46,8 +51,25 @@ public:
   }
 
 private:
+  /// Refuses what the products of two steps at a time leave no place for.
+  static std::optional<Refusal> refuseAhead(const GpuShape &shape, const GpuTile &tile) {
+    // A step's tiles are read until the next step's scores are weights, while another copy is filled.
+    if (tile.stages < 3)
+      return Refusal{"needs three stages or more"};
+    if (shape.attention.keys > kMostKeysAhead)
+      return Refusal{"sums at most " + std::to_string(kMostKeysAhead) + " keys in the tensor cores"};
+    if (!shape.valueRows.empty() || !shape.valueBands.empty() || !shape.valueElements.empty())
+      return Refusal{"adds no other rows to the values"};
+    if (llvm::any_of(shape.bands, [](const BandTerm &term) { return term.ofKey; }))
+      return Refusal{"lets no warps of a block wait for each other, as rows that keys meet need it"};
+    return std::nullopt;
+  }
+
+  llvm::StringLiteral own;
   static constexpr int64_t kGroupRows = 64; // of a warpgroup
-  static constexpr int64_t kRows[] = {192, 128, 64}, kKeys[] = {128, 64, 32};
+  // Sums of more products are added outside of the tensor cores, in each step (MmaSync.h, kLongestChain).
+  static constexpr int64_t kMostKeysAhead = 1 << 15;
+  static constexpr int64_t kRows[] = {192, 128, 64}, kKeys[] = {128, 112, 96, 64, 32};
   static constexpr int64_t kWarpRows[] = {16};
   static constexpr double kElementBytes = 2;
   // The tensor cores read shared memory themselves; no thread issues an instruction for it.
@@ -71,7 +93,11 @@ private:
 } // namespace
 
 const GpuEngine &wgmmaEngine() {
-  static const Wgmma engine;
+  static const Wgmma engine(kWgmma);
+  return engine;
+}
+const GpuEngine &wgmmaAheadEngine() {
+  static const Wgmma engine(kWgmmaAhead);
   return engine;
 }
 
