@@ -12,6 +12,8 @@
 #include "mlir/Target/LLVMIR/Dialect/GPU/GPUToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/IR/InstIterator.h"
 
 using namespace mlir;
@@ -33,6 +35,51 @@ static void markConvergent(llvm::Module &module) {
     for (llvm::Instruction &instruction : llvm::instructions(function))
       if (auto *call = dyn_cast<llvm::CallBase>(&instruction); call && skewer::gpu::needsWholeWarp(*call))
         call->setConvergent();
+}
+
+/// Collects the registers of 32 bits that a function extends to 64 bits or copies.
+static llvm::StringSet<> extendedRegisters(llvm::ArrayRef<llvm::StringRef> lines) {
+  llvm::StringSet<> registers;
+  for (llvm::StringRef line : lines) {
+    line = line.trim();
+    if (!line.starts_with("cvt.u64.u32") && !line.starts_with("mov."))
+      continue;
+    for (llvm::StringRef rest = line.split(',').second; rest.contains("%r");) {
+      rest = rest.drop_front(rest.find("%r"));
+      llvm::StringRef name = rest.take_front(1 + rest.drop_front().take_while(llvm::isAlnum).size());
+      registers.insert(name);
+      rest = rest.drop_front(name.size());
+    }
+  }
+  return registers;
+}
+
+/// Returns the PTX in which an upper half of a product that is extended to 64 bits comes from mul.wide.u32, not from
+/// mul.hi.u32. LLVM makes such halves of divisions by constants. ptxas (CUDA 12.9 and 13.0, all GPUs) joins
+/// `cvt.u64.u32(mul.hi.u32(a, b)) - x` to IMAD.HI with the addend -x. It takes the carry of that sum for "no borrow",
+/// which is wrong if the lower word of x is 0: the difference is too small by 2^32, and an address made of it lies
+/// outside of all memory.
+static std::string withoutHighHalves(llvm::StringRef ptx) {
+  auto ofFunction = [](llvm::StringRef function) {
+    llvm::SmallVector<llvm::StringRef> lines;
+    function.split(lines, '\n');
+    llvm::StringSet<> extended = extendedRegisters(lines);
+    auto ofLine = [&](llvm::StringRef line) {
+      llvm::StringRef rest = line.trim();
+      if (!rest.consume_front("mul.hi.u32"))
+        return line.str();
+      auto [half, factors] = rest.trim().split(',');
+      if (!extended.contains(half))
+        return line.str();
+      return ("\t{ .reg .b32 %low; .reg .b64 %wide; mul.wide.u32 %wide," + factors + " mov.b64 {%low, " + half +
+              "}, %wide; }")
+          .str();
+    };
+    return llvm::join(llvm::map_range(lines, ofLine), "\n");
+  };
+  llvm::SmallVector<llvm::StringRef> functions;
+  ptx.split(functions, "\n}"); // registers belong to a function
+  return llvm::join(llvm::map_range(functions, ofFunction), "\n}");
 }
 
 void skewer::gpu::registerGpuTarget(DialectRegistry &registry) {
@@ -70,7 +117,7 @@ llvm::Expected<std::string> skewer::gpu::ptxOf(ModuleOp module, const GpuTarget 
     for (Attribute object : result.getObjects())
       if (auto text = dyn_cast<mlir::gpu::ObjectAttr>(object))
         // MLIR ends the text with a null byte, for drivers that load it directly.
-        return text.getObject().getValue().rtrim('\0').str();
+        return withoutHighHalves(text.getObject().getValue().rtrim('\0'));
   return llvm::createStringError(llvm::inconvertibleErrorCode(),
                                  "target '" + target.name + "': the code generator left no PTX");
 }
