@@ -12,7 +12,7 @@ using namespace skewer::gpu;
 
 /// Spilled bytes that a schedule is kept with: a few registers, stored and loaded, which in all such kernels that were
 /// looked at hold a value across the loop over keys or in a path that is seldom taken.
-static constexpr int64_t kFewSpilledBytes = 24;
+static constexpr int64_t kFewSpilledBytes = 64;
 
 /// Makes the PTX and, with `ptxas`, the cubin of a module. Consumes the module.
 static llvm::Error makeCode(ModuleOp module, llvm::StringRef ptxas, GpuCode &code) {

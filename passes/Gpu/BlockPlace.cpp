@@ -144,8 +144,7 @@ std::vector<Axes> BlockPlace::axesOfTile(Value firstKey) const {
 
 //===- Rows of operands --------------------------------------------------------------===//
 
-/// Returns whether every value of the expression is a multiple of `number`, by its form alone.
-static bool isMultiple(const Expr &expression, int64_t number) {
+bool skewer::gpu::isMultiple(const Expr &expression, int64_t number) {
   switch (expression.kind()) {
   case Kind::Constant:
     return expression.value() % number == 0;

@@ -10,6 +10,9 @@ namespace skewer::gpu {
 /// Returns the leading axes of the leading index with this number (index).
 Axes leadingAxes(GpuBuilder &, Operands &, const GpuAttention &, Value number);
 
+/// Returns whether every value of the expression is a multiple of `number`, by its form alone.
+bool isMultiple(const subscript::Expr &, int64_t number);
+
 class BlockPlace {
 public:
   BlockPlace(GpuBuilder &b, const GpuAttention &shape, Operands &operands, const ThreadPlace &at);

@@ -25,6 +25,8 @@ public:
       target = shape.resultOutput;
       base = place.baseOf(shape.attention.result.base);
       rowStride = shape.attention.result.query;
+      storesPairs = !element.isF32() && !place.firstOwn && rowStride % 2 == 0 &&
+                    isMultiple(shape.attention.result.base, 2);
     }
     zero = b.f32(0);
   }
@@ -46,12 +48,26 @@ public:
       if (place.firstColumn)
         rowBase = b.add(rowBase, b.toI64(place.firstColumn));
       size_t columnTiles = state.output.tiles.size() / size_t(place.scores.rowTiles());
-      for (const HeldNumber &held : place.scores.across(int64_t(8 * columnTiles)).numbersOfRow(row))
-        writeColumn(held.column, rowBase, [&] { return resultOf(state.output.tiles[held.tile][held.part]); });
+      for (const HeldNumber &held : place.scores.across(int64_t(8 * columnTiles)).numbersOfRow(row)) {
+        const Accumulator &tile = state.output.tiles[held.tile];
+        if (!isPaired(held.column))
+          writeColumn(held.column, rowBase, [&] { return resultOf(tile[held.part]); });
+        else if (held.part % 2 == 0)
+          writePair(held.column, rowBase, resultOf(tile[held.part]), resultOf(tile[held.part + 1]));
+      }
     });
   }
 
 private:
+  /// Returns whether a column and its right neighbour, which the same thread holds, are stored as one number of 32 bits.
+  bool isPaired(int64_t number) const {
+    return storesPairs && number / 8 * 8 + 8 <= place.columns;
+  }
+  void writePair(int64_t number, Value rowBase, Value left, Value right) {
+    Value at = b.add(rowBase, b.toI64(place.scores.column(number)));
+    store(b, pack(b, left, right, element), globalAt(b, operands.output(target), at, element));
+  }
+
   void writeColumn(int64_t number, Value rowBase, llvm::function_ref<Value()> result) {
     if (number >= place.columns)
       return;
@@ -102,6 +118,7 @@ private:
   unsigned target;   // the output that rows are written to: the result, or records of parts
   Type element;      // its element type
   int64_t rowStride; // from query to query
+  bool storesPairs = false;
   Value base, zero;  // where the rows of the leading index begin, i64; f32
 };
 

@@ -49,23 +49,42 @@ public:
   }
 
 private:
-  /// Computes `count` numbers of the line: number k is for key - query = firstKey - the block's last query + k.
-  void compute(Value firstKey, int64_t count, Value copy) {
+  /// Returns number k of the line that begins with key - query = firstKey - the block's last query.
+  Value valueOf(Value firstKey, Value number) {
+    // Any pair of positions with this difference will do; no score reads a number beyond the corners.
     const AttentionShape &attention = in.shape.attention;
-    b.loop(in.filler.thread, b.i32(count), in.filler.threads, {}, [&](Value number, ValueRange) {
-      // Any pair of positions with this difference will do; no score reads a number beyond the corners.
-      Value difference = b.add(b.add(b.sub(firstKey, in.place.row), number), 1 - in.tile.rows);
-      difference = b.minimum(b.maximum(difference, b.sub(b.i32(1), in.place.queries())), b.add(in.place.keys(), -1));
-      Value key = b.maximum(difference, b.i32(0));
-      Axes at = in.place.leading;
-      at[attention.space.key.front()] = b.toIndex(key);
-      at[attention.space.query.front()] = b.toIndex(b.sub(key, difference));
-      Value sum;
-      for (const ElementTerm *term : terms) {
-        Value value = termAt(b, in.operands, *term, at);
-        sum = sum ? b.addf(sum, value) : value;
-      }
-      store(b, sum, numberAt(number, copy));
+    Value difference = b.add(b.add(b.sub(firstKey, in.place.row), number), 1 - in.tile.rows);
+    difference = b.minimum(b.maximum(difference, b.sub(b.i32(1), in.place.queries())), b.add(in.place.keys(), -1));
+    Value key = b.maximum(difference, b.i32(0));
+    Axes at = in.place.leading;
+    at[attention.space.key.front()] = b.toIndex(key);
+    at[attention.space.query.front()] = b.toIndex(b.sub(key, difference));
+    Value sum;
+    for (const ElementTerm *term : terms) {
+      Value value = termAt(b, in.operands, *term, at);
+      sum = sum ? b.addf(sum, value) : value;
+    }
+    return sum;
+  }
+
+  /// Computes `count` numbers of the line; see valueOf.
+  void compute(Value firstKey, int64_t count, Value copy) {
+    int64_t threads = in.filler.threads;
+    constexpr int64_t kTogether = 4; // numbers of a thread whose loads do not wait for each other
+    if (count <= kTogether * threads) {
+      std::vector<std::pair<Value, Value>> numbers;
+      for (int64_t begin = 0; begin < count; begin += threads)
+        numbers.emplace_back(b.add(in.filler.thread, begin), Value());
+      for (auto &[number, value] : numbers)
+        value = valueOf(firstKey, number);
+      for (auto [number, value] : numbers)
+        b.when(b.less(number, b.i32(count)), [&, number = number, value = value] {
+          store(b, value, numberAt(number, copy));
+        });
+      return;
+    }
+    b.loop(in.filler.thread, b.i32(count), threads, {}, [&](Value number, ValueRange) {
+      store(b, valueOf(firstKey, number), numberAt(number, copy));
       return SmallVector<Value>();
     });
   }
