@@ -32,14 +32,15 @@ class ScoreLayout {
 public:
   /// Each warp has `rowTiles` × 16 rows of `columns` columns.
   ScoreLayout(GpuBuilder &b, const ThreadPlace &at, int64_t rowTiles, int64_t columns)
-      : b(b), at(at), tilesOfRows(rowTiles), columns(columns) {}
+      : b(b), at(at), tilesOfRows(rowTiles), columnCount(columns) {}
   /// Returns the layout of the same rows with other columns; `oneRowTile` returns the layout of one tile of rows.
   ScoreLayout across(int64_t columns) const { return {b, at, tilesOfRows, columns}; }
-  ScoreLayout oneRowTile() const { return {b, at, 1, columns}; }
+  ScoreLayout oneRowTile() const { return {b, at, 1, columnCount}; }
 
   int64_t rowTiles() const { return tilesOfRows; }
+  int64_t columns() const { return columnCount; }
   /// Returns the number of tiles of 8 columns.
-  size_t columnTiles() const { return size_t(columns / 8); }
+  size_t columnTiles() const { return size_t(columnCount / 8); }
   size_t tiles() const { return size_t(tilesOfRows) * columnTiles(); }
   /// Returns the number of rows of a thread.
   size_t rows() const { return size_t(2 * tilesOfRows); }
@@ -70,7 +71,7 @@ public:
 private:
   GpuBuilder &b;
   const ThreadPlace &at;
-  int64_t tilesOfRows, columns;
+  int64_t tilesOfRows, columnCount;
 };
 
 /// Skews one tile of rows by shuffles. `skewedToKeys`: a band, whose column c is for key - query = c - 15 (counted in

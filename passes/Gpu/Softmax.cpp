@@ -94,7 +94,7 @@ namespace {
 struct RowExponents {
   // Maxima; 0 for rows that have seen no key, because the difference of infinities is NaN.
   SmallVector<Value> finite;
-  SmallVector<Value> least;   // added to scores × factor
+  SmallVector<Value> least;   // added to scores × factor, for each part of each row
   SmallVector<Value> shrinks; // exponents of the factors for the sums so far
 };
 } // namespace
@@ -102,7 +102,7 @@ struct RowExponents {
 /// Subtracts large maxima from the scores of their rows. If a number is added to all scores of a row, its sum with the
 /// reference is rounded in each tile anew; where that may be seen, the number is added to the scores first. Does nothing
 /// if no row of the warp needs either.
-static void subtractLargeMaxima(const Powers &powers, const ScoreLayout &layout, ArrayRef<Value> ofTile,
+static void subtractLargeMaxima(const Powers &powers, const ScoreLayout &layout, const RowNumbers &ofTile,
                                 const RowState &before, RowExponents &rows, Tiles &scores) {
   GpuBuilder &b = powers.b;
   Value some;
@@ -110,7 +110,7 @@ static void subtractLargeMaxima(const Powers &powers, const ScoreLayout &layout,
   for (auto [row, maximum] : llvm::enumerate(rows.finite)) {
     Value reference = powers.referenceOf(maximum);
     large.push_back(powers.isLarge(reference));
-    Value here = ofTile[row] ? powers.isAbove(kRoundedAnew, reference) : large.back();
+    Value here = ofTile.at(row, 0) ? powers.isAbove(kRoundedAnew, reference) : large.back();
     some = some ? arith::OrIOp::create(b, some, here).getResult() : here;
   }
   flat.append(rows.least);
@@ -119,14 +119,19 @@ static void subtractLargeMaxima(const Powers &powers, const ScoreLayout &layout,
     Tiles less = scores;
     SmallVector<Value> least, shrinks;
     for (size_t row = 0; row < layout.rows(); ++row) {
-      Value own = ofTile[row] ? b.subf(rows.finite[row], ofTile[row]) : rows.finite[row];
-      own = b.select(large[row], own, ofTile[row] ? b.negf(ofTile[row]) : b.f32(0));
+      SmallVector<Value> own;
+      for (size_t part = 0; part < ofTile.parts(); ++part) {
+        Value added = ofTile.at(row, part);
+        Value subtracted = added ? b.subf(rows.finite[row], added) : rows.finite[row];
+        own.push_back(b.select(large[row], subtracted, added ? b.negf(added) : b.f32(0)));
+        Value negative =
+            added ? b.negf(powers.referenceOf(rows.finite[row])) : rows.least[row * ofTile.parts() + part];
+        least.push_back(b.select(large[row], b.f32(0), negative));
+      }
       for (const HeldNumber &number : layout.numbersOfRow(row)) {
         Value &score = less[number.tile][number.part];
-        score = b.subf(score, own);
+        score = b.subf(score, own[ofTile.partOf(number)]);
       }
-      Value negative = ofTile[row] ? b.negf(powers.referenceOf(rows.finite[row])) : rows.least[row];
-      least.push_back(b.select(large[row], b.f32(0), negative));
       shrinks.push_back(powers.shrinkBetween(before.maximum[row], rows.finite[row]));
     }
     SmallVector<Value> all = flattened(less);
@@ -137,22 +142,32 @@ static void subtractLargeMaxima(const Powers &powers, const ScoreLayout &layout,
   SmallVector<Value> chosen =
       b.choose(anyLane(b, some), TypeRange(ValueRange(flat)), subtracted, [&] { return SmallVector<Value>(flat); });
   ArrayRef<Value> all = chosen;
-  size_t count = layout.rows();
-  scores = gathered(ValueRange(all.drop_back(2 * count)));
-  rows.least = SmallVector<Value>(all.take_back(2 * count).take_front(count));
-  rows.shrinks = SmallVector<Value>(all.take_back(count));
+  rows.shrinks = SmallVector<Value>(all.take_back(rows.shrinks.size()));
+  all = all.drop_back(rows.shrinks.size());
+  rows.least = SmallVector<Value>(all.take_back(rows.least.size()));
+  scores = gathered(ValueRange(all.drop_back(rows.least.size())));
 }
 
 /// Returns the largest score of each of the thread's rows, in its own columns; at least `least`.
 static SmallVector<Value> largestOf(GpuBuilder &b, const ScoreLayout &layout, const Tiles &scores,
-                                    ArrayRef<Value> ofTile, llvm::function_ref<Value(size_t row)> least) {
+                                    const RowNumbers &ofTile, llvm::function_ref<Value(size_t row)> least) {
   SmallVector<Value> all;
   for (size_t row = 0; row < layout.rows(); ++row) {
-    Value largest = ofTile[row] ? b.f32(kNoScore) : least(row);
-    for (const HeldNumber &number : layout.numbersOfRow(row))
+    SmallVector<Value> ofParts;
+    for (size_t part = 0; part < ofTile.parts(); ++part)
+      ofParts.push_back(ofTile.at(row, part) || part ? b.f32(kNoScore) : least(row));
+    for (const HeldNumber &number : layout.numbersOfRow(row)) {
+      Value &largest = ofParts[ofTile.partOf(number)];
       largest = b.maxf(largest, scores[number.tile][number.part]);
-    if (ofTile[row])
-      largest = b.maxf(least(row), b.addf(largest, ofTile[row]));
+    }
+    Value largest = least(row);
+    for (auto [part, ofPart] : llvm::enumerate(ofParts)) {
+      Value added = ofTile.at(row, part);
+      if (added)
+        largest = b.maxf(largest, b.addf(ofPart, added));
+      else
+        largest = part ? b.maxf(largest, ofPart) : ofPart;
+    }
     all.push_back(largest);
   }
   return all;
@@ -163,7 +178,7 @@ namespace {
 /// Turns a tile's scores into weights that refer to the largest score of their row so far.
 class WeightsOfTile {
 public:
-  WeightsOfTile(GpuBuilder &b, const ScoreLayout &layout, ArrayRef<Value> ofTile, const Powers &powers,
+  WeightsOfTile(GpuBuilder &b, const ScoreLayout &layout, const RowNumbers &ofTile, const Powers &powers,
                 const RowState &before)
       : b(b), layout(layout), outputs(layout.across(columnsOf(layout, before))), ofTile(ofTile), powers(powers),
         before(before) {}
@@ -176,7 +191,7 @@ public:
       state.maximum[row] = maximum;
       rows.finite.push_back(finite(maximum));
       Value reference = powers.referenceOf(rows.finite.back());
-      rows.least.push_back(leastOf(row, reference));
+      addLeast(row, reference, rows);
       rows.shrinks.push_back(b.subf(powers.referenceOf(before.maximum[row]), reference));
     }
     subtractLargeMaxima(powers, layout, ofTile, before, rows, scores);
@@ -193,9 +208,9 @@ public:
     RowExponents kept;
     for (size_t row = 0; row < layout.rows(); ++row) {
       Value reference = powers.referenceOf(finite(before.maximum[row]));
-      kept.least.push_back(leastOf(row, reference));
+      addLeast(row, reference, kept);
       Value asks = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, own[row], b.addf(before.maximum[row], room));
-      Value isLarge = ofTile[row] ? powers.isAbove(kRoundedAnew, reference) : powers.isLarge(reference);
+      Value isLarge = ofTile.at(row, 0) ? powers.isAbove(kRoundedAnew, reference) : powers.isLarge(reference);
       asks = arith::OrIOp::create(b, asks, isLarge);
       some = some ? Value(arith::OrIOp::create(b, some, asks)) : asks;
     }
@@ -219,8 +234,9 @@ public:
     ArrayRef<Value> all = chosen;
     size_t rows = layout.rows(), count = flattened(scores).size();
     scores = gathered(ValueRange(all.take_front(count)));
-    kept.least = SmallVector<Value>(all.slice(count, rows));
-    all = all.drop_front(count + rows);
+    size_t exponents = kept.least.size();
+    kept.least = SmallVector<Value>(all.slice(count, exponents));
+    all = all.drop_front(count + exponents);
     if (rescales) {
       state = RowState::of(ValueRange(all), rows);
       return kept;
@@ -252,7 +268,7 @@ public:
     for (size_t row = 0; row < layout.rows(); ++row)
       for (const HeldNumber &number : layout.numbersOfRow(row)) {
         Value &score = scores[number.tile][number.part];
-        score = powers.powerOf(score, rows.least[row]);
+        score = powers.powerOf(score, rows.least[row * ofTile.parts() + ofTile.partOf(number)]);
         state.sum[row] = b.addf(state.sum[row], score);
       }
   }
@@ -262,9 +278,12 @@ private:
     return int64_t(8 * (state.output.tiles.size() / size_t(layout.rowTiles())));
   }
   Value finite(Value maximum) { return b.select(b.equalf(maximum, b.f32(kNoScore)), b.f32(0), maximum); }
-  Value leastOf(size_t row, Value reference) {
+  void addLeast(size_t row, Value reference, RowExponents &rows) {
     Value negative = b.negf(reference);
-    return ofTile[row] ? b.fma(ofTile[row], powers.factor, negative) : negative;
+    for (size_t part = 0; part < ofTile.parts(); ++part) {
+      Value added = ofTile.at(row, part);
+      rows.least.push_back(added ? b.fma(added, powers.factor, negative) : negative);
+    }
   }
   SmallVector<Value> flatOf(const Tiles &scores, const RowExponents &rows, const RowState &state) {
     SmallVector<Value> flat = flattened(scores);
@@ -277,14 +296,14 @@ private:
   GpuBuilder &b;
   const ScoreLayout &layout;
   ScoreLayout outputs;
-  ArrayRef<Value> ofTile;
+  const RowNumbers &ofTile;
   const Powers &powers;
   const RowState &before;
 };
 
 } // namespace
 
-RowState skewer::gpu::softmaxStep(GpuBuilder &b, const ScoreLayout &layout, Tiles &scores, ArrayRef<Value> ofTile,
+RowState skewer::gpu::softmaxStep(GpuBuilder &b, const ScoreLayout &layout, Tiles &scores, const RowNumbers &ofTile,
                                   const Powers &powers, Rescaling how, const RowState &before) {
   RowState state = before;
   WeightsOfTile tile(b, layout, ofTile, powers, before);

@@ -38,6 +38,30 @@ private:
   double scale;
 };
 
+/// Numbers that are added to all scores of a row, or to those of a part of its columns.
+class RowNumbers {
+public:
+  /// `columns`: of a part.
+  RowNumbers(const ScoreLayout &layout, int64_t columns)
+      : columns(columns), ofRow(size_t(int64_t(layout.columnTiles()) * 8 / columns)),
+        numbers(layout.rows() * ofRow) {}
+  size_t parts() const { return ofRow; }
+  size_t partOf(const HeldNumber &number) const { return size_t(number.column / columns); }
+  /// Returns the number of a part of a row; null: none.
+  Value &at(size_t row, size_t part) { return numbers[row * ofRow + part]; }
+  Value at(size_t row, size_t part) const { return numbers[row * ofRow + part]; }
+  Value at(const HeldNumber &number) const { return at(number.row, partOf(number)); }
+  void add(GpuBuilder &b, size_t row, size_t part, Value number) {
+    Value &sum = at(row, part);
+    sum = sum ? b.addf(sum, number) : number;
+  }
+
+private:
+  int64_t columns;
+  size_t ofRow;
+  llvm::SmallVector<Value> numbers;
+};
+
 /// The state of a thread's rows between two tiles of keys.
 struct RowState {
   /// What weights refer to: the maximum of the tiles so far, or of the first of them while no score is much larger.
@@ -60,8 +84,8 @@ enum class Rescaling {
   Afterwards   // the caller (`rescaled`), when the products that it waits for have been added
 };
 
-/// Turns scores into weights. `ofTile`: a number to add to all scores of a row; may be null.
-RowState softmaxStep(GpuBuilder &, const ScoreLayout &, Tiles &scores, llvm::ArrayRef<Value> ofTile, const Powers &,
+/// Turns scores into weights. `ofTile`: numbers to add to the scores of each row.
+RowState softmaxStep(GpuBuilder &, const ScoreLayout &, Tiles &scores, const RowNumbers &ofTile, const Powers &,
                      Rescaling, const RowState &before);
 /// Returns the sums times their factors.
 Tiles rescaled(GpuBuilder &, const ScoreLayout &, const WeightedSums &);

@@ -76,9 +76,9 @@ std::pair<Tiles, RowState> StepCode::weigh(const Step &at, ArrayRef<Value> bits,
     std::exchange(issueBehindProducts, nullptr)();
   // If a mask may hide keys, a number for all keys of a tile must not be added to hidden scores: it might be NaN or
   // infinite.
-  SmallVector<Value> ofTile(in.place.scores.rows());
+  RowNumbers ofTile(in.place.scores, in.place.scores.columns());
   if (!at.crossed && in.shape.attention.isPlainSoftmax())
-    addToRows(at, ofTile);
+    ofTile = rowNumbersOf(at);
   Rescaling how = in.engine.addsOutside() ? Rescaling::WithProduct
                   : behindProducts        ? Rescaling::Afterwards
                                           : Rescaling::AtOnce;
@@ -97,9 +97,11 @@ void StepCode::addToValues(const Step &at, const Tiles &weights, WeightedSums &o
   }
 }
 
-void StepCode::addToRows(const Step &at, MutableArrayRef<Value> rows) {
+RowNumbers StepCode::rowNumbersOf(const Step &at) {
+  RowNumbers rows(in.place.scores, in.layout.rowColumns);
   for (auto &strategy : strategies)
     strategy->addToRows(at.firstKey, rows);
+  return rows;
 }
 
 Tiles StepCode::scores(const Step &at, ArrayRef<Value> bits) {
@@ -117,10 +119,9 @@ Tiles StepCode::scores(const Step &at, ArrayRef<Value> bits) {
       strategy->addToEachScore(at.firstKey, axes, strategy->sum() ? further[strategy->sum() - 1] : result);
   }
   if (at.crossed || !in.shape.attention.isPlainSoftmax()) {
-    SmallVector<Value> ofTile(in.place.scores.rows());
-    addToRows(at, ofTile);
+    RowNumbers ofTile = rowNumbersOf(at);
     for (const HeldNumber &number : in.place.scores.numbers())
-      if (Value added = ofTile[number.row]) {
+      if (Value added = ofTile.at(number)) {
         Value &score = result[number.tile][number.part];
         score = b.addf(score, added);
       }

@@ -47,7 +47,7 @@ private:
   Tiles scores(const Step &, llvm::ArrayRef<Value> bits);
   void addProducts(const Step &, ScoreSums &scores);
   ScoreSums productsOf(const Step &, double scale);
-  void addToRows(const Step &, llvm::MutableArrayRef<Value> rows);
+  RowNumbers rowNumbersOf(const Step &);
   void applyFunction(Tiles &scores, llvm::ArrayRef<Tiles> further);
   void addToValues(const Step &, const Tiles &weights, WeightedSums &);
 

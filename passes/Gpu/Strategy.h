@@ -90,8 +90,8 @@ public:
   virtual void addToScores(const Step &, Tiles & /*scores*/) {}
   virtual bool addsToEachScore() const { return false; }
   virtual void addToEachScore(Value /*firstKey*/, const std::vector<Axes> &, Tiles & /*scores*/) {}
-  /// Adds numbers that hold for all scores of a row, one for each of the thread's rows; an entry may be null.
-  virtual void addToRows(Value /*firstKey*/, llvm::MutableArrayRef<Value> /*rows*/) {}
+  /// Adds numbers that hold for all scores of a row, or of a part of it.
+  virtual void addToRows(Value /*firstKey*/, RowNumbers & /*rows*/) {}
 
   // Called for a step's weights.
   virtual void addToValues(const Step &, const Tiles & /*weights*/, WeightedSums &) {}

@@ -136,7 +136,7 @@ GpuFootprint skewer::gpu::footprintOf(const GpuShape &shape, const GpuTile &tile
     extra += shape.element.isF32() ? 5 * scores / 2 : scores;
   // Kernels with producers test masks in branches of their own, and hold little for them across the loop.
   if (attention.visible || !attention.masks.empty())
-    extra += tile.facts().producers ? 8 : 45;
+    extra += tile.facts().producers ? 0 : 45;
   if (shape.element.isF32()) {
     // Each fragment is held with the rest that tf32 does not hold. The rests of held queries can be computed again,
     // those of scores only in part.

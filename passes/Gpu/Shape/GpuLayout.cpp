@@ -1,5 +1,6 @@
 // Assigns the places in shared memory, one after another.
 #include "passes/Gpu/Shape/GpuLayout.h"
+#include "passes/Analysis/FunctionRange.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 #include <cassert>
@@ -44,6 +45,11 @@ static int64_t signalBytes(const GpuTile &tile) {
   return int64_t(llvm::alignTo(16 * tile.stages + 4 * tile.warps(), 16));
 }
 
+/// Returns whether a score of an existing key may be hidden.
+static bool mayHideKeys(const AttentionShape &attention) {
+  return attention.visible || attention.bounds.tiles || !attention.masks.empty() || hidesByFunction(attention);
+}
+
 namespace {
 
 class Planner {
@@ -80,6 +86,13 @@ private:
       planQueries(term.query, term.depth);
     GpuLayout::Lookup part;
     part.use = lookupUse(term, shape.attention, tile.keys);
+    part.columns = tile.keys;
+    if (part.use == LookupUse::OncePerTile)
+      part.columns = keysOfRow(term, shape.attention, tile.keys);
+    else if (int64_t period = periodOf(term, shape.attention); part.use == LookupUse::EveryTile && period % 8 == 0)
+      part.columns = std::min(tile.keys, period);
+    if (part.use == LookupUse::OncePerTile)
+      layout.rowColumns = std::min(layout.rowColumns, part.columns);
     part.reached = reachedRows(term, shape.attention, tile.rows);
     bool resident = term.numbers ? part.use == LookupUse::EachScore : part.use != LookupUse::EveryTile;
     part.logits.stride = lookupStride(resident ? part.reached : tile.tableRows());
@@ -104,6 +117,7 @@ private:
   int64_t lineCount() const { return int64_t((shape.lines.empty() ? 0 : 1) + shape.gatedLines.size()); }
 
   void planResident() {
+    layout.rowColumns = tile.keys;
     planWholeLines();
     for (const ContentTerm &term : shape.attention.content)
       planQueries(term.query, term.depth);
@@ -207,7 +221,7 @@ private:
 
 GpuLayout skewer::gpu::layoutOf(const GpuShape &shape, const GpuTile &tile) {
   GpuLayout layout = Planner(shape, tile).plan();
-  if (tile.facts().producers)
+  if (tile.facts().producers && mayHideKeys(shape.attention))
     layout.bytes = std::max(layout.bytes, carefulLayoutOf(shape, tile).bytes);
   return layout;
 }

@@ -61,6 +61,7 @@ struct GpuLayout {
   /// Logits of the rows of a looked-up table: a row of logits for each query.
   struct Lookup {
     LookupUse use = LookupUse::EachScore;
+    int64_t columns = 0;  // OncePerTile: keys of a part; EveryTile: keys after which rows repeat, at most all
     int64_t reached = 0;  // table rows that a block reaches
     SharedNumbers logits; // logits of `tableRows` rows at a time, if they move on to registers
     SharedTile staging;   // that many rows of the table
@@ -82,6 +83,7 @@ struct GpuLayout {
   std::vector<Lookup> lookups;
   std::vector<int64_t> lines; // byte offsets: one for all terms without a gate, then one for each gated term
   bool hasWholeLines = false; // lines have the numbers of all steps; else those of one step, in each copy
+  int64_t rowColumns = 0;     // keys of a tile that have the same numbers of OncePerTile lookups: all, or a part
   SharedNumbers weights;      // for the value terms that are evaluated for each pair: a row for each query
   int64_t signals = 0;        // byte offset of the barriers of tiles (Ring.h); only if a block has producers
   int64_t bytes = 0;          // total size

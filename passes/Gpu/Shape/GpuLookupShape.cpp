@@ -6,18 +6,48 @@
 using namespace skewer;
 using namespace skewer::gpu;
 
-LookupUse skewer::gpu::lookupUse(const LookupTerm &term, const AttentionShape &shape, int64_t keys) {
+/// Returns the axes of the key that a term's row depends on.
+static std::vector<MapAxis> keyAxesOf(const LookupTerm &term, const AttentionShape &shape) {
   std::set<std::string> symbols = subscript::symbolsOf(term.row);
   if (term.guard)
     symbols.merge(subscript::symbolsOf(*term.guard));
-  bool once = true, every = true;
-  for (auto [name, axis] : llvm::zip_equal(shape.space.key, shape.keyAxes)) {
-    if (!symbols.count(name))
-      continue;
-    once &= axis.inner % keys == 0;
-    every &= keys % (axis.inner * axis.extent) == 0;
+  std::vector<MapAxis> axes;
+  for (auto [name, axis] : llvm::zip_equal(shape.space.key, shape.keyAxes))
+    if (symbols.count(name))
+      axes.push_back(axis);
+  return axes;
+}
+
+/// Returns keysOfRow; 0 if each part would have fewer keys than pay for a number of their own.
+static int64_t keysOfRow(const std::vector<MapAxis> &axes, int64_t keys) {
+  constexpr int64_t kMostParts = 4, kLeastKeys = 16;
+  for (int64_t parts = 1; parts <= kMostParts; parts *= 2) {
+    int64_t part = keys / parts;
+    if (keys % parts || (parts > 1 && (part % 8 || part < kLeastKeys)))
+      break;
+    if (llvm::all_of(axes, [&](const MapAxis &axis) { return axis.inner % part == 0; }))
+      return part;
   }
-  return once ? LookupUse::OncePerTile : every ? LookupUse::EveryTile : LookupUse::EachScore;
+  return 0;
+}
+
+int64_t skewer::gpu::keysOfRow(const LookupTerm &term, const AttentionShape &shape, int64_t keys) {
+  return ::keysOfRow(keyAxesOf(term, shape), keys);
+}
+
+int64_t skewer::gpu::periodOf(const LookupTerm &term, const AttentionShape &shape) {
+  int64_t period = 1;
+  for (const MapAxis &axis : keyAxesOf(term, shape))
+    period = std::max(period, axis.inner * axis.extent);
+  return period;
+}
+
+LookupUse skewer::gpu::lookupUse(const LookupTerm &term, const AttentionShape &shape, int64_t keys) {
+  std::vector<MapAxis> axes = keyAxesOf(term, shape);
+  if (::keysOfRow(axes, keys))
+    return LookupUse::OncePerTile;
+  bool every = llvm::all_of(axes, [&](const MapAxis &axis) { return keys % (axis.inner * axis.extent) == 0; });
+  return every ? LookupUse::EveryTile : LookupUse::EachScore;
 }
 
 int64_t LookupReach::valuesOf(int64_t block, int64_t queries) const {

@@ -54,10 +54,14 @@ struct LookupTerm : TableProduct {
 /// The place of the logits of a lookup while the block goes through the tiles of keys.
 enum class LookupUse {
   EachScore,   // shared memory: each score has a row of its own
-  OncePerTile, // shared memory: all keys of a tile have one row, a number for each query
+  OncePerTile, // shared memory: all keys of a tile, or of a part of it, have one row, a number for each query
   EveryTile    // registers: the scores of every tile have the same rows
 };
 LookupUse lookupUse(const LookupTerm &, const AttentionShape &, int64_t keys);
+/// Returns how many neighbouring keys of a tile, at least, have one row, if the use is OncePerTile: all, or a part.
+int64_t keysOfRow(const LookupTerm &, const AttentionShape &, int64_t keys);
+/// Returns after how many keys of a tile the rows repeat, if the use is EveryTile.
+int64_t periodOf(const LookupTerm &, const AttentionShape &);
 /// Returns the largest number of table rows that the queries of a block reach.
 int64_t reachedRows(const LookupTerm &, const AttentionShape &, int64_t queries);
 /// Returns the number of f32 numbers from the logits of a query to those of the next one, for logits of `rows` rows.

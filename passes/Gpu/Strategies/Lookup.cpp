@@ -99,27 +99,39 @@ public:
     }
   }
 
-  void addToRows(Value firstKey, MutableArrayRef<Value> rows) override {
+  void addToRows(Value firstKey, RowNumbers &rows) override {
     for (const Table &table : tables)
-      if (table.places.use == LookupUse::EachScore && table.term.far) {
-        Value near = isNear(table, firstKey), isHigh = b.lessEqual(b.i32(table.term.far->above), leastOffset(firstKey));
-        Value place = b.select(isHigh, b.i32(table.term.far->high), b.i32(table.term.far->low));
-        for (auto [row, sum] : llvm::enumerate(rows)) {
-          Value logit = load(b, logitAt(table, row, place), b.getF32Type());
-          logit = b.select(near, b.f32(0), logit);
-          sum = sum ? b.addf(sum, logit) : logit;
-        }
-      }
-    for (const Table &table : tables)
-      if (table.places.use == LookupUse::OncePerTile)
-        for (auto [row, sum] : llvm::enumerate(rows)) {
-          Axes at = in.place.axesAt(row, firstKey);
-          Value logit = table.term.numbers ? termAt(b, in.operands, *table.term.numbers, at) : lookedUp(table, row, at);
-          sum = sum ? b.addf(sum, logit) : logit;
-        }
+      for (size_t row = 0; row < in.place.scores.rows(); ++row)
+        if (table.places.use == LookupUse::OncePerTile)
+          addOncePerTile(table, row, firstKey, rows);
+        else if (table.places.use == LookupUse::EachScore && table.term.far)
+          addFar(table, row, firstKey, rows);
   }
 
 private:
+  void addOncePerTile(const Table &table, size_t row, Value firstKey, RowNumbers &rows) {
+    // A table may have one row for several of the parts that another table divides a tile into.
+    int64_t ofPart = in.layout.rowColumns;
+    Value logit;
+    for (size_t part = 0; part < rows.parts(); ++part) {
+      if (int64_t column = int64_t(part) * ofPart; column % table.places.columns == 0) {
+        Axes at = in.place.axesAt(row, b.add(firstKey, column));
+        logit = table.term.numbers ? termAt(b, in.operands, *table.term.numbers, at) : lookedUp(table, row, at);
+      }
+      rows.add(b, row, part, logit);
+    }
+  }
+
+  /// Adds the logit of the row that all keys of a far tile have; 0 in other tiles.
+  void addFar(const Table &table, size_t row, Value firstKey, RowNumbers &rows) {
+    Value isHigh = b.lessEqual(b.i32(table.term.far->above), leastOffset(firstKey));
+    Value place = b.select(isHigh, b.i32(table.term.far->high), b.i32(table.term.far->low));
+    Value logit = load(b, logitAt(table, row, place), b.getF32Type());
+    logit = b.select(isNear(table, firstKey), b.f32(0), logit);
+    for (size_t part = 0; part < rows.parts(); ++part)
+      rows.add(b, row, part, logit);
+  }
+
   bool uses(LookupUse use) const {
     return llvm::any_of(tables, [&](const Table &table) { return table.places.use == use; });
   }
@@ -204,13 +216,12 @@ private:
     if (table.places.use == LookupUse::OncePerTile)
       return;
     if (table.places.use == LookupUse::EveryTile) {
-      if (everyTile.empty())
-        everyTile = in.place.scores.zeros();
-      std::vector<Axes> at = in.place.axesOfTile(b.i32(0)); // any tile will do
-      for (auto [number, held] : llvm::enumerate(in.place.scores.numbers())) {
-        Value &sum = everyTile[held.tile][held.part];
-        sum = b.addf(sum, termAt(b, in.operands, term, at[number]));
-      }
+      ScoreLayout layout = in.place.scores.across(table.places.columns);
+      Tiles sums = layout.zeros();
+      std::vector<Axes> at = axesOfPeriod(layout);
+      for (auto [number, held] : llvm::enumerate(layout.numbers()))
+        sums[held.tile][held.part] = termAt(b, in.operands, term, at[number]);
+      addToEveryTile(layout, sums);
       return;
     }
     const AttentionShape &attention = in.shape.attention;
@@ -236,12 +247,10 @@ private:
   }
 
   void sumInRegisters(const Table &table) {
-    const ScoreLayout &layout = in.place.scores;
-    if (everyTile.empty())
-      everyTile = layout.zeros();
-    std::vector<Axes> at = in.place.axesOfTile(b.i32(0)); // any tile will do
-    everyTile =
-        gathered(b.loop(b.i32(0), b.i32(chunksOf(table)), 1, flattened(everyTile), [&](Value chunk, ValueRange sums) {
+    ScoreLayout layout = in.place.scores.across(table.places.columns);
+    std::vector<Axes> at = axesOfPeriod(layout);
+    Tiles sums = gathered(
+        b.loop(b.i32(0), b.i32(chunksOf(table)), 1, flattened(layout.zeros()), [&](Value chunk, ValueRange sums) {
           Value firstRow = b.mul(chunk, in.tile.tableRows());
           storeLogits(table, firstRow);
           warpBarrier(b);
@@ -256,6 +265,26 @@ private:
           }
           return next;
         }));
+    addToEveryTile(layout, sums);
+  }
+
+  /// Returns the axes of the scores of one period of keys, after which rows repeat; any tile will do.
+  std::vector<Axes> axesOfPeriod(const ScoreLayout &layout) {
+    std::vector<Axes> at;
+    for (const HeldNumber &number : layout.numbers())
+      at.push_back(in.place.axesAt(number.row, layout.columnFrom(b.i32(0), number.column)));
+    return at;
+  }
+
+  /// Adds the numbers of one period to those of a whole tile, in which they may occur several times.
+  void addToEveryTile(const ScoreLayout &period, const Tiles &sums) {
+    ScoreSums all{everyTile.empty() ? in.place.scores.zeros() : everyTile, !everyTile.empty()};
+    Tiles repeated;
+    size_t ofRows = in.place.scores.columnTiles(), ofPeriod = period.columnTiles();
+    for (size_t tile = 0; tile < in.place.scores.tiles(); ++tile)
+      repeated.push_back(sums[tile / ofRows * ofPeriod + tile % ofRows % ofPeriod]);
+    all.add(b, repeated);
+    everyTile = all.tiles;
   }
 
   std::vector<Table> tables;
