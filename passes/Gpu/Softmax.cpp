@@ -36,11 +36,17 @@ RowState skewer::gpu::emptyRows(GpuBuilder &b, const ScoreLayout &scores, size_t
 
 //===- Powers of two -------------------------------------------------------------===//
 
-// From here on, a reference that is rounded once more changes a weight by more than 2^-19 of it.
-constexpr double kRoundedAnew = 0x1p5;
+// From here on, a reference that is rounded once more changes a weight by more than 2^-19 of it, or by 2^-15, an eighth
+// of what f16 rounds, where weights are rounded to 16 bits.
+constexpr double kRoundedAnew = 0x1p5, kRoundedAnewNarrow = 0x1p9;
 constexpr double kLog2OfE = 1.4426950408889634;
 
-Powers::Powers(GpuBuilder &b, double scale) : b(b), factor(b.f32(scale * kLog2OfE)), scale(scale) {}
+Powers::Powers(GpuBuilder &b, double scale, bool areNarrow)
+    : b(b), factor(b.f32(scale * kLog2OfE)), scale(scale), areNarrow(areNarrow) {}
+
+Value Powers::isRoundedAnew(Value reference) const {
+  return isAbove(areNarrow ? kRoundedAnewNarrow : kRoundedAnew, reference);
+}
 
 double Powers::factorValue() const { return scale * kLog2OfE; }
 
@@ -110,7 +116,7 @@ static void subtractLargeMaxima(const Powers &powers, const ScoreLayout &layout,
   for (auto [row, maximum] : llvm::enumerate(rows.finite)) {
     Value reference = powers.referenceOf(maximum);
     large.push_back(powers.isLarge(reference));
-    Value here = ofTile.at(row, 0) ? powers.isAbove(kRoundedAnew, reference) : large.back();
+    Value here = ofTile.at(row, 0) ? powers.isRoundedAnew(reference) : large.back();
     some = some ? arith::OrIOp::create(b, some, here).getResult() : here;
   }
   flat.append(rows.least);
@@ -210,7 +216,7 @@ public:
       Value reference = powers.referenceOf(finite(before.maximum[row]));
       addLeast(row, reference, kept);
       Value asks = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, own[row], b.addf(before.maximum[row], room));
-      Value isLarge = ofTile.at(row, 0) ? powers.isAbove(kRoundedAnew, reference) : powers.isLarge(reference);
+      Value isLarge = ofTile.at(row, 0) ? powers.isRoundedAnew(reference) : powers.isLarge(reference);
       asks = arith::OrIOp::create(b, asks, isLarge);
       some = some ? Value(arith::OrIOp::create(b, some, asks)) : asks;
     }

@@ -13,11 +13,14 @@ namespace skewer::gpu {
 /// Computes exponentials of scores that lack the factor `scale`.
 class Powers {
 public:
-  Powers(GpuBuilder &b, double scale);
+  /// `areNarrow`: the weights are rounded to 16 bits.
+  Powers(GpuBuilder &b, double scale, bool areNarrow);
   /// Returns the reference of a finite maximum, to base 2.
   Value referenceOf(Value maximum) const;
   /// Returns whether the maximum is subtracted from the scores of the row with this reference (i1).
   Value isLarge(Value reference) const;
+  /// Returns whether the rounding of a reference may be seen in weights if each tile rounds it anew (i1).
+  Value isRoundedAnew(Value reference) const;
   /// Returns whether the size of a reference is above a limit, or not a number.
   Value isAbove(double limit, Value reference) const;
   /// Returns exp(score - maximum), times 2 to the power of the reference's rounding error.
@@ -36,6 +39,7 @@ private:
   /// Returns maximum × factor - reference, exactly.
   Value restOf(Value maximum) const;
   double scale;
+  bool areNarrow;
 };
 
 /// Numbers that are added to all scores of a row, or to those of a part of its columns.
