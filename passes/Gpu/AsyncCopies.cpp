@@ -42,6 +42,20 @@ void AsyncCopies::fill(const SharedTile &to, const RowSource &from, RowMap map, 
     fillByElements(to, from, rowOf, copy);
 }
 
+/// Returns the row, and the part of it, that a thread copies with this number of all parts of a tile. Neighbouring
+/// numbers write neighbouring addresses, so that they fall into different banks: of a row if it has no panels, else of
+/// the rows of a panel.
+static std::pair<Value, Value> partOf(GpuBuilder &b, const SharedTile &to, Value number, int64_t bytes) {
+  constexpr int64_t kBanks = 128; // bytes that are written at once
+  int64_t parts = to.width * to.elementBytes / bytes;
+  if (!to.panel)
+    return {b.divide(number, parts), b.remainder(number, parts)};
+  int64_t together = kBanks / bytes, ofPanel = to.panel / bytes, panels = parts / ofPanel;
+  Value group = b.divide(number, together), inside = b.remainder(number, together);
+  Value row = b.add(b.mul(b.divide(group, panels), kBanks / to.panel), b.divide(inside, ofPanel));
+  return {row, b.add(b.mul(b.remainder(group, panels), ofPanel), b.remainder(inside, ofPanel))};
+}
+
 void AsyncCopies::fillByChunks(const SharedTile &to, const RowSource &from, RowPlace rowOf, Value copy) {
   // A thread copies 16 bytes at a time; neighbouring threads copy neighbouring chunks.
   int64_t inChunk = 16 / to.elementBytes, chunks = to.width / inChunk, total = to.rows * chunks;
@@ -59,11 +73,12 @@ void AsyncCopies::fillByChunks(const SharedTile &to, const RowSource &from, RowP
     NVVM::CpAsyncOp::create(b, target, source, 16, NVVM::LoadCacheModifierKind::CG, bytes);
   };
   int64_t threads = users.threads;
-  if (to.panel && threads % chunks == 0) {
+  if (to.panel && threads % (128 / to.panel * chunks) == 0) {
     // A thread copies one column of chunks, so that only the row is computed anew. The lane's own number comes through a
     // shuffle: LLVM would hold the sum with each row's constant in a register for all steps, and threads that only copy
     // have few.
-    Value first = shuffleFrom(b, b.divide(at.thread, chunks), at.lane), chunk = b.remainder(at.thread, chunks);
+    std::pair<Value, Value> place = partOf(b, to, at.thread, 16);
+    Value first = shuffleFrom(b, place.first, at.lane), chunk = place.second;
     for (int64_t begin = 0; begin < to.rows; begin += threads / chunks) {
       Value row = b.add(first, begin);
       if (begin + threads / chunks <= to.rows)
@@ -73,7 +88,10 @@ void AsyncCopies::fillByChunks(const SharedTile &to, const RowSource &from, RowP
     }
     return;
   }
-  auto copyOne = [&](Value number) { copyAt(b.divide(number, chunks), b.remainder(number, chunks)); };
+  auto copyOne = [&](Value number) {
+    auto [row, chunk] = partOf(b, to, number, 16);
+    copyAt(row, chunk);
+  };
   // If a thread has few copies, their places are computed once for all tiles; many places would take its registers.
   constexpr int64_t kMostPlaces = 8;
   if (total > kMostPlaces * threads) {
@@ -96,7 +114,8 @@ void AsyncCopies::fillByElements(const SharedTile &to, const RowSource &from, Ro
   // Rows have any length and stride, and are widened or narrowed. A thread writes two neighbouring elements at a time.
   int64_t pairs = to.width / 2, total = to.rows * pairs;
   b.loop(at.thread, b.i32(total), users.threads, {}, [&](Value number, ValueRange) {
-    Value row = b.divide(number, pairs), column = b.shiftLeft(b.remainder(number, pairs), 1);
+    auto [row, pair] = partOf(b, to, number, 2 * to.elementBytes);
+    Value column = b.shiftLeft(pair, 1);
     auto [offset, there] = rowOf(row);
     std::array<Value, 2> numbers;
     for (int64_t k : {0, 1}) {

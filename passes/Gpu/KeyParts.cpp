@@ -18,7 +18,7 @@ constexpr int64_t kThreads = 128;
 class Joiner {
 public:
   Joiner(GpuBuilder &b, const GpuAttention &shape, Operands &operands)
-      : b(b), shape(shape), operands(operands), record(shape), powers(b, commonScaleOf(shape).value_or(1)),
+      : b(b), shape(shape), operands(operands), record(shape), powers(b, commonScaleOf(shape).value_or(1), !shape.element.isF32()),
         isDirect(shape.attention.direct) {}
 
   void emit() {

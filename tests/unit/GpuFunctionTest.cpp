@@ -129,6 +129,12 @@ TEST(GpuFunction, EveryPlaceOfATerm) {
         EXPECT_EQ(outcome.launch.rows > 0, fuse) << outcome.launch.note;
         EXPECT_TRUE(outcome.report.faults.empty()) << outcome.report.text();
         EXPECT_LE(outcome.error, type == std::string("f32") ? kWide : kHalf);
+        if (fuse && type == std::string("f16")) {
+          outcome = compiled.run(onWgmma(options));
+          ASSERT_TRUE(outcome.lowered) << outcome.messages;
+          EXPECT_TRUE(outcome.report.faults.empty()) << outcome.report.text();
+          EXPECT_LE(outcome.error, kHalf);
+        }
         auto shape = compiled.shape();
         ASSERT_TRUE(shape);
         EXPECT_EQ(shape->strategies.back(), place.strategy);

@@ -12,7 +12,7 @@ namespace {
 TEST(GpuKernel, PlainAttention) {
   GpuOptions options;
   options.warpRows = 16;
-  GpuOutcome outcome = expectOnGpu(layer(sizes(128, 128, 64, 64), "", kPlain), kHalf, options);
+  GpuOutcome outcome = expectOnEngines(layer(sizes(128, 128, 64, 64), "", kPlain), kHalf, options);
   EXPECT_GT(outcome.error, 0); // the rounding to f16 shows that something was compared
   EXPECT_EQ(outcome.launch.threads, 128);
   EXPECT_EQ(outcome.launch.blocks.scaled, 2 * 2);
@@ -20,24 +20,24 @@ TEST(GpuKernel, PlainAttention) {
   // 2 key tiles × (32 products of queries and keys + 32 of weights and values) × 4 warps × 8 blocks
   EXPECT_EQ(outcome.report.matrixSteps, 2 * 64 * 4 * 8);
 }
-TEST(GpuKernel, BrainFloats) { expectOnGpu(layer(sizes(64, 96, 64, 32), "", kPlain, "bf16"), kBrain); }
+TEST(GpuKernel, BrainFloats) { expectOnEngines(layer(sizes(64, 96, 64, 32), "", kPlain, "bf16"), kBrain); }
 TEST(GpuKernel, AnyNumberOfQueriesAndKeys) {
-  expectOnGpu(layer(sizes(1, 1, 16, 16), "", kPlain), kHalf);
-  expectOnGpu(layer(sizes(65, 63, 32, 16), "", kPlain), kHalf);
-  expectOnGpu(layer(sizes(17, 130, 16, 48), "", kPlain), kHalf);
+  expectOnEngines(layer(sizes(1, 1, 16, 16), "", kPlain), kHalf);
+  expectOnEngines(layer(sizes(65, 63, 32, 16), "", kPlain), kHalf);
+  expectOnEngines(layer(sizes(17, 130, 16, 48), "", kPlain), kHalf);
 }
 TEST(GpuKernel, AnyWidth) {
   // Widths 8 and 40 use cp.async, followed by zeros; the others go element by element, because their rows begin
   // anywhere.
   for (int64_t dim : {1, 3, 8, 20, 40, 80})
-    expectOnGpu(layer(sizes(33, 40, dim, dim, 1), "", kPlain), kHalf);
-  expectOnGpu(layer(sizes(20, 40, 128, 7, 1), "", kPlain), kHalf);
+    expectOnEngines(layer(sizes(33, 40, dim, dim, 1), "", kPlain), kHalf);
+  expectOnEngines(layer(sizes(20, 40, 128, 7, 1), "", kPlain), kHalf);
   GpuOptions narrow;
   narrow.keys = 32;
-  expectOnGpu(layer(sizes(20, 40, 256, 256, 1), "", kPlain), kHalf, narrow);
+  expectOnEngines(layer(sizes(20, 40, 256, 256, 1), "", kPlain), kHalf, narrow);
   narrow.keys = 16;
   narrow.rows = 32;
-  expectOnGpu(layer(sizes(40, 40, 192, 136, 1), "", kPlain), kHalf, narrow);
+  expectOnEngines(layer(sizes(40, 40, 192, 136, 1), "", kPlain), kHalf, narrow);
 }
 /// Queries, keys and values in columns of one projection are read in place.
 TEST(GpuKernel, HeadsInPackedColumns) {
@@ -51,7 +51,7 @@ TEST(GpuKernel, HeadsInPackedColumns) {
                         "  return rearrange(out, \"b h n d -> b n (h d)\")\n}\n";
   for (const char *type : {"f16", "f32"}) {
     GpuOutcome outcome =
-        expectOnGpu(head + type + "[batch, N, 3*c]) -> " + type + body, type[1] == '1' ? kHalf : kWide);
+        expectOnEngines(head + type + "[batch, N, 3*c]) -> " + type + body, type[1] == '1' ? kHalf : kWide);
     EXPECT_GT(outcome.report.matrixSteps, 0u);
     EXPECT_EQ(outcome.program.launches.size(), 1u);
   }
@@ -59,14 +59,14 @@ TEST(GpuKernel, HeadsInPackedColumns) {
 TEST(GpuKernel, Masks) {
   for (const char *mask : {" where j <= i", " where abs(j - i) <= 5", " where j <= i + 30", " where j >= i + 40",
                            " where j <= i and i - j < 20", " where j <= i or j < 7", " where (i + j) % 3 == 0"})
-    expectOnGpu(layer(sizes(150, 130, 16, 16, 1), "", kPlain, "f16", mask), kHalf);
+    expectOnEngines(layer(sizes(150, 130, 16, 16, 1), "", kPlain, "f16", mask), kHalf);
 }
 TEST(GpuKernel, DeadTilesAreNotComputed) {
-  GpuOutcome all = expectOnGpu(layer(sizes(256, 256, 16, 16, 1), "", kPlain), kHalf);
-  GpuOutcome causal = expectOnGpu(layer(sizes(256, 256, 16, 16, 1), "", kPlain, "f16", " where j <= i"), kHalf);
+  GpuOutcome all = expectOnEngines(layer(sizes(256, 256, 16, 16, 1), "", kPlain), kHalf);
+  GpuOutcome causal = expectOnEngines(layer(sizes(256, 256, 16, 16, 1), "", kPlain, "f16", " where j <= i"), kHalf);
   EXPECT_EQ(causal.report.matrixSteps * 16, all.report.matrixSteps * 10); // 1 + 2 + 3 + 4 of 4 × 4 tiles
   GpuOutcome window =
-      expectOnGpu(layer(sizes(256, 256, 16, 16, 1), "", kPlain, "f16", " where abs(j - i) <= 3"), kHalf);
+      expectOnEngines(layer(sizes(256, 256, 16, 16, 1), "", kPlain, "f16", " where abs(j - i) <= 3"), kHalf);
   EXPECT_EQ(window.report.matrixSteps * 16, all.report.matrixSteps * 10); // 2 + 3 + 3 + 2
 }
 TEST(GpuKernel, WarpsThatSeeNoKeyLeaveTheTileOut) {
@@ -77,12 +77,12 @@ TEST(GpuKernel, WarpsThatSeeNoKeyLeaveTheTileOut) {
   };
   std::string text = layer(sizes(128, 128, 16, 16, 1), ", seg : i32[batch, N] in 0..9", kPlain, "f16",
                            " where seg[b, i] == seg[b, j]");
-  GpuOutcome all = expectOnGpu(layer(sizes(128, 128, 16, 16, 1), "", kPlain), kHalf);
-  EXPECT_EQ(expectOnGpu(text, kHalf, documents).report.matrixSteps * 2, all.report.matrixSteps);
+  GpuOutcome all = expectOnEngines(layer(sizes(128, 128, 16, 16, 1), "", kPlain), kHalf);
+  EXPECT_EQ(expectOnEngines(text, kHalf, documents).report.matrixSteps * 2, all.report.matrixSteps);
   // Memory tokens and a window: of 4 × 4 tiles the first column, and 2 + 3 + 3 + 2.
-  all = expectOnGpu(layer(sizes(256, 256, 16, 16, 1), "", kPlain), kHalf);
+  all = expectOnEngines(layer(sizes(256, 256, 16, 16, 1), "", kPlain), kHalf);
   GpuOutcome window =
-      expectOnGpu(layer(sizes(256, 256, 16, 16, 1), "", kPlain, "f16", " where abs(j - i) <= 3 or j < 2"), kHalf);
+      expectOnEngines(layer(sizes(256, 256, 16, 16, 1), "", kPlain, "f16", " where abs(j - i) <= 3 or j < 2"), kHalf);
   EXPECT_LT(window.report.matrixSteps * 16, all.report.matrixSteps * 12);
   // In f32 too, with rows of keys behind a length.
   GpuOptions lengths;
@@ -91,13 +91,13 @@ TEST(GpuKernel, WarpsThatSeeNoKeyLeaveTheTileOut) {
       values = {64, 1};
   };
   text = layer(sizes(64, 128, 16, 16, 1), ", lengths : i32[batch] in 0..128", kPlain, "f32", " where j < lengths[b]");
-  all = expectOnGpu(layer(sizes(64, 128, 16, 16, 1), "", kPlain, "f32"), kWide);
-  EXPECT_EQ(expectOnGpu(text, kWide, lengths).report.matrixSteps * 2, all.report.matrixSteps);
+  all = expectOnEngines(layer(sizes(64, 128, 16, 16, 1), "", kPlain, "f32"), kWide);
+  EXPECT_EQ(expectOnEngines(text, kWide, lengths).report.matrixSteps * 2, all.report.matrixSteps);
 }
 TEST(GpuKernel, ScalarsOfTheOffset) {
-  expectOnGpu(layer(sizes(70, 70, 16, 16), ", slope : f32[heads]", kPlain + " + alibi(slope)"), kHalf);
-  expectOnGpu(layer(sizes(70, 90, 16, 16), ", table : f32[32, heads]", "content + t5(table)"), kHalf);
-  expectOnGpu(layer(sizes(40, 40, 16, 16), ", table : f16[heads, 2*N - 1]",
+  expectOnEngines(layer(sizes(70, 70, 16, 16), ", slope : f32[heads]", kPlain + " + alibi(slope)"), kHalf);
+  expectOnEngines(layer(sizes(70, 90, 16, 16), ", table : f32[32, heads]", "content + t5(table)"), kHalf);
+  expectOnEngines(layer(sizes(40, 40, 16, 16), ", table : f16[heads, 2*N - 1]",
                     kPlain + " + einsum(\"h (j - i + N - 1) -> h i j\", table, i = N, j = N)"),
               kHalf);
 }
@@ -107,12 +107,12 @@ TEST(GpuKernel, LinesOfOffsets) {
     GpuOptions options;
     options.rows = rows;
     options.keys = keys;
-    expectOnGpu(layer(sizes(150, 170, 16, 16), ", slope : f32[heads], table : f16[heads, 21]",
+    expectOnEngines(layer(sizes(150, 170, 16, 16), ", slope : f32[heads], table : f16[heads, 21]",
                       kPlain + " + alibi(slope) + 2 * (einsum(\"h (j - i + 10) -> h i j\", table, i = N, j = M) if "
                                "abs(j - i) <= 10 else 0)"),
                 kHalf, options);
   }
-  expectOnGpu(
+  expectOnEngines(
       layer(sizes(90, 90, 16, 16), ", table : f32[32, heads]", "content + t5_causal(table)", "f16", " where j <= i"),
       kHalf);
 }
@@ -121,7 +121,7 @@ TEST(GpuKernel, LinesTimesNumbersOfTheQuery) {
   for (const char *type : {"f16", "f32"})
     for (int64_t n : {1, 7, 65, 130}) {
       std::string t = type;
-      GpuOutcome outcome = expectOnGpu(
+      GpuOutcome outcome = expectOnEngines(
           layer(sizes(n, n, 16, 16),
                 ", g : " + t + "[batch, heads, N], w : f32[N], table : " + t + "[32, heads], slope : f32[heads]",
                 kPlain +
@@ -133,74 +133,74 @@ TEST(GpuKernel, LinesTimesNumbersOfTheQuery) {
     }
 }
 TEST(GpuKernel, RowsOfTables) {
-  expectOnGpu(layer(sizes(70, 70, 16, 16), ", table : f16[2*N - 1, dim]", "(content + rel1d(q, table)) * dim^-0.5"),
+  expectOnEngines(layer(sizes(70, 70, 16, 16), ", table : f16[2*N - 1, dim]", "(content + rel1d(q, table)) * dim^-0.5"),
               kHalf);
-  expectOnGpu(layer(sizes(40, 40, 24, 16), ", table : f32[heads, 9, dim]",
+  expectOnEngines(layer(sizes(40, 40, 24, 16), ", table : f32[heads, 9, dim]",
                     "(content + einsum(\"b h i d, h (clamp(j - i, -4, 4) + 4) d -> b h i j\", q, table, j = N)) * "
                     "dim^-0.5"),
               kHalf);
-  expectOnGpu(layer(sizes(40, 40, 16, 16), ", table : f16[2*N - 1, dim]",
+  expectOnEngines(layer(sizes(40, 40, 16, 16), ", table : f16[2*N - 1, dim]",
                     "(content + einsum(\"b h j d, (i - j + N - 1) d -> b h i j\", k, table, i = N)) * dim^-0.5"),
               kHalf);
   // The table has these rows only for pairs that the mask leaves.
-  expectOnGpu(layer(sizes(40, 40, 16, 16), ", table : f16[N, dim]", "(content + music(q, table)) * dim^-0.5", "f16",
+  expectOnEngines(layer(sizes(40, 40, 16, 16), ", table : f16[N, dim]", "(content + music(q, table)) * dim^-0.5", "f16",
                     " where j <= i"),
               kHalf);
 }
 TEST(GpuKernel, BandsAreSkewedInRegisters) {
-  expectOnGpu(relative(150, 150, 16, "f16[2*N - 1, dim]", "(j - i + N - 1)"), kHalf);
-  expectOnGpu(relative(150, 150, 16, "f16[2*N - 1, dim]", "(i - j + N - 1)"), kHalf); // the other way round
-  expectOnGpu(relative(70, 200, 64, "f16[heads, N + M - 1, dim]", "h (j - i + N - 1)"), kHalf);
-  expectOnGpu(relative(130, 70, 40, "f16[N + M + 9, dim]", "(j - i + N + 4)"), kHalf);
-  expectOnGpu(relative(100, 100, 12, "f32[2*N - 1, dim]", "(j - i + N - 1)"), kHalf); // element by element
-  expectOnGpu(relative(100, 100, 16, "bf16[2*N - 1, dim]", "(j - i + N - 1)", "", "", "bf16"), kBrain);
+  expectOnEngines(relative(150, 150, 16, "f16[2*N - 1, dim]", "(j - i + N - 1)"), kHalf);
+  expectOnEngines(relative(150, 150, 16, "f16[2*N - 1, dim]", "(i - j + N - 1)"), kHalf); // the other way round
+  expectOnEngines(relative(70, 200, 64, "f16[heads, N + M - 1, dim]", "h (j - i + N - 1)"), kHalf);
+  expectOnEngines(relative(130, 70, 40, "f16[N + M + 9, dim]", "(j - i + N + 4)"), kHalf);
+  expectOnEngines(relative(100, 100, 12, "f32[2*N - 1, dim]", "(j - i + N - 1)"), kHalf); // element by element
+  expectOnEngines(relative(100, 100, 16, "bf16[2*N - 1, dim]", "(j - i + N - 1)", "", "", "bf16"), kBrain);
   for (int64_t keys : {16, 32, 48})
     for (int64_t rows : {16, 48}) {
       GpuOptions options;
       options.keys = keys;
       options.rows = rows;
-      expectOnGpu(relative(100, 100, 16, "f16[2*N - 1, dim]", "(j - i + N - 1)"), kHalf, options);
+      expectOnEngines(relative(100, 100, 16, "f16[2*N - 1, dim]", "(j - i + N - 1)"), kHalf, options);
     }
   // Clamped far away, and rows that only a mask keeps inside.
-  expectOnGpu(relative(150, 150, 16, "f16[101, dim]", "(clamp(j - i, -60, 40) + 60)"), kHalf);
-  expectOnGpu(relative(150, 150, 16, "f16[N, dim]", "(j - i + N - 1)", "", " where j <= i"), kHalf);
+  expectOnEngines(relative(150, 150, 16, "f16[101, dim]", "(clamp(j - i, -60, 40) + 60)"), kHalf);
+  expectOnEngines(relative(150, 150, 16, "f16[N, dim]", "(j - i + N - 1)", "", " where j <= i"), kHalf);
 }
 TEST(GpuKernel, BandsDoNotMultiplyMoreThanTheyMust) {
   std::string text = relative(128, 128, 64, "f16[2*N - 1, dim]", "(j - i + N - 1)");
-  GpuOutcome outcome = expectOnGpu(text, kHalf);
+  GpuOutcome outcome = expectOnEngines(text, kHalf);
   // A step of 64 keys: 32 products of queries and keys, 40 of the band (80 columns), 8 of weights and values (width
   // 16).
   EXPECT_EQ(outcome.report.matrixSteps, 2 * (32 + 40 + 8) * 4 * 8);
 }
 TEST(GpuKernel, BandsOfKeys) {
-  expectOnGpu(ofKeys(150, 150, 16, "f16[2*N - 1, dim]", "(i - j + N - 1)"), kHalf);
-  expectOnGpu(ofKeys(70, 200, 40, "f16[heads, N + M - 1, dim]", "h (j - i + N - 1)"), kHalf);
-  expectOnGpu(ofKeys(100, 90, 16, "f32[11, dim]", "(clamp(j - i, -5, 5) + 5)", " where j <= i"), kHalf);
+  expectOnEngines(ofKeys(150, 150, 16, "f16[2*N - 1, dim]", "(i - j + N - 1)"), kHalf);
+  expectOnEngines(ofKeys(70, 200, 40, "f16[heads, N + M - 1, dim]", "h (j - i + N - 1)"), kHalf);
+  expectOnEngines(ofKeys(100, 90, 16, "f32[11, dim]", "(clamp(j - i, -5, 5) + 5)", " where j <= i"), kHalf);
   for (auto [rows, keys] : {std::pair(16, 64), std::pair(64, 16), std::pair(48, 32)}) {
     GpuOptions options;
     options.keys = keys;
     options.rows = rows;
-    GpuOutcome outcome = expectOnGpu(ofKeys(100, 100, 16, "f16[2*N - 1, dim]", "(i - j + N - 1)"), kHalf, options);
+    GpuOutcome outcome = expectOnEngines(ofKeys(100, 100, 16, "f16[2*N - 1, dim]", "(i - j + N - 1)"), kHalf, options);
     EXPECT_GT(outcome.report.matrixSteps, 0);
   }
   // Terms of both sides, as in DeBERTa: one row for the query and the key.
-  expectOnGpu(layer(sizes(100, 100, 16, 16), ", kr : f16[heads, 64, dim], qr : f16[heads, 64, dim]",
+  expectOnEngines(layer(sizes(100, 100, 16, 16), ", kr : f16[heads, 64, dim], qr : f16[heads, 64, dim]",
                     "(content + einsum(\"b h i d, h (clamp(i - j + 32, 0, 63)) d -> b h i j\", q, kr, j = N) + "
                     "einsum(\"b h j d, h (clamp(i - j + 32, 0, 63)) d -> b h i j\", k, qr, i = N)) * dim^-0.5"),
               kHalf);
 }
 TEST(GpuKernel, FewRowsAreLookedUp) {
-  GpuOutcome outcome = expectOnGpu(relative(70, 70, 16, "f16[9, dim]", "(clamp(j - i, -4, 4) + 4)"), kHalf);
+  GpuOutcome outcome = expectOnEngines(relative(70, 70, 16, "f16[9, dim]", "(clamp(j - i, -4, 4) + 4)"), kHalf);
   // One step of depth 16: 64 rows of the table, once a warp and block, beside 8 + 8 in each of two tiles.
   EXPECT_EQ(outcome.report.matrixSteps, (8 + 2 * (8 + 8)) * 4 * 8);
-  expectOnGpu(relative(70, 70, 16, "f16[heads, 18, dim]", "h ((i + j) // 8)"), kHalf);
-  expectOnGpu(relative(70, 70, 16, "f16[100, dim]", "((3*i + 5*j) % 100)"), kHalf);
+  expectOnEngines(relative(70, 70, 16, "f16[heads, 18, dim]", "h ((i + j) // 8)"), kHalf);
+  expectOnEngines(relative(70, 70, 16, "f16[100, dim]", "((3*i + 5*j) % 100)"), kHalf);
 }
 TEST(GpuKernel, Maps) {
   std::string head = "param H = 6, W = 7, heads = 2, dim = 16\nsize batch\nkernel layer(q, k, v : f16[batch, heads, "
                      "H*W, dim], rows : f16[2*H - 1, dim], columns : f16[2*W - 1, dim]) -> f16[batch, heads, H*W, dim] "
                      "{\n  content = einsum(\"b h i d, b h j d -> b h i j\", q, k)\n";
-  expectOnGpu(head +
+  expectOnEngines(head +
                   "  return einsum(\"b h i j, b h j d -> b h i d\", softmax((content + rel2d(q, rows, columns, map = "
                   "(H, W))) * dim^-0.5), v)\n}\n",
               kHalf);
@@ -208,7 +208,7 @@ TEST(GpuKernel, Maps) {
 TEST(GpuKernel, MapsOfAnyShape) {
   for (auto [height, width] : {std::pair(3, 30), std::pair(16, 8)}) {
     std::string size = "param H = " + std::to_string(height) + ", W = " + std::to_string(width);
-    expectOnGpu(size +
+    expectOnEngines(size +
                     ", heads = 2, dim = 24\nsize batch\nkernel layer(q, k, v : f16[batch, heads, H*W, dim], rows : "
                     "f16[2*H - 1, dim], columns : f16[2*W - 1, dim]) -> f16[batch, heads, H*W, dim] {\n  content = "
                     "einsum(\"b h i d, b h j d -> b h i j\", q, k) * dim^-0.5\n  return einsum(\"b h i j, b h j d -> b "
@@ -218,21 +218,21 @@ TEST(GpuKernel, MapsOfAnyShape) {
 }
 TEST(GpuKernel, SeveralContentTerms) {
   // (q + u)·k with u a vector of each head, and learned absolute logits q·e[j] of another scale.
-  expectOnGpu(layer(sizes(40, 40, 24, 16), ", u : f32[heads, dim], e : f16[N, dim]",
+  expectOnEngines(layer(sizes(40, 40, 24, 16), ", u : f32[heads, dim], e : f16[N, dim]",
                     "content * dim^-0.5 + einsum(\"h d, b h j d -> b h j\", u, k)[:, :, None, :] * dim^-0.5 + "
                     "einsum(\"b h i d, j d -> b h i j\", q, e)"),
               kHalf);
 }
 TEST(GpuKernel, TwoViewsOfOneQuery) {
   // Transformer-XL: (q + u)·k + (q + t)·R, the vectors written as terms of their own.
-  expectOnGpu(layer(sizes(90, 90, 16, 16), ", u : f16[heads, dim], t : f16[heads, dim], r : f16[heads, 2*N - 1, dim]",
+  expectOnEngines(layer(sizes(90, 90, 16, 16), ", u : f16[heads, dim], t : f16[heads, dim], r : f16[heads, 2*N - 1, dim]",
                     "(content + einsum(\"h d, b h j d -> b h j\", u, k)[:, :, None, :] + "
                     "einsum(\"b h i d, h (j - i + N - 1) d -> b h i j\", q, r, j = N) + "
                     "einsum(\"h d, h (j - i + N - 1) d -> h i j\", t, r, i = N, j = N)) * dim^-0.5"),
               kHalf);
 }
 TEST(GpuKernel, HeadsShareKeys) {
-  expectOnGpu(
+  expectOnEngines(
       "param N = 40, heads = 4, dim = 16\nsize batch\nkernel layer(q : f16[batch, heads, N, dim], k, v : "
       "f16[batch, 2, N, dim]) -> f16[batch, heads, N, dim] {\n  content = einsum(\"b h i d, b (h // 2) j d -> b "
       "h i j\", q, k)\n  return einsum(\"b h i j, b (h // 2) j d -> b h i d\", softmax(content * dim^-0.5), "
@@ -240,25 +240,25 @@ TEST(GpuKernel, HeadsShareKeys) {
       kHalf);
 }
 TEST(GpuKernel, RunTimeIndices) {
-  expectOnGpu(layer(sizes(40, 40, 16, 16), ", seg : i32[batch, N] in 0..1, e : f16[heads, 2, dim]",
+  expectOnEngines(layer(sizes(40, 40, 16, 16), ", seg : i32[batch, N] in 0..1, e : f16[heads, 2, dim]",
                     "(content + einsum(\"b h i d, h (seg[b, i] != seg[b, j]) d -> b h i j\", q, e, j = N)) * dim^-0.5"),
               kHalf);
-  expectOnGpu(layer(sizes(40, 70, 16, 16), ", lengths : i32[batch] in 0..70", kPlain, "f16", " where j < lengths[b]"),
+  expectOnEngines(layer(sizes(40, 70, 16, 16), ", lengths : i32[batch] in 0..70", kPlain, "f16", " where j < lengths[b]"),
               kHalf);
 }
 TEST(GpuKernel, FieldsOfBits) {
   const std::string words = ", w : i32[batch, 5] in -2147483648..2147483647";
   // Four bits a key pick a row, one bit a key hides it, and so does a bit that both sides choose.
-  expectOnGpu(layer(sizes(40, 40, 16, 16), words + ", e : f16[heads, 16, dim]",
+  expectOnEngines(layer(sizes(40, 40, 16, 16), words + ", e : f16[heads, 16, dim]",
                     "(content + einsum(\"b h i d, h (w[b, j // 8] >> 4*(j % 8) & 15) d -> b h i j\", q, e, j = N)) * "
                     "dim^-0.5"),
               kHalf);
-  expectOnGpu(layer(sizes(40, 40, 16, 16), words, kPlain, "f16", " where w[b, j // 8] >> j % 8 & 1 == 1 or j == i"), kHalf);
-  expectOnGpu(layer(sizes(40, 40, 16, 16), words, kPlain, "f16", " where w[b, (i + j) // 16] & 6 == 2 or j == i"), kHalf);
+  expectOnEngines(layer(sizes(40, 40, 16, 16), words, kPlain, "f16", " where w[b, j // 8] >> j % 8 & 1 == 1 or j == i"), kHalf);
+  expectOnEngines(layer(sizes(40, 40, 16, 16), words, kPlain, "f16", " where w[b, (i + j) // 16] & 6 == 2 or j == i"), kHalf);
 }
 TEST(GpuKernel, CachesOfPackedNumbers) {
   // Keys and values of four bits, eight in a word, with a scale for each key.
-  expectOnGpu("param N = 24, M = 40, heads = 2, dim = 16\nsize batch\nkernel layer(q : f16[batch, heads, N, dim], kw, vw : "
+  expectOnEngines("param N = 24, M = 40, heads = 2, dim = 16\nsize batch\nkernel layer(q : f16[batch, heads, N, dim], kw, vw : "
               "i32[batch, heads, M, dim // 8] in -2147483648..2147483647, scale : f32[heads, M] ~ 0.05..0.2) -> "
               "f16[batch, heads, N, dim] {\n"
               "  k = einsum(\"b h j d -> b h j d\", ((kw[b, h, j, d // 8] >> 4*(d % 8) & 15) - 8) * scale[h, j], d = dim)\n"
@@ -269,7 +269,7 @@ TEST(GpuKernel, CachesOfPackedNumbers) {
 }
 TEST(GpuKernel, OtherLayouts) {
   // Heads inside of positions, as a projection leaves them; the result the same.
-  expectOnGpu("param N = 40, heads = 2, dim = 16\nsize batch\nkernel layer(q, k, v : f16[batch, N, heads, dim]) -> "
+  expectOnEngines("param N = 40, heads = 2, dim = 16\nsize batch\nkernel layer(q, k, v : f16[batch, N, heads, dim]) -> "
               "f32[batch, N, heads, dim] {\n  content = einsum(\"b i h d, b j h d -> b h i j\", q, k)\n  return "
               "einsum(\"b h i j, b j h d -> b i h d\", softmax(content * dim^-0.5), v)\n}\n",
               kHalf);
@@ -277,7 +277,7 @@ TEST(GpuKernel, OtherLayouts) {
 TEST(GpuKernel, LargeScores) {
   GpuOptions options;
   options.spread = 30; // one weight a row is 1, the others underflow
-  expectOnGpu(layer(sizes(70, 70, 16, 16), "", "content"), kHalf, options);
+  expectOnEngines(layer(sizes(70, 70, 16, 16), "", "content"), kHalf, options);
 }
 TEST(GpuKernel, NumbersThatAreNone) {
   GpuOptions options;
@@ -287,7 +287,7 @@ TEST(GpuKernel, NumbersThatAreNone) {
     if (name == "k")
       values[16 * 39] = NAN; // the last key: only row 39 sees it
   };
-  GpuOutcome outcome = expectOnGpu(layer(sizes(40, 40, 16, 16), "", kPlain, "f16", " where j <= i"), kHalf, options);
+  GpuOutcome outcome = expectOnEngines(layer(sizes(40, 40, 16, 16), "", kPlain, "f16", " where j <= i"), kHalf, options);
   EXPECT_TRUE(std::isnan(outcome.got[16 * 5]));
   EXPECT_FALSE(std::isnan(outcome.got[16 * 4]));
   EXPECT_TRUE(std::isnan(outcome.got[16 * 39]));
@@ -309,7 +309,7 @@ TEST(GpuKernel, HiddenValuesMayBeAnything) {
         }
       };
       GpuOutcome outcome =
-          expectOnGpu(layer(sizes(40, 40, 16, 16), ", lengths : i32[batch] in 0..40", kPlain, type, mask),
+          expectOnEngines(layer(sizes(40, 40, 16, 16), ", lengths : i32[batch] in 0..40", kPlain, type, mask),
                       std::string(type) == "f16" ? kHalf : kBrain, options);
       EXPECT_TRUE(std::isfinite(outcome.got[16 * 5 + 3])) << "row 5 does not see key 39";
       EXPECT_TRUE(std::isinf(outcome.got[16 * 25 + 5])) << "row 25 sees key 20";
@@ -319,7 +319,7 @@ TEST(GpuKernel, LogSumExp) {
   for (const char *score : {"content * dim^-0.5", "content * dim^-0.5 + rel1d(q, table)"})
     for (const char *mask : {"", " where j <= i - 3"}) {
       std::string both = std::string(score) + mask;
-      expectOnGpu(
+      expectOnEngines(
           "param N = 90, heads = 2, dim = 16\nsize batch\nkernel layer(q, k, v : f16[batch, heads, N, dim], table : "
           "f16[2*N - 1, dim]) -> (lse : f32[batch, heads, N], out : f16[batch, heads, N, dim]) {\n  content = "
           "einsum(\"b h i d, b h j d -> b h i j\", q, k)\n  return logsumexp(" +
@@ -328,7 +328,7 @@ TEST(GpuKernel, LogSumExp) {
     }
 }
 TEST(GpuKernel, RowsWithoutKeysAreZero) {
-  GpuOutcome outcome = expectOnGpu(layer(sizes(40, 40, 16, 16), "", kPlain, "f16", " where j <= i - 20"), kHalf);
+  GpuOutcome outcome = expectOnEngines(layer(sizes(40, 40, 16, 16), "", kPlain, "f16", " where j <= i - 20"), kHalf);
   EXPECT_EQ(outcome.got[16 * 19], 0);
   EXPECT_NE(outcome.got[16 * 20], 0);
 }

@@ -50,23 +50,23 @@ size_t joins(const GpuOutcome &outcome) {
 
 TEST(GpuKeyParts, OfEveryTypeAndNumber) {
   for (int64_t parts : {2, 3, 7}) {
-    EXPECT_EQ(joins(expectOnGpu(decode("f16", 1, 200), kHalf, inParts(parts))), 1u);
-    EXPECT_EQ(joins(expectOnGpu(decode("bf16", 1, 200), kBrain, inParts(parts))), 1u);
-    EXPECT_EQ(joins(expectOnGpu(decode("f32", 1, 200), kWide, inParts(parts))), 1u);
+    EXPECT_EQ(joins(expectOnEngines(decode("f16", 1, 200), kHalf, inParts(parts))), 1u);
+    EXPECT_EQ(joins(expectOnEngines(decode("bf16", 1, 200), kBrain, inParts(parts))), 1u);
+    EXPECT_EQ(joins(expectOnEngines(decode("f32", 1, 200), kWide, inParts(parts))), 1u);
   }
-  EXPECT_EQ(joins(expectOnGpu(decode("f16", 1, 200), kHalf, inParts(1))), 0u);
+  EXPECT_EQ(joins(expectOnEngines(decode("f16", 1, 200), kHalf, inParts(1))), 0u);
 }
 
 /// A layer has more parts than are read at once.
 TEST(GpuKeyParts, OfManyParts) {
   for (int64_t parts : {32, 34, 37, 48})
-    EXPECT_EQ(joins(expectOnGpu(decode("f16", 1, 800), kHalf, inParts(parts))), 1u) << parts;
+    EXPECT_EQ(joins(expectOnEngines(decode("f16", 1, 800), kHalf, inParts(parts))), 1u) << parts;
 }
 TEST(GpuKeyParts, OfShortAndEmptyRows) {
   for (double length : {0, 1, 15, 16, 17, 33, 199, 200}) {
     GpuOptions options = inParts(4);
     setLengths(options, {length, 200 - length});
-    expectOnGpu(decode("f16", 1, 200, "0"), kHalf, options);
+    expectOnEngines(decode("f16", 1, 200, "0"), kHalf, options);
   }
 }
 
@@ -75,14 +75,14 @@ TEST(GpuKeyParts, OfSeveralQueriesAndSingleBuffers) {
     GpuOptions options = inParts(3, 32, 32);
     options.stages = stages;
     options.keepQueries = stages != 1;
-    expectOnGpu(decode("f16", 5, 150), kHalf, options);
+    expectOnEngines(decode("f16", 5, 150), kHalf, options);
     options.warpRows = 32;
-    expectOnGpu(decode("f32", 5, 150), kWide, options);
+    expectOnEngines(decode("f32", 5, 150), kWide, options);
   }
 }
 
 TEST(GpuKeyParts, OfRowsWhoseSumsAreAsked) {
-  expectOnGpu(R"attn(param C = 160
+  expectOnEngines(R"attn(param C = 160
 kernel withSums(q : f16[3, 4, 16], k, v : f16[3, C, 16], lengths : i32[3] in 0..C)
     -> (out : f16[3, 4, 16], lse : f32[3, 4]) {
   score = einsum("b i d, b j d -> b i j", q, k) * 0.25
@@ -93,7 +93,7 @@ kernel withSums(q : f16[3, 4, 16], k, v : f16[3, C, 16], lengths : i32[3] in 0..
 }
 
 TEST(GpuKeyParts, OfDirectWeights) {
-  expectOnGpu(R"attn(param C = 160
+  expectOnEngines(R"attn(param C = 160
 kernel gated(q : bf16[3, 4, 16], k, v : bf16[3, C, 16], lengths : i32[3] in 1..C) -> f32[3, 4, 16] {
   score = einsum("b i d, b j d -> b i j", q, k) * 0.25
   return einsum("b i j, b j d -> b i d", sigmoid(score) if j < lengths[b] else 0, v)
@@ -103,14 +103,14 @@ kernel gated(q : bf16[3, 4, 16], k, v : bf16[3, C, 16], lengths : i32[3] in 1..C
 
 TEST(GpuKeyParts, OfTermsAndWindows) {
   // A bias by the distance, a sliding window, and a number of each row that the score goes through.
-  expectOnGpu(R"attn(param C = 160
+  expectOnEngines(R"attn(param C = 160
 kernel windowed(q : f16[3, 4, 16], k, v : f16[3, C, 16], slope : f32[3]) -> f32[3, 4, 16] {
   score = einsum("b i d, b j d -> b i j", q, k) * 0.25 + slope[b] * (j - i - 150)
   return einsum("b i j, b j d -> b i d", softmax(30 * tanh(score / 30) where j - i <= 150 and j - i > 40), v)
 })attn",
               kHalf, inParts(3));
   // Tiles that a table lists.
-  expectOnGpu(R"attn(param C = 192
+  expectOnEngines(R"attn(param C = 192
 kernel blocks(q : f16[2, 8, 16], k, v : f16[2, C, 16]) -> f32[2, 8, 16] {
   score = einsum("b i d, b j d -> b i j", q, k) * 0.25
   return einsum("b i j, b j d -> b i d", softmax(score where j floordiv 48 mod 2 == 0), v)
@@ -121,7 +121,7 @@ kernel blocks(q : f16[2, 8, 16], k, v : f16[2, C, 16]) -> f32[2, 8, 16] {
 TEST(GpuKeyParts, OfWideValues) {
   GpuOptions options = inParts(2);
   options.columns = 32;
-  expectOnGpu(R"attn(param C = 64
+  expectOnEngines(R"attn(param C = 64
 kernel wide(q : f16[2, 4, 16], k : f16[2, C, 16], v : f16[2, C, 72]) -> (out : f32[2, 4, 72], lse : f32[2, 4]) {
   score = einsum("b i d, b j d -> b i j", q, k) * 0.25
   return einsum("b i j, b j d -> b i d", softmax(score), v), logsumexp(score)
@@ -162,7 +162,7 @@ TEST(GpuKeyParts, WhatIsHiddenMayBeNaN) {
       if (int64_t key = int64_t(n) / 24 % 200, row = int64_t(n) / (24 * 200 * 2); key > (row ? 90 : 40))
         values[n] = NAN;
   };
-  expectOnGpu(decode("f16", 1, 200), kHalf, options);
+  expectOnEngines(decode("f16", 1, 200), kHalf, options);
 }
 
 TEST(GpuKeyParts, AreRefusedWhereABlockHasNotAllQueries) {
@@ -184,7 +184,7 @@ TEST(GpuKeyParts, TakeATileThatHasAllQueries) {
   GpuOptions options = inParts(2, 0, 0);
   options.stages = 0;
   options.keepQueries = std::nullopt;
-  GpuOutcome outcome = expectOnGpu(decode("f16", 8, 200), kHalf, options);
+  GpuOutcome outcome = expectOnEngines(decode("f16", 8, 200), kHalf, options);
   EXPECT_GE(outcome.launch.rows, 24);
   EXPECT_EQ(joins(outcome), 1u);
 }
@@ -239,19 +239,19 @@ TEST(GpuPages, TilesInAPageAndAcross) {
   for (auto [page, pages, keys] :
        {Case{32, 5, 16}, Case{32, 5, 32}, Case{16, 9, 32}, Case{10, 13, 32}, Case{1, 90, 16}})
     for (int64_t parts : {1, 3}) {
-      GpuOutcome outcome = expectOnGpu(paged("f16", page, pages), kHalf, inParts(parts, keys));
+      GpuOutcome outcome = expectOnEngines(paged("f16", page, pages), kHalf, inParts(parts, keys));
       EXPECT_EQ(outcome.program.launches.front().title, "attention") << outcome.program.launches.front().note;
       EXPECT_EQ(joins(outcome), parts == 1 ? 0u : 1u);
     }
-  expectOnGpu(paged("f32", 32, 4), kWide, inParts(2));
+  expectOnEngines(paged("f32", 32, 4), kWide, inParts(2));
   GpuOptions single = inParts(1, 32);
   single.stages = 1;
-  expectOnGpu(paged("f16", 32, 4), kHalf, single);
+  expectOnEngines(paged("f16", 32, 4), kHalf, single);
 }
 
 TEST(GpuPages, KeysGatheredByIndex) {
   // Top-k keys of each query, as sparse attentions gather them.
-  expectOnGpu(R"attn(param N = 120, K = 40
+  expectOnEngines(R"attn(param N = 120, K = 40
 kernel gathered(q : f16[3, 4, 16], k, v : f16[N, 16], chosen : i32[3, K] in 0..N-1) -> f32[3, 4, 16] {
   score = einsum("b i d, (chosen[b, t]) d -> b i t", q, k, t = K) * 0.25
   return einsum("b i t, (chosen[b, t]) d -> b i d", softmax(score), v, t = K)
@@ -261,7 +261,7 @@ kernel gathered(q : f16[3, 4, 16], k, v : f16[N, 16], chosen : i32[3, K] in 0..N
 
 TEST(GpuPages, KeysThatEachQueryNames) {
   // Each query has keys of its own, and all heads share them: the heads are rows of one tile (DeepSeek-V3.2).
-  GpuOutcome outcome = expectOnGpu(R"attn(param N = 37, K = 23, heads = 4, c = 32, r = 8
+  GpuOutcome outcome = expectOnEngines(R"attn(param N = 37, K = 23, heads = 4, c = 32, r = 8
 kernel dsa(q : bf16[2, N, heads, c + r], kv : bf16[2, N, c + r], top : i32[2, N, K] in 0..N-1) -> f32[2, N, heads, c] {
   s = einsum("b i h d, b (top[b, i, t]) d -> b i h t", q, kv) * 24^-0.5
   w = softmax(s where top[b, i, t] <= i)
@@ -273,7 +273,7 @@ kernel dsa(q : bf16[2, N, heads, c + r], kv : bf16[2, N, c + r], top : i32[2, N,
 
 TEST(GpuKeyParts, OfLatentsThatAllHeadsShare) {
   // The latent is key and value, next to a key of positions (DeepSeek-V2, absorbed).
-  GpuOutcome outcome = expectOnGpu(R"attn(param Nq = 3, Nk = 89, heads = 5, latent = 40, rd = 8
+  GpuOutcome outcome = expectOnEngines(R"attn(param Nq = 3, Nk = 89, heads = 5, latent = 40, rd = 8
 kernel mla(q : f16[2, heads, Nq, latent], q_pe : f16[2, heads, Nq, rd], c : f16[2, Nk, latent], k_pe : f16[2, Nk, rd],
            lengths : i32[2] in Nq..Nk) -> f32[2, heads, Nq, latent] {
   scores = (einsum("b h i c, b j c -> b h i j", q, c) + einsum("b h i r, b j r -> b h i j", q_pe, k_pe)) * 0.2
@@ -304,14 +304,14 @@ kernel paged(q : f16[2, Nq, heads, dim], kc, vc : f16[pages, page, groups, dim],
       {"", "  weights = softmax(score where p*page + s <= lengths[b] - Nq + i and (p + i) % 3 != 1)"}};
   for (const auto &[more, weights] : layers)
     for (int64_t parts : {1, 4}) {
-      GpuOutcome outcome = expectOnGpu(head + more + query + weights + tail, kHalf, inParts(parts));
+      GpuOutcome outcome = expectOnEngines(head + more + query + weights + tail, kHalf, inParts(parts));
       EXPECT_TRUE(llvm::any_of(outcome.program.launches, [](const gpu::GpuLaunch &launch) { return launch.rows > 0; }))
           << weights << outcome.program.launches.front().note;
     }
 }
 
 TEST(GpuPages, BlocksThatAreChosenForEachHead) {
-  expectOnGpu(R"attn(param N = 96, B = 16, T = 3
+  expectOnEngines(R"attn(param N = 96, B = 16, T = 3
 kernel chosen(q : f32[2, 4, 5, 20], k, v : f32[2, N, 20], blocks : i32[2, 4, T] in 0..N/B-1) -> f32[2, 4, 5, 20] {
   score = einsum("b h i d, b (B*blocks[b, h, t] + s) d -> b h i (t s)", q, k, t = T, s = B) * 20^-0.5
   return einsum("b h i (t s), b (B*blocks[b, h, t] + s) d -> b h i d", softmax(score), v, t = T, s = B)
@@ -321,7 +321,7 @@ kernel chosen(q : f32[2, 4, 5, 20], k, v : f32[2, N, 20], blocks : i32[2, 4, T] 
 
 TEST(GpuKeyParts, OfCachesOfBytesAndOfWhatIsNew) {
   for (std::string type : {"i8", "f8e4m3"})
-    expectOnGpu("param Nq = 2, N = 90, heads = 3, dim = 24\n"
+    expectOnEngines("param Nq = 2, N = 90, heads = 3, dim = 24\n"
                 "kernel bytes(q : f32[2, heads, Nq, dim], k, v : " +
                     type + R"attn([2, heads, N, dim], ks, vs : f32[2, heads, N] ~ 0.01,
              lengths : i32[2] in 0..N) -> f32[2, heads, Nq, dim] {
@@ -329,7 +329,7 @@ TEST(GpuKeyParts, OfCachesOfBytesAndOfWhatIsNew) {
   return einsum("b h i j, b h j e -> b h i e", softmax(s where j < lengths[b]), v * vs[..., None])
 })attn",
                 kWide, inParts(3));
-  expectOnGpu(R"attn(param Nq = 2, C = 90, heads = 3, dim = 24
+  expectOnEngines(R"attn(param Nq = 2, C = 90, heads = 3, dim = 24
 kernel appended(q, kn, vn : f16[2, heads, Nq, dim], k, v : f16[2, heads, C, dim]) -> f32[2, heads, Nq, dim] {
   s = einsum("b h i d, b h j d -> b h i j", q, concat(k, kn, dim = 2)) * 24^-0.5
   return einsum("b h i j, b h j e -> b h i e", softmax(s where j <= C + i), concat(v, vn, dim = 2))
@@ -347,7 +347,7 @@ kernel p(q : TYPE[heads, N, dim], k, v : TYPE[heads, 64, dim], r : TYPE[79, dim]
 })";
     for (size_t at; (at = text.find("TYPE")) != std::string::npos;)
       text.replace(at, 4, type);
-    GpuOutcome outcome = expectOnGpu(text, type == std::string("f32") ? kWide : kHalf, inParts(1, 16, 64));
+    GpuOutcome outcome = expectOnEngines(text, type == std::string("f32") ? kWide : kHalf, inParts(1, 16, 64));
     EXPECT_EQ(outcome.program.launches.front().title, "attention") << outcome.program.launches.front().note;
   }
 }

@@ -17,8 +17,8 @@ std::vector<Lengths> lengthsTo(int64_t bound) {
 }
 
 /// Lowers a layer once and checks it at all of these lengths. Returns its kernels.
-gpu::GpuProgram expectRight(const std::string &text, const std::vector<Lengths> &all, double tolerance,
-                            GpuOptions options = {}) {
+gpu::GpuProgram expectRightWith(const std::string &text, const std::vector<Lengths> &all, double tolerance,
+                                GpuOptions options) {
   GpuLayer layer(text);
   GpuOutcome lowered = layer.lower(options);
   EXPECT_TRUE(lowered.lowered) << lowered.messages << text;
@@ -29,13 +29,29 @@ gpu::GpuProgram expectRight(const std::string &text, const std::vector<Lengths> 
     options.lengths = lengths;
     GpuOutcome outcome;
     layer.interpret(options, outcome);
-    std::string where;
+    std::string where = options.engine;
     for (const auto &[name, value] : lengths)
       where += " " + name + " = " + std::to_string(value);
     EXPECT_TRUE(outcome.report.faults.empty()) << outcome.report.text() << text << where;
     EXPECT_LE(outcome.error, tolerance) << text << where;
     program = outcome.program;
+    ++options.order;
   }
+  return program;
+}
+
+/// Checks a layer at all of these lengths, and at some by wgmma if its operands are narrow. Returns its kernels.
+gpu::GpuProgram expectRight(const std::string &text, const std::vector<Lengths> &all, double tolerance,
+                            const GpuOptions &options = {}) {
+  gpu::GpuProgram program = expectRightWith(text, all, tolerance, options);
+  if (!options.fuse || !hasNarrowProducts(text))
+    return program;
+  std::vector<Lengths> some;
+  for (size_t n = 0; n < all.size(); n += std::max<size_t>(1, all.size() / 5))
+    some.push_back(all[n]);
+  some.push_back(all.back());
+  gpu::GpuProgram other = expectRightWith(text, some, tolerance, onWgmma(options));
+  EXPECT_EQ(other.launches.size(), program.launches.size()) << text;
   return program;
 }
 

@@ -12,7 +12,7 @@ std::string masked(const std::string &mask, int64_t positions = 256, const std::
 }
 
 double expectRight(const std::string &text) {
-  GpuOutcome outcome = expectOnGpu(text, kHalf);
+  GpuOutcome outcome = expectOnEngines(text, kHalf);
   EXPECT_GT(outcome.launch.rows, 0) << text;
   return double(outcome.report.steps);
 }

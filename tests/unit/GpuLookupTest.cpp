@@ -62,7 +62,7 @@ TEST(GpuLookup, AxesOfMapsInEveryTile) {
   for (const char *type : {"f16", "bf16", "f32"})
     for (int64_t sign : {-1, 1})
       for (auto [rows, keys] : {std::pair(64, 32), std::pair(16, 32), std::pair(48, 64), std::pair(32, 16)})
-        expectOnGpu(map(5, 32, type, sign),
+        expectOnEngines(map(5, 32, type, sign),
                     type[0] == 'b'   ? kBrain
                     : type[1] == '1' ? kHalf
                                      : kWide,
@@ -70,27 +70,27 @@ TEST(GpuLookup, AxesOfMapsInEveryTile) {
 }
 TEST(GpuLookup, RowsInChunks) {
   // 95 rows of columns; 79 of rows, of which a block reaches 43.
-  expectOnGpu(map(4, 48), kHalf, tiles(32, 48));
-  expectOnGpu(map(40, 16), kHalf, tiles(64, 16));
-  expectOnGpu(map(40, 16), kHalf, tiles(64, 32));
+  expectOnEngines(map(4, 48), kHalf, tiles(32, 48));
+  expectOnEngines(map(40, 16), kHalf, tiles(64, 16));
+  expectOnEngines(map(40, 16), kHalf, tiles(64, 32));
 }
 TEST(GpuLookup, OnlyReachedRowsAreMultiplied) {
   // Tables go 64 rows at a time, 8 tiles × 2 steps of depth. Blocks of 16 queries of a map of 2 × 64 reach 2 of 3 rows,
   // one chunk, and 79 of 127 columns, two; then 2 tiles of keys.
-  GpuOutcome outcome = expectOnGpu(map(2, 64), kHalf, tiles(16, 64));
+  GpuOutcome outcome = expectOnEngines(map(2, 64), kHalf, tiles(16, 64));
   EXPECT_EQ(outcome.report.matrixSteps, 2 * 8 * (3 * 8 * 2 + 2 * (8 * 2 + 4 * 4)));
   // 40 of 79 rows are one chunk in place of two.
-  outcome = expectOnGpu(map(40, 16), kHalf, tiles(16, 16));
+  outcome = expectOnEngines(map(40, 16), kHalf, tiles(16, 16));
   EXPECT_EQ(outcome.report.matrixSteps, 2 * 40 * (2 * 8 * 2 + 40 * (2 * 2 + 1 * 4)));
 }
 TEST(GpuLookup, BesideOtherTerms) {
   // Beside the lookup stand a term of another scale than the content, a number for each pair, and a mask whose edge
   // crosses tiles.
   for (const char *mask : {"", " where j <= i", " where abs(j - i) <= 40", " where (i + 2*j) % 3 > 0"}) {
-    expectOnGpu(map(5, 16, "f16", 1, "", mask), kHalf, tiles(32, 16));
-    expectOnGpu(map(5, 16, "f32", -1, " + bias", mask, ", bias : f32[H*W, H*W]"), kWide, tiles(32, 16));
+    expectOnEngines(map(5, 16, "f16", 1, "", mask), kHalf, tiles(32, 16));
+    expectOnEngines(map(5, 16, "f32", -1, " + bias", mask, ", bias : f32[H*W, H*W]"), kWide, tiles(32, 16));
   }
-  expectOnGpu(map(5, 16, "f16", 1, " + 3*side"), 2 * kHalf, tiles(32, 16));
+  expectOnEngines(map(5, 16, "f16", 1, " + 3*side"), 2 * kHalf, tiles(32, 16));
 }
 TEST(GpuLookup, NumbersOfAxes) {
   // Numbers of a query and a row or a column of keys, next to logits, and numbers of the query alone.
@@ -110,15 +110,15 @@ TEST(GpuLookup, NumbersOfAxes) {
   EXPECT_EQ(use(4, 16), LookupUse::OncePerTile);
   for (const char *mask : {"", " where j <= i", " where (i + 2*j) % 3 > 0"})
     for (auto [queries, keys] : {std::pair(64, 32), std::pair(32, 16)})
-      expectOnGpu(map(3, 32, "f16", 1, columns + rows + guarded, mask, more), kHalf, tiles(queries, keys));
-  expectOnGpu(map(3, 32, "f32", 1, columns + rows + guarded, "", more), kWide, tiles(48, 32));
+      expectOnEngines(map(3, 32, "f16", 1, columns + rows + guarded, mask, more), kHalf, tiles(queries, keys));
+  expectOnEngines(map(3, 32, "f32", 1, columns + rows + guarded, "", more), kWide, tiles(48, 32));
   // Without logits, so that nothing else waits for the queries.
   for (auto [type, keys] : {std::pair("f16", 16), std::pair("f16", 32), std::pair("f32", 16)})
-    expectOnGpu(layer(sizes(40, 96, 24, 16), ", a : f32[N, 32]", kPlain + " + a[i, j % 32]", type),
+    expectOnEngines(layer(sizes(40, 96, 24, 16), ", a : f32[N, 32]", kPlain + " + a[i, j % 32]", type),
                 type[1] == '1' ? kHalf : kWide, tiles(32, keys));
   // A map of 7 columns, of which no tile has whole rows; a table that is read through functions of axes.
-  expectOnGpu(map(6, 7, "f16", 1, columns + rows + guarded, "", more), kHalf, tiles(32, 16));
-  expectOnGpu(map(6, 7, "f16", -1, " + einsum(\"(iy*jx + ix) -> (iy ix) (jy jx)\", t, iy = H, ix = W, jy = H, jx = W)",
+  expectOnEngines(map(6, 7, "f16", 1, columns + rows + guarded, "", more), kHalf, tiles(32, 16));
+  expectOnEngines(map(6, 7, "f16", -1, " + einsum(\"(iy*jx + ix) -> (iy ix) (jy jx)\", t, iy = H, ix = W, jy = H, jx = W)",
                   "", ", t : f32[H*W]"),
               kHalf, tiles(32, 16));
 }
@@ -130,9 +130,9 @@ TEST(GpuLookup, WhatIsHiddenMayBeAnything) {
       for (size_t k = 0; k < 24; ++k)
         values[k] = k % 2 ? INFINITY : NAN;
   };
-  expectOnGpu(map(5, 16, "f16", -1, "", " where j < 64"), kHalf, options);
+  expectOnEngines(map(5, 16, "f16", -1, "", " where j < 64"), kHalf, options);
   // Without a mask the whole table counts: its rows for the first row of the map are NaN.
-  GpuOutcome outcome = expectOnGpu(map(5, 16), kHalf, options);
+  GpuOutcome outcome = expectOnEngines(map(5, 16), kHalf, options);
   EXPECT_TRUE(std::isnan(outcome.got.front()));
   EXPECT_FALSE(std::isnan(outcome.got.back()));
   // -infinity for all keys of a tile, beginning with the first: their weights are 0.
@@ -143,7 +143,7 @@ TEST(GpuLookup, WhatIsHiddenMayBeAnything) {
     if (name == "rows")
       std::fill(values.begin() + 4 * 24, values.begin() + 5 * 24, -INFINITY);
   };
-  outcome = expectOnGpu(map(5, 16), kHalf, options);
+  outcome = expectOnEngines(map(5, 16), kHalf, options);
   EXPECT_FALSE(std::isnan(outcome.got.front()));
 }
 TEST(GpuLookup, PickedRowsThatRepeat) {
@@ -151,7 +151,7 @@ TEST(GpuLookup, PickedRowsThatRepeat) {
   const std::string each = "content * dim^-0.5 + (einsum(\"b h i d, ((j % 16) + 3) d -> b h i j\", q, t, j = M)";
   for (const char *type : {"f16", "f32"})
     for (const char *guard : {")", " if (i + 3) % 5 > 1 else 0)"})
-      expectOnGpu(layer(sizes(40, 80, 16, 16), std::string(", t : ") + type + "[20, dim]", each + guard, type),
+      expectOnEngines(layer(sizes(40, 80, 16, 16), std::string(", t : ") + type + "[20, dim]", each + guard, type),
                   type[1] == '1' ? kHalf : kWide, tiles(32, 16));
 }
 /// Rows that most offsets share are looked up, because a band would load them for every tile.
@@ -169,8 +169,8 @@ TEST(GpuLookup, RowsThatMostOffsetsShare) {
   EXPECT_EQ(strategyOf(clamped), "lookup");
   EXPECT_EQ(strategyOf(text("241", "clamp(j - i, -120, 120) + 120", "f16")), "band"); // most offsets have their own
   EXPECT_EQ(strategyOf(text("319", "j - i + 149", "f16")), "band");
-  expectOnGpu(clamped, kHalf, tiles(64, 32));
-  expectOnGpu(text("129", "clamp(j - i, -64, 64) + 64", "f32"), kWide, tiles(32, 16));
+  expectOnEngines(clamped, kHalf, tiles(64, 32));
+  expectOnEngines(text("129", "clamp(j - i, -64, 64) + 64", "f32"), kWide, tiles(32, 16));
 }
 
 /// A strategy that a schedule names for the second term of a layer gives the same numbers, by other work.
@@ -200,7 +200,7 @@ TEST(GpuStrategies, EachThatFitsIsObeyed) {
     for (const std::string &strategy : c.strategies) {
       GpuOptions options = tiles(32, 16);
       options.strategies[size_t(term - shape->strategies.begin())] = strategy;
-      GpuOutcome outcome = expectOnGpu(c.text, 2 * kHalf, options);
+      GpuOutcome outcome = expectOnEngines(c.text, 2 * kHalf, options);
       works.insert({outcome.report.matrixSteps, outcome.report.steps});
     }
     EXPECT_EQ(works.size(), c.strategies.size()) << c.text;

@@ -31,14 +31,14 @@ std::string networkBias(const std::string &type, const std::string &isConst) {
 }
 
 TEST(GpuPrepared, ATableOfANetwork) {
-  GpuOutcome outcome = expectOnGpu(networkBias("f16", "const "), kHalf);
+  GpuOutcome outcome = expectOnEngines(networkBias("f16", "const "), kHalf);
   EXPECT_GT(outcome.preparedBytes, 0);
   EXPECT_EQ(titles(outcome).find("attention"), titles(outcome).rfind("attention"));
   for (const gpu::GpuLaunch &launch : outcome.program.launches)
     EXPECT_EQ(launch.prepares, launch.title != "attention") << launch.title;
-  expectOnGpu(networkBias("f32", "const "), kSingle);
+  expectOnEngines(networkBias("f32", "const "), kSingle);
   // Without `const`, every call computes it.
-  outcome = expectOnGpu(networkBias("f16", ""), kHalf);
+  outcome = expectOnEngines(networkBias("f16", ""), kHalf);
   EXPECT_EQ(outcome.preparedBytes, 0);
   EXPECT_EQ(titles(outcome).find('*'), std::string::npos) << titles(outcome);
 }
@@ -52,7 +52,7 @@ TEST(GpuPrepared, AProductOfWeightsBesideProjections) {
                      "  q       = einsum(\"b i c, h c e -> b h i e\", x, w)\n"
                      "  content = einsum(\"b h i e, b j e -> b h i j\", q, y) * dim^-0.5\n"
                      "  return einsum(\"b h i j, b j c -> b h i c\", softmax(content where j <= i), y)\n}\n";
-  GpuOutcome outcome = expectOnGpu(text, kSingle);
+  GpuOutcome outcome = expectOnEngines(text, kSingle);
   EXPECT_EQ(outcome.preparedBytes, 2 * 24 * 24 * 4);
   EXPECT_EQ(llvm::count(titles(outcome), '*'), 1) << titles(outcome);
   EXPECT_TRUE(llvm::StringRef(titles(outcome)).starts_with("*")) << titles(outcome);
@@ -69,7 +69,7 @@ TEST(GpuPrepared, AnAttentionOfConstOperands) {
                      "  return x + tokens[None, :, :]\n}\n";
   GpuOptions options;
   options.keyParts = 2;
-  GpuOutcome outcome = expectOnGpu(text, kHalf, options);
+  GpuOutcome outcome = expectOnEngines(text, kHalf, options);
   EXPECT_EQ(titles(outcome), "*attention *join elementwise");
   EXPECT_GT(outcome.preparedBytes, 0);
 }
@@ -85,7 +85,7 @@ TEST(GpuPrepared, NothingOfRunTimeLengths) {
                      "softmax(content + table[h, min(abs(j - i), 15)]), v)\n}\n";
   GpuOptions options;
   options.lengths = {{"N", 23}};
-  GpuOutcome outcome = expectOnGpu(text, kHalf, options);
+  GpuOutcome outcome = expectOnEngines(text, kHalf, options);
   EXPECT_EQ(outcome.preparedBytes, 0);
   EXPECT_EQ(titles(outcome).find('*'), std::string::npos) << titles(outcome);
 }

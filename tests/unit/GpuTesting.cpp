@@ -16,6 +16,7 @@
 #include "passes/Pipelines/Pipelines.h"
 #include "tests/unit/GpuProgram.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/xxhash.h"
 #include <cmath>
 #include <random>
 
@@ -321,5 +322,51 @@ GpuOutcome skewer::testing::expectOnGpu(const std::string &text, double toleranc
   skewer::gpu::BankUse shared = outcome.report.shared();
   EXPECT_LE(shared.wavefronts, 2 * shared.accesses) << outcome.report.conflicts() << text;
   EXPECT_LE(outcome.error, tolerance) << text;
+  return outcome;
+}
+
+GpuOptions skewer::testing::onWgmma(const GpuOptions &options) {
+  GpuOptions result = options;
+  result.target = "sm_90a";
+  result.engine = skewer::gpu::kWgmma.str();
+  result.rows = std::max<int64_t>(64, int64_t(llvm::alignTo(options.rows, 64)));
+  result.keys = options.keys ? options.keys : 64;
+  result.stages = std::max<int64_t>(2, options.stages);
+  result.keepQueries = false;
+  result.warpRows = 16;
+  return result;
+}
+
+static bool isFused(const skewer::gpu::GpuProgram &program) {
+  return llvm::any_of(program.launches, [](const skewer::gpu::GpuLaunch &launch) { return launch.rows > 0; });
+}
+
+GpuOutcome skewer::testing::expectOnWgmma(const std::string &text, double tolerance, const GpuOptions &options) {
+  GpuOptions how = onWgmma(options);
+  SCOPED_TRACE("by wgmma, order " + std::to_string(how.order));
+  GpuOutcome outcome = expectOnGpu(text, tolerance, how);
+  EXPECT_TRUE(isFused(outcome.program)) << text;
+  for (const skewer::gpu::GpuLaunch &launch : outcome.program.launches)
+    if (launch.rows > 0) {
+      EXPECT_EQ(launch.threads, 2 * launch.rows + 128) << "a thread for each half of a row, and the producers";
+      EXPECT_LE(launch.sharedBytes, 227 * 1024) << text;
+    }
+  return outcome;
+}
+
+bool skewer::testing::hasNarrowProducts(const std::string &text) {
+  GpuLayer compiled(text);
+  auto shape = compiled.shape();
+  return shape && !shape->element.isF32();
+}
+
+GpuOutcome skewer::testing::expectOnEngines(const std::string &text, double tolerance, const GpuOptions &options) {
+  GpuOutcome outcome = expectOnGpu(text, tolerance, options);
+  if (!isFused(outcome.program) || !hasNarrowProducts(text))
+    return outcome;
+  constexpr unsigned kOrders = 15; // five of warps, three of copies (Scheduler.cpp)
+  GpuOptions how = options;
+  how.order = unsigned(llvm::xxh3_64bits(text) % kOrders);
+  expectOnWgmma(text, tolerance, how);
   return outcome;
 }

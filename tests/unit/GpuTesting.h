@@ -76,4 +76,14 @@ private:
 /// (GpuBanksTest.cpp), and the reference's numbers.
 GpuOutcome expectOnGpu(const std::string &text, double tolerance, const GpuOptions &options = {});
 
+/// Returns the options with the engine wgmma of sm_90a, and the tile that it has nearest to theirs.
+GpuOptions onWgmma(const GpuOptions &options);
+/// Checks a layer as expectOnGpu does, by wgmma, with the warps in the order `options.order`.
+GpuOutcome expectOnWgmma(const std::string &text, double tolerance, const GpuOptions &options = {});
+/// Returns whether the products of a layer are of f16 or bf16.
+bool hasNarrowProducts(const std::string &text);
+/// Checks a layer with these options, and then by wgmma if its products are of f16 or bf16, with the warps in an order
+/// that depends on the text. Returns the outcome of the first check.
+GpuOutcome expectOnEngines(const std::string &text, double tolerance, const GpuOptions &options = {});
+
 } // namespace skewer::testing

@@ -26,22 +26,22 @@ const std::string kUnclipped = "(j - i + N - 1)";
 TEST(GpuValues, RowsOfTheOffset) {
   for (int64_t n : {1, 7, 65, 130})
     for (int64_t width : {1, 20, 48})
-      expectOnGpu(valued(n, n, width, "f16[2*N - 1, width]", kUnclipped), kHalf);
+      expectOnEngines(valued(n, n, width, "f16[2*N - 1, width]", kUnclipped), kHalf);
   for (int64_t width : {80, 128})
-    expectOnGpu(valued(65, 65, width, "f16[2*N - 1, width]", kUnclipped), kHalf);
-  expectOnGpu(valued(130, 70, 40, "f16[heads, N + M - 1, width]", "h (i - j + M - 1)"), kHalf);
-  expectOnGpu(valued(70, 130, 16, "bf16[N + M - 1, width]", kUnclipped, "", "", "bf16"), kBrain);
+    expectOnEngines(valued(65, 65, width, "f16[2*N - 1, width]", kUnclipped), kHalf);
+  expectOnEngines(valued(130, 70, 40, "f16[heads, N + M - 1, width]", "h (i - j + M - 1)"), kHalf);
+  expectOnEngines(valued(70, 130, 16, "bf16[N + M - 1, width]", kUnclipped, "", "", "bf16"), kBrain);
 }
 TEST(GpuValues, OfF32) {
   for (int64_t n : {1, 7, 65, 130})
     for (int64_t width : {1, 20, 48})
-      expectOnGpu(valued(n, n, width, "f32[2*N - 1, width]", kUnclipped, "", "", "f32"), kWide);
-  expectOnGpu(valued(100, 60, 24, "f32[N + M - 1, width]", "(i - j + M - 1)", "", " where j <= i", "f32"), kWide);
+      expectOnEngines(valued(n, n, width, "f32[2*N - 1, width]", kUnclipped, "", "", "f32"), kWide);
+  expectOnEngines(valued(100, 60, 24, "f32[N + M - 1, width]", "(i - j + M - 1)", "", " where j <= i", "f32"), kWide);
   GpuOptions narrow;
   narrow.rows = 32;
   narrow.keys = 16;
   for (int64_t width : {128, 256})
-    expectOnGpu(valued(40, 40, width, "f32[9, width]", "(clamp(j - i, -4, 4) + 4)", "", "", "f32"), kWide, narrow);
+    expectOnEngines(valued(40, 40, width, "f32[9, width]", "(clamp(j - i, -4, 4) + 4)", "", "", "f32"), kWide, narrow);
 }
 TEST(GpuValues, EveryTile) {
   for (int64_t keys : {16, 32, 48})
@@ -50,45 +50,45 @@ TEST(GpuValues, EveryTile) {
         GpuOptions options;
         options.keys = keys;
         options.rows = rows;
-        expectOnGpu(valued(100, 100, 16, std::string(type) + "[2*N - 1, width]", kUnclipped, "", "", type),
+        expectOnEngines(valued(100, 100, 16, std::string(type) + "[2*N - 1, width]", kUnclipped, "", "", type),
                     type[1] == '1' ? kHalf : kWide, options);
       }
 }
 TEST(GpuValues, ClampedAndGuarded) {
   for (int64_t n : {1, 7, 65, 130}) {
-    expectOnGpu(valued(n, n, 20, "f16[9, width]", "(clamp(j - i, -4, 4) + 4)"), kHalf);
-    expectOnGpu(valued(n, n, 20, "f16[9, width]", "(j - i + 4)", "abs(j - i) <= 4"), kHalf);
-    expectOnGpu(valued(n, n, 20, "f32[9, width]", "(j - i + 4)", "abs(j - i) <= 4", "", "f32"), kWide);
+    expectOnEngines(valued(n, n, 20, "f16[9, width]", "(clamp(j - i, -4, 4) + 4)"), kHalf);
+    expectOnEngines(valued(n, n, 20, "f16[9, width]", "(j - i + 4)", "abs(j - i) <= 4"), kHalf);
+    expectOnEngines(valued(n, n, 20, "f32[9, width]", "(j - i + 4)", "abs(j - i) <= 4", "", "f32"), kWide);
   }
-  expectOnGpu(valued(90, 90, 16, "f16[12, width]", "((j - i + N - 1) // 16)"), kHalf);
-  expectOnGpu(valued(90, 90, 16, "f16[N, width]", "(abs(j - i))", "", " where abs(j - i) <= 20"), kHalf);
+  expectOnEngines(valued(90, 90, 16, "f16[12, width]", "((j - i + N - 1) // 16)"), kHalf);
+  expectOnEngines(valued(90, 90, 16, "f16[N, width]", "(abs(j - i))", "", " where abs(j - i) <= 20"), kHalf);
   // Rows that are inside the table only under a guard.
-  expectOnGpu(valued(90, 90, 16, "f16[N, width]", kUnclipped, "j <= i"), kHalf);
+  expectOnEngines(valued(90, 90, 16, "f16[N, width]", kUnclipped, "j <= i"), kHalf);
 }
 TEST(GpuValues, TilesWithoutRowsAreNotMultiplied) {
   // 16 tiles of 64 × 64; rows within 4 of the diagonal are in those on and beside it: 4 + 2 × 3.
-  GpuOutcome none = expectOnGpu(layer(sizes(256, 256, 16, 16), "", kPlain), kHalf);
-  GpuOutcome some = expectOnGpu(valued(256, 256, 16, "f16[9, width]", "(j - i + 4)", "abs(j - i) <= 4"), kHalf);
+  GpuOutcome none = expectOnEngines(layer(sizes(256, 256, 16, 16), "", kPlain), kHalf);
+  GpuOutcome some = expectOnEngines(valued(256, 256, 16, "f16[9, width]", "(j - i + 4)", "abs(j - i) <= 4"), kHalf);
   // 5 steps of 16 band columns, 2 tiles of the width; 4 warps, 2 heads, 2 rows of the batch.
   EXPECT_EQ(some.report.matrixSteps - none.report.matrixSteps, 10 * 5 * 2 * 4 * 4);
 }
 TEST(GpuValues, Scales) {
   for (const char *scale : {" * 0.5", " * -3", " * 1000"})
     for (const char *type : {"f16", "f32"})
-      expectOnGpu(valued(70, 70, 16, std::string(type) + "[2*N - 1, width]", kUnclipped, "", "", type, scale),
+      expectOnEngines(valued(70, 70, 16, std::string(type) + "[2*N - 1, width]", kUnclipped, "", "", type, scale),
                   type[1] == '1' ? kHalf : kWide);
 }
 TEST(GpuValues, RowsOfTheKey) {
   for (const char *type : {"f16", "f32"})
     for (const char *scale : {"", " * -1.5"})
       for (int64_t n : {1, 65})
-        expectOnGpu(valued(n, n, 20, std::string(type) + "[heads, M, width]", "h j", "", "", type, scale),
+        expectOnEngines(valued(n, n, 20, std::string(type) + "[heads, M, width]", "h j", "", "", type, scale),
                     type[1] == '1' ? kHalf : kWide);
 }
 TEST(GpuValues, RowsOfMaps) {
   for (const char *type : {"f16", "f32"})
     for (auto [height, width] : {std::pair(3, 30), std::pair(9, 8)})
-      expectOnGpu(
+      expectOnEngines(
           "param H = " + std::to_string(height) + ", W = " + std::to_string(width) +
               ", heads = 2, dim = 24\nsize batch\nkernel layer(q, k, v : " + type +
               "[batch, heads, H*W, dim], rows : " + type + "[2*H - 1, dim], columns : " + type + "[2*W - 1, dim]) -> " +
@@ -105,10 +105,10 @@ TEST(GpuValues, RowsOfMaps) {
 TEST(GpuValues, RowsOfPairs) {
   for (const char *type : {"f16", "f32"})
     for (int64_t n : {1, 7, 65, 130})
-      expectOnGpu(valued(n, n, 20, std::string(type) + "[heads, 7, width]", "h ((i*j) % 7)", "(i + 2*j) % 3 != 0",
+      expectOnEngines(valued(n, n, 20, std::string(type) + "[heads, 7, width]", "h ((i*j) % 7)", "(i + 2*j) % 3 != 0",
                          " where j <= i", type),
                   type[1] == '1' ? kHalf : kWide);
-  expectOnGpu(valued(40, 70, 16, "f16[2, width]", "(seg[b, i] != seg[b, j])", "", "", "f16", "",
+  expectOnEngines(valued(40, 70, 16, "f16[2, width]", "(seg[b, i] != seg[b, j])", "", "", "f16", "",
                      ", seg : i32[batch, M] in 0..1"),
               kHalf);
 }
@@ -124,7 +124,7 @@ TEST(GpuValues, WhatNobodySeesMayBeAnything) {
         }
       };
       GpuOutcome outcome =
-          expectOnGpu(valued(40, 40, 16, std::string(type) + "[2*N - 1, width]", row, "", " where j <= i", type),
+          expectOnEngines(valued(40, 40, 16, std::string(type) + "[2*N - 1, width]", row, "", " where j <= i", type),
                       type[1] == '1' ? kHalf : kWide, options);
       EXPECT_TRUE(std::isfinite(outcome.got[16 * 39 + 3]));
       EXPECT_EQ(outcome.got[16 * 30 + 4], INFINITY);
@@ -159,7 +159,7 @@ TEST(GpuValues, OfPartsWithOrigins) {
         if (name == "q0" || name == "k0")
           values[0] = name == "q0" ? q0 : k0;
       };
-      expectOnGpu(
+      expectOnEngines(
           std::string("kernel part(q : f16[2, 40, 16], k, v : f16[2, 50, 16], far : f16[199, 16]) -> f16[2, 40, "
                       "16] {\n  part i = 40 of 100 from q0\n  part j = 50 of 100 from k0\n  content = "
                       "einsum(\"h i d, h j d -> h i j\", q, k)\n  weights = softmax(content * 16^-0.5)\n  return "
@@ -170,8 +170,8 @@ TEST(GpuValues, OfPartsWithOrigins) {
 }
 TEST(GpuValues, BesideTermsOfTheScore) {
   // As in VITS and Axial-DeepLab.
-  expectOnGpu(fileText(SKEWER_SOURCE_DIR "/tests/e2e/conformance/vits-n50/spec.attn"), kWide);
-  expectOnGpu(
+  expectOnEngines(fileText(SKEWER_SOURCE_DIR "/tests/e2e/conformance/vits-n50/spec.attn"), kWide);
+  expectOnEngines(
       "param N = 70, heads = 2, dim = 16, width = 24\nsize batch\nkernel layer(q, k : f16[batch, heads, N, dim], v : "
       "f16[batch, heads, N, width], a, b : f16[2*N - 1, dim], c : f16[2*N - 1, width]) -> f16[batch, heads, N, "
       "width] {\n  score = einsum(\"b h i d, b h j d -> b h i j\", q, k) + einsum(\"b h i d, (i - j + N - 1) d -> b "

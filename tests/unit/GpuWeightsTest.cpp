@@ -19,7 +19,7 @@ std::string weighted(int64_t n, int64_t dim, const std::string &weights, const s
 
 TEST(GpuWeights, CappedScores) {
   for (const char *type : {"f32", "f16", "bf16"})
-    expectOnGpu(weighted(50, 24, "softmax(5 * tanh(s / 5) where j <= i)", type),
+    expectOnEngines(weighted(50, 24, "softmax(5 * tanh(s / 5) where j <= i)", type),
                 type[0] == 'b'   ? kBrain
                 : type[1] == '1' ? kHalf
                                  : kWide,
@@ -30,29 +30,29 @@ TEST(GpuWeights, FunctionsOfLargeScores) {
   for (const char *weights :
        {"softmax(3 * tanh(40 * s))", "sigmoid(60 * s)", "tanh(100 * s) * 0.5", "exp(-abs(30 * s))"})
     for (const char *type : {"f32", "bf16"})
-      expectOnGpu(weighted(50, 24, weights, type), type[0] == 'b' ? kBrain : kWide, tileOf(32, 16));
+      expectOnEngines(weighted(50, 24, weights, type), type[0] == 'b' ? kBrain : kWide, tileOf(32, 16));
 }
 /// Quotients of numbers above 2^126, whose reciprocals are no normal numbers.
 TEST(GpuWeights, QuotientsOfLargeAndSmallNumbers) {
   for (const char *weights : {"exp(min(s, 2) + 86) / (1 + exp(min(s, 2) + 86))", "s / 3e-37 * 2e-37",
                               "1 / (1 + exp(-s)) - 3 / (2 + exp(s + 84))"})
     for (const char *type : {"f32", "bf16"})
-      expectOnGpu(weighted(50, 24, weights, type), type[0] == 'b' ? kBrain : kWide, tileOf(32, 16));
+      expectOnEngines(weighted(50, 24, weights, type), type[0] == 'b' ? kBrain : kWide, tileOf(32, 16));
 }
-TEST(GpuWeights, Sigmoid) { expectOnGpu(weighted(70, 16, "sigmoid(s - log(N)) * (j <= i)"), kWide, tileOf(64, 32)); }
+TEST(GpuWeights, Sigmoid) { expectOnEngines(weighted(70, 16, "sigmoid(s - log(N)) * (j <= i)"), kWide, tileOf(64, 32)); }
 TEST(GpuWeights, SquaredReluDividedByItsSum) {
-  expectOnGpu(weighted(45, 16, "max(s + 4, 0)^2", "f32", true), kWide, tileOf(32, 16, 1, false));
+  expectOnEngines(weighted(45, 16, "max(s + 4, 0)^2", "f32", true), kWide, tileOf(32, 16, 1, false));
 }
 TEST(GpuWeights, LinearUnderAMaskOfElements) {
-  expectOnGpu(weighted(40, 16, "(s if (i + j) % 3 != 1 else 0)"), kWide, tileOf(32, 32));
+  expectOnEngines(weighted(40, 16, "(s if (i + j) % 3 != 1 else 0)"), kWide, tileOf(32, 32));
 }
-TEST(GpuWeights, OfBrainFloats) { expectOnGpu(weighted(40, 16, "sigmoid(s)", "bf16"), kBrain, tileOf(32, 32)); }
+TEST(GpuWeights, OfBrainFloats) { expectOnEngines(weighted(40, 16, "sigmoid(s)", "bf16"), kBrain, tileOf(32, 32)); }
 
 TEST(GpuWeights, ByRows) {
   GpuOptions rows = tileOf(32, 32);
   rows.fuse = false;
-  expectOnGpu(weighted(37, 12, "softmax(5 * tanh(s / 5) where j <= i)"), kWide, rows);
-  expectOnGpu(weighted(37, 12, "sigmoid(s) * (j <= i)", "f32", true), kWide, rows);
+  expectOnEngines(weighted(37, 12, "softmax(5 * tanh(s / 5) where j <= i)"), kWide, rows);
+  expectOnEngines(weighted(37, 12, "sigmoid(s) * (j <= i)", "f32", true), kWide, rows);
 }
 /// A weight of a softmax is at most 1; other weights may leave the range of f16.
 TEST(GpuWeights, DirectOnesOfHalvesGoByRowsUnlessTheyAreBounded) {
@@ -65,7 +65,7 @@ TEST(GpuWeights, DirectOnesOfHalvesGoByRowsUnlessTheyAreBounded) {
   }
   for (const char *weights : {"sigmoid(s)", "sigmoid(-3 * s) if j <= i else 0", "(1 - tanh(s)) / 2 * sigmoid(s)",
                               "min(max(s, 0), 6)^2", "exp(min(s, 1))", "erf(s) - 3"}) {
-    GpuOutcome outcome = expectOnGpu(weighted(40, 16, weights, "f16"), kHalf, tileOf(32, 32));
+    GpuOutcome outcome = expectOnEngines(weighted(40, 16, weights, "f16"), kHalf, tileOf(32, 32));
     EXPECT_NE(outcome.ir.find("nvvm.mma.sync"), std::string::npos) << weights;
   }
 }
@@ -85,7 +85,7 @@ TEST(GpuWeights, SeveralSums) {
       std::string text = weighted(40, 16, weights);
       text.replace(text.find(", rate"), 0, ", t : f32[batch, heads, N]");
       options.fuse = fuse;
-      GpuOutcome outcome = expectOnGpu(text, kWide, options);
+      GpuOutcome outcome = expectOnEngines(text, kWide, options);
       EXPECT_EQ(outcome.ir.find("nvvm.mma.sync") != std::string::npos, fuse) << weights;
     }
 }
@@ -94,8 +94,8 @@ TEST(GpuWeights, PowersOfOffsets) {
   for (bool fuse : {true, false}) {
     GpuOptions options = tileOf(32, 32);
     options.fuse = fuse;
-    expectOnGpu(weighted(40, 16, "s * ((-0.8 - abs(rate[h])) * (h % 2))^(i - j) * (j <= i)"), kWide, options);
-    expectOnGpu(weighted(40, 16, "s * (0.8 + abs(rate[h]))^(i - j) * (j <= i)"), kWide, options);
+    expectOnEngines(weighted(40, 16, "s * ((-0.8 - abs(rate[h])) * (h % 2))^(i - j) * (j <= i)"), kWide, options);
+    expectOnEngines(weighted(40, 16, "s * (0.8 + abs(rate[h]))^(i - j) * (j <= i)"), kWide, options);
   }
 }
 TEST(GpuWeights, NumbersOfHiddenKeysDoNotCount) {
@@ -128,7 +128,7 @@ TEST(GpuWeights, ReturnedOnesAreStoredByRows) {
                                returned(33, 8, "sigmoid(s) if j <= i else 0"), returned(40, 300, "softmax(s)"),
                                returned(40, 16, "softmax(s where j <= i)", "f16")};
   for (const std::string &text : texts) {
-    GpuOutcome outcome = expectOnGpu(text, text.find("f16") == std::string::npos ? kWide : kHalf, tileOf(32, 32));
+    GpuOutcome outcome = expectOnEngines(text, text.find("f16") == std::string::npos ? kWide : kHalf, tileOf(32, 32));
     EXPECT_EQ(outcome.program.launches.size(), 1u) << text; // the attention makes both
   }
 }
