@@ -9,9 +9,8 @@ using namespace skewer::gpu;
 void Ring::begin(const ThreadPlace &at, int64_t producers, int64_t users) {
   b.when(b.equal(at.thread, b.i32(0)), [&] {
     for (int64_t copy = 0; copy < copies; ++copy) {
-      NVVM::MBarrierInitOp::create(b, barrierAt(b.i32(copy), kArrived), b.i32(33 * producers), Value());
-      NVVM::MBarrierInitOp::create(b, barrierAt(b.i32(copy), kFull), b.i32(1), Value());
-      NVVM::MBarrierInitOp::create(b, barrierAt(b.i32(copy), kEmpty), b.i32(users), Value());
+      NVVM::MBarrierInitOp::create(b, barrierAt(b.i32(copy), 0), b.i32(33 * producers), Value());
+      NVVM::MBarrierInitOp::create(b, barrierAt(b.i32(copy), 8), b.i32(users), Value());
     }
     NVVM::FenceMbarrierInitOp::create(b);
   });
@@ -26,11 +25,11 @@ RingPlace Ring::next(const RingPlace &at) {
 
 void Ring::waitUntilEmpty(const RingPlace &at) {
   // A wait for the phase before the first one ends at once.
-  wait(barrierAt(at.copy, kEmpty), arith::XOrIOp::create(b, at.phase, b.i32(1)));
+  wait(barrierAt(at.copy, 8), arith::XOrIOp::create(b, at.phase, b.i32(1)));
 }
 
 void Ring::arriveWhenCopied(const RingPlace &at) {
-  NVVM::CpAsyncMBarrierArriveOp::create(b, barrierAt(at.copy, kArrived), /*noinc=*/true);
+  NVVM::CpAsyncMBarrierArriveOp::create(b, barrierAt(at.copy, 0), /*noinc=*/true);
 }
 
 void Ring::wait(Value barrier, Value phase) {

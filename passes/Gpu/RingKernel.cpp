@@ -18,10 +18,10 @@ class RingKernel {
 public:
   RingKernel(KernelContext &in, Masks &masks)
       : in(in), masks(masks), b(in.b), ring(in.b, in.shared, in.layout.signals, in.tile.stages),
-        registers(ringRegistersOf(in.tile)), hasPrologue(StepCode(in, masks).hasPrologue()) {}
+        registers(ringRegistersOf(in.tile)) {}
 
   void emit() {
-    ring.begin(in.at, copyingThreads() / 32, in.tile.warps());
+    ring.begin(in.at, in.tile.facts().producers / 32, in.tile.warps());
     std::tie(low, high) = masks.steps();
     b.either(b.less(in.at.thread, b.i32(in.tile.threads())), [&] { compute(); }, [&] { produce(); });
   }
@@ -54,39 +54,19 @@ private:
     setRegisters(registers.producing, NVVM::SetMaxRegisterAction::decrease);
     ThreadPlace at = in.at;
     at.thread = b.sub(in.at.thread, b.i32(in.tile.threads()));
-    b.either(b.less(at.thread, b.i32(copyingThreads())), [&] { copyTiles(at); }, [&] { passOn(at); });
-  }
-
-  /// Returns the number of producers that copy; the last warp says which copies are full.
-  int64_t copyingThreads() const { return in.tile.facts().producers - 32; }
-
-  /// Makes copies visible to wgmma when they have arrived, and says that they are full. A computing warp would wait in
-  /// each step for this fence; one warp that does nothing else does it for all of them.
-  void passOn(const ThreadPlace &at) {
-    if (hasPrologue)
-      barrierOf(b, kPrologueBarrier, in.tile.blockThreads());
-    loop({}, [&](Value, const RingPlace &place, ValueRange) {
-      ring.waitUntilArrived(place);
-      fenceBeforeAsyncReads(b);
-      ring.sayFull(place, at.lane);
-      return SmallVector<Value>();
-    });
-  }
-
-  void copyTiles(const ThreadPlace &at) {
-    int64_t threads = copyingThreads();
+    int64_t threads = in.tile.facts().producers;
     AsyncCopies copies(b, in.shared, at, in.shape.element, {threads}, in.tile.stages);
     KernelContext own{b,        in.shared, in.shape,  in.tile,   in.layout,  in.operands, at,
                       in.place, copies,    in.engine, in.queries, {at.thread, threads},   in.lateScale};
     StepCode code(own, masks);
     code.locate();
-    if (hasPrologue)
+    if (code.hasPrologue())
       barrierOf(b, kPrologueBarrier, in.tile.blockThreads());
     loop({}, [&](Value number, const RingPlace &place, ValueRange) {
       ring.waitUntilEmpty(place);
       code.fill(number, place.copy);
       ring.arriveWhenCopied(place);
-      ring.sayStored(place, at.lane);
+      ring.sayFull(place, at.lane);
       return SmallVector<Value>();
     });
     copies.commit();
@@ -101,7 +81,7 @@ private:
     in.queries.fill();
     in.pipeline.commit();
     code.computeBlockNumbers();
-    if (hasPrologue) {
+    if (code.hasPrologue()) {
       code.runPrologue();
       in.pipeline.allFull();
       barrierOf(b, kPrologueBarrier, in.tile.blockThreads());
@@ -113,9 +93,15 @@ private:
     finish(code, RowState::of(last, in.place.scores.rows()));
   }
 
+  /// Waits until a step's tiles are full, also for wgmma.
+  void waitUntilFull(const RingPlace &place) {
+    ring.waitUntilFull(place);
+    fenceBeforeAsyncReads(b); // of what producers have copied
+  }
+
   SmallVector<Value> steps(StepCode &code, const RowState &empty) {
     return loop(empty.numbers(), [&](Value number, const RingPlace &place, ValueRange before) {
-      ring.waitUntilFull(place);
+      waitUntilFull(place);
       Step step = code.stepAt(number, place.copy);
       RowState after = code.compute(step, code.seenBits(step), RowState::of(before, in.place.scores.rows()));
       ring.sayEmpty(place, in.at.lane);
@@ -137,7 +123,7 @@ private:
 
   SmallVector<Value> someSteps(StepCode &code, const RowState &empty) {
     RingPlace place = ring.first();
-    ring.waitUntilFull(place);
+    waitUntilFull(place);
     Step first = code.stepAt(low, place.copy);
     auto [weights, state] = code.weigh(first, code.seenBits(first), empty);
     state.output = empty.output; // nothing to rescale
@@ -159,7 +145,7 @@ private:
   /// `before`: the place of the step before, its state, and its weights as operands.
   SmallVector<Value> stepAhead(StepCode &code, Value number, ValueRange before, size_t numbers) {
     RingPlace earlier{before[0], before[1]}, place = ring.next(earlier);
-    ring.waitUntilFull(place);
+    waitUntilFull(place);
     Step step = code.stepAt(number, place.copy);
     RowState state = RowState::of(before.slice(2, numbers), in.place.scores.rows());
     WeightedSums output = state.output;
@@ -220,7 +206,7 @@ private:
         own = own ? Value(arith::OrIOp::create(b, own, nan)) : nan;
       }
     Value ofWarp = b.select(anyLane(b, own), b.i32(1), b.i32(0));
-    int64_t numbers = in.layout.signals + kRingBytes * in.tile.stages; // one of each warp
+    int64_t numbers = in.layout.signals + 16 * in.tile.stages; // one of each warp
     b.when(b.equal(in.at.lane, b.i32(0)), [&] { store(b, ofWarp, in.shared.numberAt(in.at.warp, numbers)); });
     in.pipeline.meet();
     Value some = b.i32(0);
@@ -234,7 +220,6 @@ private:
   GpuBuilder &b;
   Ring ring;
   RingRegisters registers;
-  bool hasPrologue; // work before the first step, in the place of the tiles
   Value low, high; // the block's steps
 };
 

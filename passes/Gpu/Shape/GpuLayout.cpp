@@ -40,9 +40,9 @@ size_t GpuLayout::numberOf(const Walk &walk, int64_t depth) const {
   return size_t(found - queries.begin());
 }
 
-/// Returns the bytes of the barriers for each copy of a step's tiles, and of a number of each warp.
+/// Returns the bytes of two barriers of 8 bytes for each copy of a step's tiles, and of a number of each warp.
 static int64_t signalBytes(const GpuTile &tile) {
-  return int64_t(llvm::alignTo(kRingBytes * tile.stages + 4 * tile.warps(), 16));
+  return int64_t(llvm::alignTo(16 * tile.stages + 4 * tile.warps(), 16));
 }
 
 /// Returns whether a score of an existing key may be hidden.

@@ -93,9 +93,6 @@ struct GpuLayout {
 };
 GpuLayout layoutOf(const GpuShape &, const GpuTile &);
 
-/// The bytes of the barriers of one copy of a step's tiles.
-constexpr int64_t kRingBytes = 24;
-
 /// Returns the tile by which the computing threads of a block with producers compute their rows again, by mma.sync, and
 /// its layout, which leaves the signals of `tile` alone and is within the bytes of the layout of `tile`.
 GpuTile carefulTileOf(const GpuTile &tile);
