@@ -56,6 +56,43 @@ static std::pair<Value, Value> partOf(GpuBuilder &b, const SharedTile &to, Value
   return {row, b.add(b.mul(b.remainder(group, panels), ofPanel), b.remainder(inside, ofPanel))};
 }
 
+/// Returns the distance of the rows of a swizzled tile that a thread copies, if it always copies the same column of
+/// chunks; else 0.
+int64_t AsyncCopies::rowsApart(const SharedTile &to) const {
+  int64_t chunks = to.width * to.elementBytes / 16;
+  return to.panel && users.threads % (128 / to.panel * chunks) == 0 ? users.threads / chunks : 0;
+}
+
+void AsyncCopies::fillRows(const SharedTile &to, const RowSource &from, Value first, Value end, Value copy) {
+  // Chunks are permuted alike in rows that are eight apart, so that their places differ by constants.
+  int64_t apart = rowsApart(to);
+  if (!from.aligned || from.placeOf || !apart || apart % 8 || to.rows % apart)
+    return Pipeline::fillRows(to, from, first, end, copy);
+  b.either(
+      b.lessEqual(b.add(first, to.rows), end), [&] { fillWhole(to, from, first, copy); },
+      [&] { Pipeline::fillRows(to, from, first, end, copy); });
+}
+
+/// Fills a tile whose rows all exist: an instruction for each copy, since only constants differ.
+void AsyncCopies::fillWhole(const SharedTile &to, const RowSource &from, Value first, Value copy) {
+  int64_t inChunk = 16 / to.elementBytes, apart = rowsApart(to);
+  auto [row, chunk] = partOf(b, to, at.thread, 16);
+  Value column = b.mul(chunk, inChunk), bytes;
+  if (to.depth < to.width) {
+    bytes = b.select(b.less(column, b.i32(to.depth)), b.i32(16), b.i32(0)); // the others become zeros
+    column = b.minimum(column, b.i32(to.depth - inChunk));
+  }
+  Value place = b.add(b.mul(b.toI64(b.add(first, row)), from.rowStride), b.add(from.base, b.toI64(column)));
+  Value source = globalAt(b, from.pointer, place, from.element);
+  Value target = shared.at(offsetIn(b, to, copy, row, chunk));
+  for (int64_t k = 0; k < to.rows / apart; ++k) {
+    Value to16 = LLVM::GEPOp::create(b, target.getType(), b.getI8Type(), target,
+                                     ArrayRef<LLVM::GEPArg>{int32_t(k * apart * to.rowBytes())});
+    Value from16 = globalAt(b, source, b.i64(k * apart * from.rowStride), from.element);
+    NVVM::CpAsyncOp::create(b, to16, from16, 16, NVVM::LoadCacheModifierKind::CG, bytes);
+  }
+}
+
 void AsyncCopies::fillByChunks(const SharedTile &to, const RowSource &from, RowPlace rowOf, Value copy) {
   // A thread copies 16 bytes at a time; neighbouring threads copy neighbouring chunks.
   int64_t inChunk = 16 / to.elementBytes, chunks = to.width / inChunk, total = to.rows * chunks;
@@ -73,15 +110,15 @@ void AsyncCopies::fillByChunks(const SharedTile &to, const RowSource &from, RowP
     NVVM::CpAsyncOp::create(b, target, source, 16, NVVM::LoadCacheModifierKind::CG, bytes);
   };
   int64_t threads = users.threads;
-  if (to.panel && threads % (128 / to.panel * chunks) == 0) {
+  if (int64_t apart = rowsApart(to)) {
     // A thread copies one column of chunks, so that only the row is computed anew. The lane's own number comes through a
     // shuffle: LLVM would hold the sum with each row's constant in a register for all steps, and threads that only copy
     // have few.
     std::pair<Value, Value> place = partOf(b, to, at.thread, 16);
     Value first = shuffleFrom(b, place.first, at.lane), chunk = place.second;
-    for (int64_t begin = 0; begin < to.rows; begin += threads / chunks) {
+    for (int64_t begin = 0; begin < to.rows; begin += apart) {
       Value row = b.add(first, begin);
-      if (begin + threads / chunks <= to.rows)
+      if (begin + apart <= to.rows)
         copyAt(row, chunk);
       else
         b.when(b.less(first, b.i32(to.rows - begin)), [&] { copyAt(row, chunk); });

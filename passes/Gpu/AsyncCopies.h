@@ -21,6 +21,7 @@ public:
       : Pipeline(b, stages), shared(shared), at(at), element(element), users(users) {}
 
   void fill(const SharedTile &, const RowSource &, RowMap, Value copy = {}) override;
+  void fillRows(const SharedTile &, const RowSource &, Value first, Value end, Value copy = {}) override;
   void commit() override;
   void full() override;
   void allFull() override;
@@ -31,6 +32,8 @@ public:
 private:
   using RowPlace = llvm::function_ref<std::pair<Value, Value>(Value row)>;
   void publish();
+  int64_t rowsApart(const SharedTile &) const;
+  void fillWhole(const SharedTile &, const RowSource &, Value first, Value copy);
   void fillByChunks(const SharedTile &, const RowSource &, RowPlace, Value copy);
   void fillByElements(const SharedTile &, const RowSource &, RowPlace, Value copy);
 

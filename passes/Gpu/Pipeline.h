@@ -47,7 +47,7 @@ public:
   virtual void meet() = 0;
 
   /// Fills a tile with the rows of the source from `first` on; rows from `end` (i32) on are zeros.
-  void fillRows(const SharedTile &, const RowSource &, Value first, Value end, Value copy = {});
+  virtual void fillRows(const SharedTile &, const RowSource &, Value first, Value end, Value copy = {});
   /// Fills a tile that operands share one after another, right before its product. Does nothing if tiles have copies:
   /// then the tile came with the step.
   void bring(llvm::function_ref<void()> fill);
