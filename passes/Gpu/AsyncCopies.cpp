@@ -63,14 +63,13 @@ int64_t AsyncCopies::rowsApart(const SharedTile &to) const {
   return to.panel && users.threads % (128 / to.panel * chunks) == 0 ? users.threads / chunks : 0;
 }
 
-void AsyncCopies::fillRows(const SharedTile &to, const RowSource &from, Value first, Value end, Value copy) {
+void AsyncCopies::fillRun(const SharedTile &to, const RowSource &from, const RowSource &run, Value first, Value isRun,
+                          RowMap map, Value copy) {
   // Chunks are permuted alike in rows that are eight apart, so that their places differ by constants.
   int64_t apart = rowsApart(to);
   if (!from.aligned || from.placeOf || !apart || apart % 8 || to.rows % apart)
-    return Pipeline::fillRows(to, from, first, end, copy);
-  b.either(
-      b.lessEqual(b.add(first, to.rows), end), [&] { fillWhole(to, from, first, copy); },
-      [&] { Pipeline::fillRows(to, from, first, end, copy); });
+    return fill(to, from, map, copy);
+  b.either(isRun, [&] { fillWhole(to, run, first, copy); }, [&] { fill(to, from, map, copy); });
 }
 
 /// Fills a tile whose rows all exist: an instruction for each copy, since only constants differ.

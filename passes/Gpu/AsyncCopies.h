@@ -21,7 +21,8 @@ public:
       : Pipeline(b, stages), shared(shared), at(at), element(element), users(users) {}
 
   void fill(const SharedTile &, const RowSource &, RowMap, Value copy = {}) override;
-  void fillRows(const SharedTile &, const RowSource &, Value first, Value end, Value copy = {}) override;
+  void fillRun(const SharedTile &, const RowSource &from, const RowSource &run, Value first, Value isRun, RowMap,
+               Value copy = {}) override;
   void commit() override;
   void full() override;
   void allFull() override;

@@ -34,11 +34,9 @@ void Pipeline::bring(llvm::function_ref<void()> fill) {
 }
 
 void Pipeline::fillRows(const SharedTile &to, const RowSource &from, Value first, Value end, Value copy) {
-  fill(
-      to, from,
-      [&](Value row) -> std::pair<Value, Value> {
-        Value source = b.add(first, row);
-        return {b.minimum(source, b.add(end, -1)), b.less(source, end)};
-      },
-      copy);
+  auto map = [&](Value row) -> std::pair<Value, Value> {
+    Value source = b.add(first, row);
+    return {b.minimum(source, b.add(end, -1)), b.less(source, end)};
+  };
+  fillRun(to, from, from, first, b.lessEqual(b.add(first, to.rows), end), map, copy);
 }

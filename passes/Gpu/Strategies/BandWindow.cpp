@@ -32,7 +32,22 @@ void BandWindow::fill(Value firstKey, Value copy) {
     Value far = b.i64(int64_t(1) << 30), shifted = b.add(in.place.baseOf(term.shift), term.constant);
     constant = arith::TruncIOp::create(b, b.getI32Type(), b.minimum(b.maximum(shifted, b.sub(b.i64(0), far)), far));
   }
-  in.pipeline.fill(windowTile, source, [&](Value row) { return rowAt(b.add(first, row), constant); }, copy);
+  auto map = [&](Value row) { return rowAt(b.add(first, row), constant); };
+  if (term.offsets)
+    return in.pipeline.fill(windowTile, source, map, copy);
+  // Rows follow each other, up or down, from the row of the first offset on.
+  Value row = term.sign > 0 ? b.add(first, constant) : b.sub(constant, first);
+  Value low = term.sign > 0 ? row : b.add(row, 1 - windowTile.rows);
+  Value rows = in.place.rowsOf(term.rowLength, term.rows);
+  Value isRun = b.both(b.lessEqual(b.i32(0), low), b.lessEqual(b.add(low, windowTile.rows), rows));
+  RowSource run = source;
+  if (term.sign < 0) {
+    run.base = b.add(run.base, b.mul(b.toI64(row), run.rowStride));
+    run.rowStride = -run.rowStride;
+    row = b.i32(0);
+  }
+  // The map takes rows of the table itself, and the run those of a source that may go down.
+  in.pipeline.fillRun(windowTile, source, run, row, isRun, map, copy);
 }
 
 Value BandWindow::hasRows(Value firstKey) {
