@@ -4,6 +4,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/X86Vector/X86VectorDialect.h"
 #include "passes/Emit/VectorBuilder.h"
 #include "passes/Pipelines/Pipelines.h"
 #include <cstring>
@@ -22,7 +23,7 @@ inline std::vector<float> runEmitted(int64_t count, const std::function<void(Vec
   auto target = findTarget(targetName);
   DialectRegistry registry;
   registry.insert<func::FuncDialect, arith::ArithDialect, math::MathDialect, memref::MemRefDialect, scf::SCFDialect,
-                  vector::VectorDialect, LLVM::LLVMDialect>();
+                  vector::VectorDialect, x86vector::X86VectorDialect, LLVM::LLVMDialect>();
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   context.loadAllAvailableDialects();
   ImplicitLocOpBuilder builder(UnknownLoc::get(&context), &context);
