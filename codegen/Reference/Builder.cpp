@@ -96,6 +96,12 @@ static double unitOf(Operation *op) {
   return std::ldexp(1.0, -int(cast<FloatType>(type.getElementType()).getFPMantissaWidth()));
 }
 
+/// Returns the distance of two numbers of an operation's result that are smaller than the normal ones of its type.
+static double stepOf(Operation *op) {
+  auto type = cast<FloatType>(cast<RankedTensorType>(op->getResult(0).getType()).getElementType());
+  return llvm::APFloat::getSmallest(type.getFloatSemantics()).convertToDouble();
+}
+
 std::vector<Node *> NodeBuilder::fail(const std::string &why) {
   failure.report(why);
   return {};
@@ -157,6 +163,8 @@ std::vector<Node *> NodeBuilder::build(func::FuncOp function, std::vector<Tensor
       return fail(&op, "not interpreted"), std::vector<Node *>();
     known[op.getResult(0)] = node;
     node->roundings.unit = unitOf(&op);
+    if (node->roundings.unit > 0)
+      node->roundings.step = stepOf(&op);
     node->roundings.stream = nodes.size();
     node->isFixed = node->roundings.unit == 0 && llvm::all_of(op.getOperands(), [&](Value operand) {
                       Node *read = known.lookup(operand);

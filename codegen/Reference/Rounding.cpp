@@ -34,8 +34,11 @@ static bool isExact(double value, double unit) {
 }
 
 double NodeRoundings::round(double value, int64_t element) const {
-  if (!std::isfinite(value) || isExact(value, unit))
+  bool isBelowNormal = std::fabs(value) * (2 * unit) < step;
+  if (!std::isfinite(value) || (isExact(value, unit) && (!isBelowNormal || std::fmod(value, step) == 0)))
     return value;
+  if (std::fabs(value) * (kRoundingDeviation * unit) < kStepDeviation * step)
+    return value + std::min(kStepDeviation * step, std::fabs(value)) * draw(element);
   return value * (1 + kRoundingDeviation * unit * draw(element));
 }
 

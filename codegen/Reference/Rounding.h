@@ -18,6 +18,9 @@ struct Roundings {
 /// mantissas are equally likely on a logarithmic scale. The error is uniform within half a step (sqrt(1/3)), and a step
 /// is smaller than the number by sqrt(3/(8 ln 2)) on average.
 constexpr double kRoundingDeviation = 0.42;
+/// Standard deviation of the rounding error of a number below the smallest normal one, divided by the distance of two
+/// such numbers: the error is uniform within half of that distance (sqrt(1/12)).
+constexpr double kStepDeviation = 0.288675134594812882;
 constexpr double kUnitOfF32 = 0x1p-24;
 
 /// The partial sums of one sum of products, in the order of the text, in chains as in kernels. If the first terms are
@@ -42,6 +45,7 @@ private:
 /// The disturbance of one node of the function.
 struct NodeRoundings {
   double unit = 0;     // unit roundoff of the result's type; 0: the node rounds nothing
+  double step = 0;     // distance of two numbers of the type that are smaller than its normal ones
   uint64_t stream = 0; // different for each node
   bool isOn = false;
   Roundings all;

@@ -187,6 +187,25 @@ TEST(Tolerance, IsNeverLessThanARoundingOfTheResult) {
   EXPECT_EQ(least("bf16", "f32", ElementType::F32, true), 0x1p-8);
 }
 
+TEST(Tolerance, NumbersBelowTheNormalOnesAreWholeSteps) {
+  auto with = [](const std::string &body, ElementType type, double largest) {
+    std::string name = type == ElementType::F16 ? "f16" : "f32";
+    Layer layer("kernel f(x : " + name + "[8, 6]) -> " + name + "[8, 6] { return " + body + " }");
+    return llvm::cantFail(
+        toleranceOf(layer.kernel->einsumFunction(), layer.operands, type, Judgement{/*rows=*/1 << 20}, largest));
+  };
+  constexpr double kHalfStep = 0x1p-25, kSmall = 3e-6; // about as large as the largest number
+  EXPECT_EQ(with("x", ElementType::F16, kSmall), kHalfStep / kSmall);
+  EXPECT_EQ(with("x", ElementType::F32, kSmall), 3 * 0x1p-24);
+  EXPECT_EQ(with("x", ElementType::F16, 0x1p-14), 0x1p-11) << "the smallest normal number";
+  double product = with("x * 0.000001", ElementType::F16, kSmall);
+  EXPECT_GT(product, 3 * kHalfStep / kSmall);
+  EXPECT_LE(product, 4 * kHalfStep / kSmall);
+  EXPECT_LT(with("x * 0.000001", ElementType::F32, kSmall), 1e-6);
+  // What rounds to 0 moves by no more than itself.
+  EXPECT_LE(with("x * 0.000000001", ElementType::F16, 3e-9), 10);
+}
+
 TEST(Tolerance, IsTheSameForTheSameLayer) {
   EXPECT_EQ(Checked(attention("s")).tolerance(), Checked(attention("s")).tolerance());
 }

@@ -253,12 +253,18 @@ private:
   std::unique_ptr<reference::Interpreter> interpreter;
 };
 
+/// Returns the distance of two numbers of a type that are smaller than its normal ones.
+double stepOf(ElementType type) {
+  return type == ElementType::F16 ? 0x1p-24 : type == ElementType::BF16 ? 0x1p-133 : 0x1p-149;
+}
+
 /// Returns the tolerance relative to the largest value, from the change that roundings make. A kernel may always round
 /// its result once. A kernel of f32 may round three times: the weighted sum, the inverse of the sum of weights, and
-/// their product.
-double toleranceFrom(double move, double largest, ElementType type) {
-  double unit = type == ElementType::BF16 ? 0x1p-8 : type == ElementType::F16 ? 0x1p-11 : 3 * 0x1p-24;
-  return std::max(unit, kRoomOfTolerance * (largest > 0 ? move / largest : move));
+/// their product. `rounded` is the type whose unit applies, `type` that of the result.
+double toleranceFrom(double move, double largest, ElementType rounded, ElementType type) {
+  double unit = rounded == ElementType::BF16 ? 0x1p-8 : rounded == ElementType::F16 ? 0x1p-11 : 3 * 0x1p-24;
+  double absolute = std::max(kRoomOfTolerance * move, stepOf(type) / 2);
+  return std::max(unit, largest > 0 ? absolute / largest : absolute);
 }
 
 /// Returns the type whose rounding unit applies to a result. A GPU rounds the factors of a product to the operands'
@@ -304,7 +310,7 @@ llvm::Expected<Comparison> compareWithReference(mlir::func::FuncOp function, con
   Comparison comparison = comparer.finish();
   if (how.setsTolerance) {
     ElementType rounded = roundedTo(function, type, how);
-    auto toleranceOf = [&](double move) { return toleranceFrom(move, comparison.largest, rounded); };
+    auto toleranceOf = [&](double move) { return toleranceFrom(move, comparison.largest, rounded, type); };
     auto isEnough = [&](double move) { return how.stopsWithin && comparison.within(toleranceOf(move)); };
     auto move = judge->largestMove(worst, type, isEnough);
     if (!move)
@@ -322,7 +328,7 @@ llvm::Expected<double> toleranceOf(mlir::func::FuncOp function, const Operands &
   auto move = judge->largestMove(0, type);
   if (!move)
     return move.takeError();
-  return toleranceFrom(*move, largest, roundedTo(function, type, how));
+  return toleranceFrom(*move, largest, roundedTo(function, type, how), type);
 }
 
 } // namespace skewer::driver
