@@ -10,9 +10,12 @@ using namespace mlir;
 using namespace skewer;
 using namespace skewer::gpu;
 
-/// Spilled bytes that a schedule is kept with: a few registers, stored and loaded, which in all such kernels that were
-/// looked at hold a value across the loop over keys or in a path that is seldom taken.
-static constexpr int64_t kFewSpilledBytes = 64;
+/// Returns how many spilled bytes a module is kept with.
+static int64_t allowedSpills(ModuleOp module) {
+  bool moves = false;
+  module.walk([&](NVVM::SetMaxRegisterOp) { moves = true; });
+  return moves ? kFewSpilledBytes : 0;
+}
 
 /// Makes the PTX and, with `ptxas`, the cubin of a module. Consumes the module.
 static llvm::Error makeCode(ModuleOp module, llvm::StringRef ptxas, GpuCode &code) {
@@ -78,12 +81,13 @@ llvm::Expected<std::optional<GpuCode>> skewer::gpu::buildFor(const GpuTarget &ta
     GpuCode code{target, *program, *plan, "", "", "", "", {}};
     llvm::raw_string_ostream(code.nvvm) << *module;
     OwningOpRef<ModuleOp> again = cast<ModuleOp>((*module)->clone());
+    int64_t allowed = allowedSpills(*again);
     if (auto error = makeCode(*module, ptxas, code))
       return error;
-    if (code.resources.spilledBytes && preferRegisters(*again, code.resources))
+    if (code.resources.spilledBytes > allowed && preferRegisters(*again, code.resources))
       if (auto error = makeCode(*again, ptxas, code))
         return error;
-    if (code.resources.spilledBytes <= kFewSpilledBytes)
+    if (code.resources.spilledBytes <= allowed)
       return code;
     leastSpilled = code.resources.spilledBytes;
     for (const auto &[kernel, resources] : code.resources.kernels)

@@ -22,6 +22,11 @@ struct GpuCode {
 /// Returns the module in the NVVM dialect with the schedule's candidate of this rank; null after a diagnostic.
 using LowerWithRank = llvm::function_ref<mlir::OwningOpRef<mlir::ModuleOp>(int64_t rank)>;
 
+/// Spilled bytes, stored and loaded, that a kernel is kept with if its warpgroups move registers to each other: a few
+/// values in all such kernels that were looked at, which are held across the loop over keys or in a path that is seldom
+/// taken. On an H200 they cost less than the next smaller tile.
+constexpr int64_t kFewSpilledBytes = 64;
+
 /// Tries the cost model's candidates in their order until one fits the target's shared memory and, according to ptxas,
 /// its registers without spills. If none fits, builds without a candidate (rank -1: by rows, with or without spills).
 /// If `ptxas` is empty, makes PTX alone and relies on the model's estimate of registers. No value after a diagnostic;

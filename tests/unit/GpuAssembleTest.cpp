@@ -248,7 +248,8 @@ TEST(GpuBuild, EveryGenerationWithoutSpills) {
       auto code = builder.build(target, *ptxas);
       ASSERT_TRUE(bool(code)) << llvm::toString(code.takeError());
       ASSERT_TRUE(*code);
-      EXPECT_EQ((*code)->resources.spilledBytes, 0);
+      bool movesRegisters = llvm::StringRef((*code)->ptx).contains("setmaxnreg");
+      EXPECT_LE((*code)->resources.spilledBytes, movesRegisters ? gpu::kFewSpilledBytes : 0) << target.name;
       EXPECT_GT((*code)->resources.registers, 32);
       EXPECT_EQ((*code)->resources.warnings, "") << target.name;
       EXPECT_EQ((*code)->cubin.substr(0, 4), "\177ELF");

@@ -48,7 +48,7 @@ TEST(GpuBanks, SomeInCopiesOfOtherRows) {
 TEST(GpuBanks, SomeInLogits) {
   expectWavefronts("keys, f16", ofKeys(128, 128, 64, "f16[2*N - 1, dim]", "(i - j + N - 1)"), 11);
   expectWavefronts("keys, f32", ofKeys(128, 128, 64, "f32[2*N - 1, dim]", "(i - j + N - 1)", "", "f32"), 7);
-  expectWavefronts("clamped", relative(128, 128, 64, "f16[9, dim]", "(clamp(j - i, -4, 4) + 4)"), 11);
+  expectWavefronts("clamped", relative(128, 128, 64, "f16[9, dim]", "(clamp(j - i, -4, 4) + 4)"), 12);
   expectWavefronts("everything", everything(128, 64, "f16"), 6);
   expectWavefronts("everything, f32", everything(128, 32, "f32"), 6, 16);
 }

@@ -301,9 +301,9 @@ TEST(GpuMachine, FaultsOfFilesAreNamed) {
   expectRefused("bytes/cycle", "GB/s", "13:41: error: shared_rate: expected the unit \"bytes/cycle\", found \"GB/s\"");
   expectRefused("\"value\": 25,", "\"value\": -25,", "14:24: error: l2_rate: expected a positive number");
   expectRefused("\"value\": 132,", "\"value\": 13.5,",
-                "21:30: error: devices[0].processors: expected a positive whole number");
+                "23:30: error: devices[0].processors: expected a positive whole number");
   expectRefused("\"sm_90\"", "\"gfx90\"", "3:14: error: targets: expected a list of names like \"sm_80\"");
-  expectRefused("\"clock\"", "\"boost\"", "22:6: error: unknown field 'devices[0].boost'");
+  expectRefused("\"clock\"", "\"boost\"", "24:6: error: unknown field 'devices[0].boost'");
   EXPECT_NE(messageOf("{\"value\": 64, \"unit\": \"warps\"", "{\"unit\": \"warps\""), "");
   EXPECT_NE(messageOf("{", "["), "");
 }

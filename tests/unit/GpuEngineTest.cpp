@@ -48,7 +48,7 @@ TEST_F(GpuEngines, EveryEngineHasCode) {
 }
 TEST_F(GpuEngines, EveryMachineHasOne) {
   for (const GpuMachine &machine : knownGpuMachines())
-    EXPECT_EQ(engineNames(machine), machine.target == "sm_90a" ? "mma_sync, wgmma" : "mma_sync") << machine.target;
+    EXPECT_EQ(engineNames(machine), machine.target == "sm_90a" ? "mma_sync, wgmma, wgmma_ahead" : "mma_sync") << machine.target;
   GpuMachine bare = *findGpuMachine("sm_80");
   bare.engines.clear();
   EXPECT_FALSE(gpuEngines().front()->fits(bare));

@@ -40,10 +40,17 @@ TEST(GpuLookup, UsesAndRowsThatABlockReaches) {
   ASSERT_TRUE(shape);
   ASSERT_EQ(shape->lookups.size(), 2u);
   auto use = [&](size_t n, int64_t keys) { return lookupUse(shape->lookups[n], shape->attention, keys); };
-  // A tile of 16 or 32 keys is in one row of the map; one of 32 or 64 has all columns.
+  // A tile of 16 or 32 keys is in one row of the map, each half of one of 64 too; one of 32 or 64 has all columns.
   EXPECT_EQ(use(0, 16), LookupUse::OncePerTile);
   EXPECT_EQ(use(0, 32), LookupUse::OncePerTile);
-  EXPECT_EQ(use(0, 64), LookupUse::EachScore);
+  EXPECT_EQ(use(0, 64), LookupUse::OncePerTile);
+  EXPECT_EQ(use(0, 48), LookupUse::EachScore);
+  auto together = [&](size_t n, int64_t keys) { return keysOfRow(shape->lookups[n], shape->attention, keys); };
+  EXPECT_EQ(together(0, 32), 32);
+  EXPECT_EQ(together(0, 64), 32);
+  EXPECT_EQ(together(0, 128), 32);
+  EXPECT_EQ(together(1, 64), 0);
+  EXPECT_EQ(periodOf(shape->lookups[1], shape->attention), 32);
   EXPECT_EQ(use(1, 16), LookupUse::EachScore);
   EXPECT_EQ(use(1, 32), LookupUse::EveryTile);
   EXPECT_EQ(use(1, 64), LookupUse::EveryTile);

@@ -1,7 +1,7 @@
 // The cost of wgmma (sm_90a): 64 rows of a warpgroup at once, which read the columns from shared memory one time. Products
 // of one warp's own rows are left to mma.sync.
 #include "passes/Gpu/Schedule/GpuEngine.h"
-#include "passes/Gpu/Shape/RingRegisters.h"
+#include "llvm/ADT/StringExtras.h"
 
 namespace skewer::gpu {
 
@@ -16,10 +16,10 @@ public:
   llvm::ArrayRef<int64_t> keys() const override { return kKeys; }
   llvm::ArrayRef<int64_t> warpRows() const override { return kWarpRows; }
 
-  /// The instruction belongs to the target of one architecture alone, whose name ends with an "a": code for sm_90 must
+  /// The instruction belongs to the target of one architecture alone, whose name ends with a letter: code for sm_90 must
   /// run on all later GPUs (PTX ISA, "wgmma.mma_async", target ISA notes).
   bool fits(const GpuMachine &machine) const override {
-    return llvm::StringRef(machine.target).ends_with("a") && GpuEngine::fits(machine);
+    return !llvm::isDigit(machine.target.back()) && GpuEngine::fits(machine);
   }
 
   std::optional<Refusal> refuse(const GpuShape &shape, const GpuTile &tile) const override {
