@@ -190,7 +190,7 @@ TEST(Tolerance, IsNeverLessThanARoundingOfTheResult) {
 TEST(Tolerance, NumbersBelowTheNormalOnesAreWholeSteps) {
   auto with = [](const std::string &body, ElementType type, double largest) {
     std::string name = type == ElementType::F16 ? "f16" : "f32";
-    Layer layer("kernel f(x : " + name + "[8, 6]) -> " + name + "[8, 6] { return " + body + " }");
+    Checked layer("kernel f(x : " + name + "[8, 6]) -> " + name + "[8, 6] { return " + body + " }");
     return llvm::cantFail(
         toleranceOf(layer.kernel->einsumFunction(), layer.operands, type, Judgement{/*rows=*/1 << 20}, largest));
   };
