@@ -4,6 +4,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "passes/Fusion/Reindex.h"
+#include "passes/Gpu/Shape/ProductType.h"
 #include "passes/Stages/Stages.h"
 
 using namespace mlir;
@@ -36,15 +37,6 @@ static Value beforeWidening(OpBuilder &b, Value value) {
   return value;
 }
 
-/// Returns the queries, keys and values that a fused attention multiplies.
-static SmallVector<Value> multipliedOperands(attn::AttentionOp attention) {
-  SmallVector<Value> operands = operandsOf(attention), result{attention.getValue()};
-  auto shape = shapeOfAttention(attention, /*picks=*/false);
-  for (const ContentTerm &term : shape ? shape->content : std::vector<ContentTerm>())
-    result.append({operands[term.query.argument], operands[term.key.argument]});
-  return result;
-}
-
 void skewer::gpu::narrowOperands(func::FuncOp function) {
   SmallVector<attn::AttentionOp> attentions(function.getOps<attn::AttentionOp>());
   for (attn::AttentionOp attention : attentions) {
@@ -56,15 +48,14 @@ void skewer::gpu::narrowOperands(func::FuncOp function) {
       if (stored != operand)
         replaceOperand(attention, operand, stored);
     }
-    SmallVector<Value> multiplied = multipliedOperands(attention);
-    auto narrow = llvm::find_if(multiplied, isNarrow);
-    if (narrow != multiplied.end())
-      for (Value operand : multiplied) {
+    auto shape = shapeOfAttention(attention, /*picks=*/false);
+    if (Type products = shape ? typeOfProducts(attention, *shape) : Type(); products && !products.isF32())
+      for (Value operand : factorsOf(attention, *shape)) {
         bool computed = operand.getDefiningOp() && getElementTypeOrSelf(operand).isF32();
         if (!computed ||
             !llvm::all_of(operand.getUsers(), [&](Operation *user) { return attention->isAncestor(user); }))
           continue;
-        auto type = cast<RankedTensorType>(operand.getType()).clone(getElementTypeOrSelf(*narrow));
+        auto type = cast<RankedTensorType>(operand.getType()).clone(products);
         replaceOperand(attention, operand, arith::TruncFOp::create(b, type, operand));
       }
     Value result = attention.getResult();

@@ -137,6 +137,30 @@ TEST(GpuPrecision, ManyKeysWithWhatIsAddedToThem) {
   options.change = oneSign;
   expectOnGpu(text, kWide / 2, options);
 }
+// Queries, keys and values of f32 are multiplied as f32, also beside tables and biases of fewer bits.
+TEST(GpuPrecision, TablesOfFewerBitsTakeNoDigitsFromTheOthers) {
+  for (std::string type : {"bf16", "f16"})
+    for (const char *query : {"q", "q + tanh(q)"})
+      expectOnGpu("param N = 40, dim = 32\nkernel layer(q, k, v : f32[N, dim], c : i32[N] in 0..4, t : " + type +
+                      "[5, dim], u : " + type + "[dim], near, far : " + type +
+                      "[2*N - 1, dim]) -> f32[N, dim] {\n  r = " + query +
+                      "\n  content = einsum(\"i d, j d -> i j\", r + u, k)\n"
+                      "  position = einsum(\"i d, (j - i + N - 1) d -> i j\", r, near, j = N)\n"
+                      "  picked = einsum(\"i d, (c[j]) d -> i j\", r + u, t, j = N)\n"
+                      "  weights = softmax((content + position + picked) * dim^-0.5)\n"
+                      "  return einsum(\"i j, j d -> i d\", weights, v)\n"
+                      "    + einsum(\"i j, (j - i + N - 1) d -> i d\", weights, far)\n}\n",
+                  kWide, tiles(16, 16));
+}
+// If the values, or a factor of each product, have fewer bits, all are multiplied in that type.
+TEST(GpuPrecision, ValuesOfFewerBitsAreMultipliedAsTheyAre) {
+  const std::string text =
+      "param N = 40, dim = 32\nkernel layer(q, k : f32[N, dim], v : bf16[N, dim]) -> f32[N, dim] {\n"
+      "  content = einsum(\"i d, j d -> i j\", q, k)\n"
+      "  return einsum(\"i j, j d -> i d\", softmax(content * dim^-0.5), v)\n}\n";
+  GpuOutcome outcome = expectOnGpu(text, kBrain, tiles(16, 16));
+  EXPECT_GT(outcome.error, kWide);
+}
 // A chain over a whole head, 256 wide, was off by 7.8e-6.
 TEST(GpuPrecision, WideHeads) {
   for (int64_t dim : {128, 256}) {

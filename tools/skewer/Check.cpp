@@ -260,9 +260,12 @@ double stepOf(ElementType type) {
 
 /// Returns the tolerance relative to the largest value, from the change that roundings make. A kernel may always round
 /// its result once. A kernel of f32 may round three times: the weighted sum, the inverse of the sum of weights, and
-/// their product. `rounded` is the type whose unit applies, `type` that of the result.
+/// their product. `rounded` is the type whose unit applies, `type` that of the result: if they differ, the factors of
+/// the result's sums are rounded, and they may be off by what such a result is.
 double toleranceFrom(double move, double largest, ElementType rounded, ElementType type) {
   double unit = rounded == ElementType::BF16 ? 0x1p-8 : rounded == ElementType::F16 ? 0x1p-11 : 3 * 0x1p-24;
+  if (rounded != type)
+    move = std::max(move, reference::kRoundingDeviation * std::sqrt(3) * unit * largest);
   double absolute = std::max(kRoomOfTolerance * move, stepOf(type) / 2);
   return std::max(unit, largest > 0 ? absolute / largest : absolute);
 }

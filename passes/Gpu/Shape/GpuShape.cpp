@@ -5,6 +5,7 @@
 #include "passes/Analysis/FunctionRange.h"
 #include "passes/Analysis/Strides.h"
 #include "passes/Gpu/Shape/GpuStrategies.h"
+#include "passes/Gpu/Shape/ProductType.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cmath>
 
@@ -293,14 +294,7 @@ OrRefusal<GpuShape> skewer::gpu::gpuShapeOf(attn::AttentionOp attention) {
   for (Value ofRows : {attention.getLse(), attention.getTotal()})
     if (ofRows && elementTypeOf(ofRows.getType()) != ElementType::F32)
       return Refusal{"one number of each row is not returned as f32"};
-  auto elementOf = [&](unsigned argument) { return getElementTypeOrSelf(operands[argument]); };
-  auto isNarrow = [](Type type) { return type.isF16() || type.isBF16(); };
-  SmallVector<Type> candidates;
-  for (const ContentTerm &term : shape->content)
-    candidates.append({elementOf(term.query.argument), elementOf(term.key.argument)});
-  candidates.push_back(elementOf(shape->value.argument));
-  auto narrow = llvm::find_if(candidates, isNarrow);
-  result.element = narrow == candidates.end() ? Type(Float32Type::get(attention.getContext())) : *narrow;
+  result.element = typeOfProducts(attention, *shape);
   // Weights are rounded to the operands' type before the product with the values. Weights of a softmax are at most 1.
   bool isBounded = shape->through && rangeOf(*shape->through).isWithin(kLargestF16);
   if (shape->direct && result.element.isF16() && !isBounded)

@@ -152,7 +152,7 @@ struct GpuShape {
   std::vector<ValueRows> valueRows;
   std::vector<BandTerm> valueBands;
   std::vector<ValueElement> valueElements;
-  mlir::Type element;                      // type of the products: f16 or bf16; f32 if none of q, k and v has these
+  mlir::Type element;                      // type of the products: typeOfProducts
   std::vector<llvm::StringRef> strategies; // of each term of the score, in order, then of each term of the values
   GpuTile tile;                            // from the attention's schedule, if it has one
   /// No query of a leading index sees a key before `firstSeen` or from `endOfSeen` on, according to the bounds that
