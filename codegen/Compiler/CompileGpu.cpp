@@ -40,6 +40,9 @@ std::optional<std::vector<gpu::GpuCode>> compileForGpus(Compilation &compilation
       if (!launch.note.empty())
         sayWarning("kernel '" + launch.kernel + "', target '" + target.name + "': goes by rows, which is slow: " +
                    launch.note);
+    if (llvm::StringRef losses = (*code)->resources.losses; !losses.empty())
+      sayWarning("kernel '" + kernel.name + "', target '" + target.name +
+                 "': slower than its schedule says, with every tile that fits: " + losses.split('\n').first.str());
     codes.push_back(std::move(**code));
   }
   return codes;

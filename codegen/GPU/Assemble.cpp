@@ -60,8 +60,11 @@ skewer::gpu::Resources skewer::gpu::resourcesOf(StringRef output) {
       kernel->registers = numberBefore(line, "registers");
       resources.registers = std::max(resources.registers, kernel->registers);
     }
-    if (line.contains("warning") || line.contains("C75"))
+    bool loses = line.contains("Potential Performance Loss") || line.contains("(C75");
+    if (line.contains("warning") || loses)
       resources.warnings += line.str() + "\n";
+    if (loses)
+      resources.losses += line.str() + "\n";
   }
   return resources;
 }

@@ -17,6 +17,8 @@ struct Resources {
   int64_t registers = 0;    // of one thread: the maximum over the kernels
   int64_t spilledBytes = 0; // stores and loads of registers that did not fit: the sum over the kernels
   std::string warnings;     // the lines of the report with warnings
+  std::string losses;       // those that say that ptxas lets asynchronous products run one after another, or does not
+                            // move registers: the code is right, and slow
   std::map<std::string, KernelResources> kernels;
 };
 

@@ -51,8 +51,9 @@ llvm::Expected<std::optional<GpuCode>> skewer::gpu::buildFor(const GpuTarget &ta
                                                              LowerWithRank lower) {
   int64_t leastShared = 0, leastSpilled = 0, candidates = 1;
   std::string name;
+  std::optional<GpuCode> slow; // the first candidate whose products ptxas lets run one after another
   // After the last candidate, if registers were spilled, it tries the schedule by rows.
-  for (int64_t rank = 0; rank < candidates + (leastSpilled ? 1 : 0); ++rank) {
+  for (int64_t rank = 0; rank < candidates + (leastSpilled && !slow ? 1 : 0); ++rank) {
     OwningOpRef<ModuleOp> module = lower(rank < candidates ? rank : -1);
     if (!module)
       return std::nullopt;
@@ -87,13 +88,20 @@ llvm::Expected<std::optional<GpuCode>> skewer::gpu::buildFor(const GpuTarget &ta
     if (code.resources.spilledBytes > allowed && preferRegisters(*again, code.resources))
       if (auto error = makeCode(*again, ptxas, code))
         return error;
-    if (code.resources.spilledBytes <= allowed)
-      return code;
+    if (code.resources.spilledBytes <= allowed) {
+      if (code.resources.losses.empty())
+        return code;
+      if (!slow)
+        slow = std::move(code);
+      continue;
+    }
     leastSpilled = code.resources.spilledBytes;
     for (const auto &[kernel, resources] : code.resources.kernels)
       if (resources.spilledBytes)
         name = kernel;
   }
+  if (slow)
+    return std::move(*slow);
   if (leastSpilled)
     return llvm::createStringError(llvm::inconvertibleErrorCode(),
                                    "kernel '" + name + "', target '" + target.name + "': " + llvm::Twine(leastSpilled) +

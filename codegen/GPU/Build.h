@@ -28,7 +28,8 @@ using LowerWithRank = llvm::function_ref<mlir::OwningOpRef<mlir::ModuleOp>(int64
 constexpr int64_t kFewSpilledBytes = 64;
 
 /// Tries the cost model's candidates in their order until one fits the target's shared memory and, according to ptxas,
-/// its registers without spills. If none fits, builds without a candidate (rank -1: by rows, with or without spills).
+/// its registers without spills, and loses no speed (Resources::losses). If all that fit lose some, takes the first of
+/// them. If none fits, builds without a candidate (rank -1: by rows, with or without spills).
 /// If `ptxas` is empty, makes PTX alone and relies on the model's estimate of registers. No value after a diagnostic;
 /// an error with the kernel's name and bytes if nothing fits.
 llvm::Expected<std::optional<GpuCode>> buildFor(const GpuTarget &, llvm::StringRef ptxas, LowerWithRank);

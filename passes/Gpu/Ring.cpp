@@ -19,7 +19,7 @@ void Ring::begin(const ThreadPlace &at, int64_t producers, int64_t users) {
 
 RingPlace Ring::next(const RingPlace &at) {
   Value behind = b.add(at.copy, 1), wraps = b.equal(behind, b.i32(copies));
-  Value flipped = arith::XOrIOp::create(b, at.phase, b.i32(1));
+  Value flipped = b.createOrFold<arith::XOrIOp>(at.phase, b.i32(1));
   return {b.select(wraps, b.i32(0), behind), b.select(wraps, flipped, at.phase)};
 }
 

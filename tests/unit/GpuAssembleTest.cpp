@@ -3,11 +3,7 @@
 #include "codegen/GPU/Ptx.h"
 #include "codegen/GPU/Sass.h"
 #include "codegen/GPU/Tool.h"
-#include "dialect/Language/Language.h"
-#include "mlir/Pass/PassManager.h"
-#include "passes/Gpu/Schedule/GpuCostModel.h"
-#include "passes/Pipelines/Pipelines.h"
-#include "tests/unit/GpuTesting.h"
+#include "tests/unit/GpuCodeBuilder.h"
 #include "tests/unit/LanguageTesting.h"
 #include "llvm/Support/FileSystem.h"
 
@@ -31,7 +27,13 @@ TEST(Ptxas, ItsWordsAreRead) {
   EXPECT_EQ(resources.registers, 40);
   EXPECT_EQ(resources.spilledBytes, 0);
   EXPECT_SAYS(resources.warnings, "something of note");
+  EXPECT_TRUE(resources.losses.empty());
   EXPECT_EQ(gpu::resourcesOf("").registers, 0);
+  resources = gpu::resourcesOf("ptxas info    : (C7511) Potential Performance Loss: wgmma.mma_async instructions are "
+                               "serialized due to insufficient register resources for the wgmma pipeline in function "
+                               "'layer'\nptxas info    : Used 168 registers, used 3 barriers\n");
+  EXPECT_SAYS(resources.losses, "are serialized");
+  EXPECT_EQ(resources.warnings, resources.losses);
 }
 TEST(Ptxas, SaysWhereItLooked) {
   auto path = gpu::findPtxas("no/such/folder");
@@ -61,38 +63,6 @@ TEST(GpuAssemble, TooOldAToolkitIsRecognised) {
   EXPECT_EQ(gpu::cudaOfPtx(7, 8), 11080u);
 }
 
-/// Lowers the layer for each requested tile.
-struct Builder {
-  explicit Builder(const std::string &text) {
-    mlir::DialectRegistry registry;
-    registry.insert<attn::AttnDialect, mlir::func::FuncDialect, mlir::math::MathDialect, mlir::tensor::TensorDialect>();
-    gpu::registerGpuTarget(registry);
-    context.appendDialectRegistry(registry);
-    context.loadAllAvailableDialects();
-    llvm::SourceMgr sources;
-    sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(text, "test.attn"), llvm::SMLoc());
-    einsum = language::importSource(sources, {}, &context, llvm::errs());
-  }
-  llvm::Expected<std::optional<gpu::GpuCode>> build(const gpu::GpuTarget &target, const std::string &ptxas) {
-    return gpu::buildFor(target, ptxas, [&](int64_t rank) -> mlir::OwningOpRef<mlir::ModuleOp> {
-      mlir::OwningOpRef<mlir::ModuleOp> module(mlir::cast<mlir::ModuleOp>((*einsum)->clone()));
-      mlir::PassManager manager(&context);
-      addFusionPipeline(manager);
-      gpu::GpuRequest request = pinned;
-      request.target = target.name;
-      request.rank = rank;
-      addGpuSchedulePipeline(manager, request);
-      addGpuLoweringPipeline(manager);
-      addNvvmPipeline(manager);
-      ++tried;
-      return succeeded(manager.run(*module)) ? std::move(module) : nullptr;
-    });
-  }
-  mlir::MLIRContext context;
-  mlir::OwningOpRef<mlir::ModuleOp> einsum;
-  gpu::GpuRequest pinned;
-  int64_t tried = 0; // candidates
-};
 std::string layer(int64_t dim, const std::string &more = "", const std::string &score = "", const char *type = "f16") {
   return "param N = 4096, heads = 8, dim = " + std::to_string(dim) + "\nsize batch\nkernel layer(q, k, v : " + type +
          "[batch, heads, N, dim]" + more + ") -> " + type +
@@ -121,7 +91,7 @@ TEST(GpuFatbin, HoldsCubinsAndPtx) {
     llvm::consumeError(fatbinary.takeError());
     GTEST_SKIP() << "no ptxas or no fatbinary";
   }
-  Builder builder(layer(64));
+  GpuCodeBuilder builder(layer(64));
   std::vector<gpu::GpuCode> codes;
   for (const char *target : {"sm_80", "sm_90a"}) {
     auto code = builder.build(*gpu::findGpuTarget(target), *ptxas);
@@ -143,7 +113,7 @@ TEST(GpuFatbin, HoldsCubinsAndPtx) {
 }
 
 TEST(GpuBuild, PtxNeedsNoAssembler) {
-  Builder builder(layer(64));
+  GpuCodeBuilder builder(layer(64));
   auto code = builder.build(*gpu::findGpuTarget("sm_80"), "");
   ASSERT_TRUE(bool(code) && *code);
   EXPECT_SAYS((*code)->ptx, ".target sm_80");
@@ -156,13 +126,13 @@ TEST(GpuBuild, PtxNeedsNoAssembler) {
   EXPECT_SAYS(manifest, "\"name\": \"layer\"");
 }
 TEST(GpuBuild, TilesFitIntoSharedMemory) {
-  Builder builder(layer(192));
+  GpuCodeBuilder builder(layer(192));
   auto code = builder.build(*gpu::findGpuTarget("sm_89"), "");
   ASSERT_TRUE(bool(code) && *code);
   EXPECT_LE((*code)->program.launches.front().sharedBytes, 99 << 10);
   EXPECT_EQ(builder.tried, 1); // the model predicted it
   // If no tile fits, a warp computes a row of scores, and the launch says so.
-  Builder wide("param N = 64, dim = 4096\nkernel layer(q, k : f16[N, dim], v : f16[N, 64]) -> f16[N, 64] {\n  return "
+  GpuCodeBuilder wide("param N = 64, dim = 4096\nkernel layer(q, k : f16[N, dim], v : f16[N, 64]) -> f16[N, 64] {\n  return "
                "einsum(\"i j, j d -> i d\", softmax(einsum(\"i d, j d -> i j\", q, k)), v)\n}\n");
   auto rows = wide.build(*gpu::findGpuTarget("sm_89"), "");
   ASSERT_TRUE(bool(rows) && *rows);
@@ -179,7 +149,7 @@ TEST(GpuBuild, WideHeadsWithLittleSharedMemory) {
   for (const char *type : {"f16", "f32"}) {
     std::string more = tables;
     more.replace(more.find("T["), 1, type);
-    Builder builder(layer(256, more, score, type));
+    GpuCodeBuilder builder(layer(256, more, score, type));
     auto code = builder.build(*gpu::findGpuTarget("sm_89"), *ptxas);
     if (!code) { // of f32, ptxas of CUDA 13.0 spills by rows too: that is an error, with the bytes
       EXPECT_EQ(type, std::string("f32"));
@@ -195,30 +165,58 @@ TEST(GpuBuild, WideHeadsWithLittleSharedMemory) {
     EXPECT_TRUE(launch.rows > 0 || !launch.note.empty());
   }
 }
-TEST(GpuBuild, WhatSpillsInEveryTileGoesByRows) {
-  // A script in place of ptxas reports spills in kernels with tensor cores.
+/// Writes a script in place of ptxas, which says `words` about kernels whose PTX has `instruction`. Returns its path.
+static std::string scriptThatSays(const std::string &words, const std::string &instruction) {
   llvm::SmallString<128> script;
   int file = -1;
-  ASSERT_FALSE(llvm::sys::fs::createTemporaryFile("ptxas", "sh", file, script));
+  EXPECT_FALSE(llvm::sys::fs::createTemporaryFile("ptxas", "sh", file, script));
   {
     llvm::raw_fd_ostream out(file, /*shouldClose=*/true);
-    out << "#!/bin/sh\necho code > $5\necho \"Compiling entry function 'layer' for\" >&2\nif grep -q mma.sync $3; then "
-           "echo '    8 bytes stack frame, 8 bytes spill stores, 4 bytes spill loads' >&2; fi\necho 'ptxas info : Used "
-           "255 registers' >&2\n";
+    out << "#!/bin/sh\necho code > $5\necho \"Compiling entry function 'layer' for\" >&2\nif grep -q " << instruction
+        << " $3; then echo '" << words << "' >&2; fi\necho 'ptxas info : Used 255 registers' >&2\n";
   }
   llvm::sys::fs::setPermissions(script, llvm::sys::fs::perms::all_all);
-  Builder builder(layer(64));
-  auto code = builder.build(*gpu::findGpuTarget("sm_80"), script.str().str());
+  return script.str().str();
+}
+/// Products that ptxas lets run one after another: another schedule is taken, and where there is none the same.
+TEST(GpuBuild, ProductsThatAreSerialised) {
+  std::string script =
+      scriptThatSays("ptxas info : (C7511) Potential Performance Loss: wgmma.mma_async instructions are serialized",
+                     "wgmma.mma_async");
+  GpuCodeBuilder builder(layer(64));
+  const gpu::GpuTarget target = *gpu::findGpuTarget("sm_90a");
+  auto first = builder.build(target, "");
+  ASSERT_TRUE(bool(first) && *first);
+  EXPECT_SAYS((*first)->ptx, "wgmma.mma_async"); // the model's choice
+  auto code = builder.build(target, script);
+  ASSERT_TRUE(bool(code)) << llvm::toString(code.takeError());
+  ASSERT_TRUE(*code);
+  EXPECT_EQ((*code)->ptx.find("wgmma.mma_async"), std::string::npos);
+  EXPECT_SAYS((*code)->ptx, "mma.sync");
+  EXPECT_EQ((*code)->resources.losses, "");
+  builder.pinned.engine = "wgmma";
+  code = builder.build(target, script);
+  ASSERT_TRUE(bool(code)) << llvm::toString(code.takeError());
+  ASSERT_TRUE(*code);
+  EXPECT_SAYS((*code)->ptx, "wgmma.mma_async");
+  EXPECT_SAYS((*code)->resources.losses, "are serialized");
+  llvm::sys::fs::remove(script);
+}
+TEST(GpuBuild, WhatSpillsInEveryTileGoesByRows) {
+  std::string script =
+      scriptThatSays("    80 bytes stack frame, 80 bytes spill stores, 40 bytes spill loads", "mma.sync");
+  GpuCodeBuilder builder(layer(64));
+  auto code = builder.build(*gpu::findGpuTarget("sm_80"), script);
   ASSERT_TRUE(bool(code)) << llvm::toString(code.takeError());
   ASSERT_TRUE(*code);
   EXPECT_EQ((*code)->program.launches.front().note, "its registers are spilled in every tile that fits into a block");
   EXPECT_GT(builder.tried, 2);
   // A requested tile is not replaced by another one.
   builder.pinned.rows = 32;
-  code = builder.build(*gpu::findGpuTarget("sm_80"), script.str().str());
+  code = builder.build(*gpu::findGpuTarget("sm_80"), script);
   ASSERT_FALSE(bool(code));
   EXPECT_SAYS(llvm::toString(code.takeError()),
-              "12 bytes of registers are spilled even with the schedule that needs the fewest registers");
+              "120 bytes of registers are spilled even with the schedule that needs the fewest registers");
   llvm::sys::fs::remove(script);
 }
 TEST(GpuBuild, AFewSpillsAreNotWorthAnotherBlock) {
@@ -228,8 +226,11 @@ TEST(GpuBuild, AFewSpillsAreNotWorthAnotherBlock) {
     GTEST_SKIP() << "there is no ptxas";
   }
   // Left alone, ptxas of CUDA 13.0 spills 8 bytes in this tile to make 186 registers 168.
-  Builder builder(layer(64, "", "", "f32"));
-  builder.pinned = {"sm_80", 64, 16, 2, true, 0};
+  GpuCodeBuilder builder(layer(64, "", "", "f32"));
+  builder.pinned.rows = 64;
+  builder.pinned.keys = 16;
+  builder.pinned.stages = 2;
+  builder.pinned.keepQueries = true;
   auto code = builder.build(*gpu::findGpuTarget("sm_80"), *ptxas);
   ASSERT_TRUE(bool(code)) << llvm::toString(code.takeError());
   ASSERT_TRUE(*code);
@@ -243,7 +244,7 @@ TEST(GpuBuild, EveryGenerationWithoutSpills) {
     GTEST_SKIP() << "there is no ptxas";
   }
   auto check = [&](const std::string &text, llvm::ArrayRef<gpu::GpuTarget> targets) {
-    Builder builder(text);
+    GpuCodeBuilder builder(text);
     for (const gpu::GpuTarget &target : targets) {
       auto code = builder.build(target, *ptxas);
       ASSERT_TRUE(bool(code)) << llvm::toString(code.takeError());
@@ -273,7 +274,7 @@ TEST(GpuBuild, WideHeadsOfF32) {
     GTEST_SKIP() << "there is no ptxas";
   }
   for (int64_t dim : {1, 20, 160, 256}) {
-    Builder builder(layer(dim, ", table : f32[2*N - 1, dim]", " + rel1d(q, table)", "f32"));
+    GpuCodeBuilder builder(layer(dim, ", table : f32[2*N - 1, dim]", " + rel1d(q, table)", "f32"));
     auto code = builder.build(*gpu::findGpuTarget("sm_80"), *ptxas);
     ASSERT_TRUE(bool(code)) << llvm::toString(code.takeError());
     ASSERT_TRUE(*code);

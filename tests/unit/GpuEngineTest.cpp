@@ -3,7 +3,9 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "passes/Gpu/AsyncCopies.h"
 #include "passes/Gpu/Engines/Engines.h"
+#include "passes/Gpu/Ring.h"
 #include "passes/Gpu/Schedule/GpuCostModel.h"
+#include "passes/Gpu/Shape/RingRegisters.h"
 #include "tests/unit/GpuLayers.h"
 
 using namespace skewer;
@@ -61,6 +63,58 @@ TEST_F(GpuEngines, TilesAreWholeFragments) {
     for (int64_t keys : engine->keys())
       EXPECT_EQ(keys % 16, 0);
     EXPECT_EQ(engine->warpRows().front(), 16);
+  }
+}
+
+/// Warpgroups that compute take registers that producers leave, and never more than there are.
+TEST_F(GpuEngines, RegistersOfABlockWithProducers) {
+  constexpr int64_t kAll = 65536; // of a multiprocessor
+  for (llvm::StringRef engine : {kWgmma, kWgmmaAhead})
+    for (int64_t rows : {64, 128, 192, 256}) {
+      GpuTile tile;
+      tile.rows = rows;
+      tile.engine = engine;
+      EXPECT_EQ(tile.blockThreads(), 2 * rows + 128);
+      RingRegisters registers = ringRegistersOf(tile);
+      EXPECT_EQ(registers.move, rows > 64);
+      EXPECT_LE(registers.entry * tile.blockThreads(), kAll);
+      if (!registers.move)
+        continue;
+      int64_t moved = registers.computing * tile.threads() + registers.producing * 128;
+      EXPECT_LE(moved, registers.entry * tile.blockThreads()) << rows;
+      EXPECT_GT(moved, registers.entry * tile.blockThreads() - 8 * tile.threads()) << "no step of 8 is left over";
+      for (int64_t count : {registers.computing, registers.producing}) {
+        EXPECT_EQ(count % 8, 0) << rows; // setmaxnreg
+        EXPECT_GE(count, 24) << rows;
+        EXPECT_LT(count, 256) << rows;
+      }
+      EXPECT_GT(registers.computing, registers.entry);
+    }
+  EXPECT_FALSE(ringRegistersOf(GpuTile()).move);
+}
+/// Two barriers of 8 bytes for each copy: filled by the producers' warps, read by the others.
+TEST_F(GpuEngines, BarriersOfARing) {
+  Ring ring(b, *shared, /*offset=*/64, /*copies=*/3);
+  ring.begin(at, /*producers=*/4, /*users=*/8);
+  std::vector<int64_t> arrivals;
+  module->walk([&](mlir::NVVM::MBarrierInitOp init) {
+    llvm::APInt count;
+    ASSERT_TRUE(mlir::matchPattern(init.getCount(), mlir::m_ConstantInt(&count)));
+    arrivals.push_back(count.getSExtValue());
+  });
+  ASSERT_EQ(arrivals.size(), 6u);
+  for (size_t copy = 0; copy < 3; ++copy) {
+    EXPECT_GE(arrivals[2 * copy], 4);
+    EXPECT_EQ(arrivals[2 * copy + 1], 8);
+  }
+  EXPECT_EQ(count<mlir::NVVM::FenceMbarrierInitOp>(), 1u);
+  EXPECT_EQ(count<mlir::NVVM::Barrier0Op>(), 1u); // nobody uses them before
+  // The place goes round: copies 0, 1, 2, and 0 in the other phase.
+  RingPlace place = ring.first();
+  for (auto [copy, phase] : {std::pair(0, 0), {1, 0}, {2, 0}, {0, 1}, {1, 1}}) {
+    EXPECT_EQ(mlir::getConstantIntValue(place.copy), copy);
+    EXPECT_EQ(mlir::getConstantIntValue(place.phase), phase);
+    place = ring.next(place);
   }
 }
 

@@ -325,13 +325,13 @@ GpuOutcome skewer::testing::expectOnGpu(const std::string &text, double toleranc
   return outcome;
 }
 
-GpuOptions skewer::testing::onWgmma(const GpuOptions &options) {
+GpuOptions skewer::testing::onWgmma(const GpuOptions &options, llvm::StringRef engine) {
   GpuOptions result = options;
   result.target = "sm_90a";
-  result.engine = skewer::gpu::kWgmma.str();
+  result.engine = engine.empty() ? skewer::gpu::kWgmma.str() : engine.str();
   result.rows = std::max<int64_t>(64, int64_t(llvm::alignTo(options.rows, 64)));
   result.keys = options.keys ? options.keys : 64;
-  result.stages = std::max<int64_t>(2, options.stages);
+  result.stages = std::max<int64_t>(skewer::gpu::factsOf(result.engine).runsAhead ? 3 : 2, options.stages);
   result.keepQueries = false;
   result.warpRows = 16;
   return result;
@@ -341,9 +341,8 @@ static bool isFused(const skewer::gpu::GpuProgram &program) {
   return llvm::any_of(program.launches, [](const skewer::gpu::GpuLaunch &launch) { return launch.rows > 0; });
 }
 
-GpuOutcome skewer::testing::expectOnWgmma(const std::string &text, double tolerance, const GpuOptions &options) {
-  GpuOptions how = onWgmma(options);
-  SCOPED_TRACE("by wgmma, order " + std::to_string(how.order));
+static GpuOutcome expectOnEngine(const std::string &text, double tolerance, const GpuOptions &how) {
+  SCOPED_TRACE("by " + how.engine + ", order " + std::to_string(how.order));
   GpuOutcome outcome = expectOnGpu(text, tolerance, how);
   EXPECT_TRUE(isFused(outcome.program)) << text;
   for (const skewer::gpu::GpuLaunch &launch : outcome.program.launches)
@@ -351,6 +350,23 @@ GpuOutcome skewer::testing::expectOnWgmma(const std::string &text, double tolera
       EXPECT_EQ(launch.threads, 2 * launch.rows + 128) << "a thread for each half of a row, and the producers";
       EXPECT_LE(launch.sharedBytes, 227 * 1024) << text;
     }
+  return outcome;
+}
+
+/// Returns whether a layer with this tile may run ahead.
+static bool mayRunAhead(const std::string &text, const GpuOptions &how) {
+  GpuLayer compiled(text);
+  GpuOutcome outcome = compiled.lower(how);
+  if (!outcome.lowered)
+    EXPECT_NE(outcome.messages.find("(gpu_schedule_c12)"), std::string::npos) << outcome.messages << text;
+  return outcome.lowered;
+}
+
+GpuOutcome skewer::testing::expectOnWgmma(const std::string &text, double tolerance, const GpuOptions &options) {
+  GpuOutcome outcome = expectOnEngine(text, tolerance, onWgmma(options));
+  GpuOptions ahead = onWgmma(options, skewer::gpu::kWgmmaAhead);
+  if (mayRunAhead(text, ahead))
+    expectOnEngine(text, tolerance, ahead);
   return outcome;
 }
 
@@ -367,6 +383,9 @@ GpuOutcome skewer::testing::expectOnEngines(const std::string &text, double tole
   constexpr unsigned kOrders = 15; // five of warps, three of copies (Scheduler.cpp)
   GpuOptions how = options;
   how.order = unsigned(llvm::xxh3_64bits(text) % kOrders);
-  expectOnWgmma(text, tolerance, how);
+  // Each text meets one of the two ways. Those that may not run ahead all meet the other.
+  GpuOptions ahead = onWgmma(how, skewer::gpu::kWgmmaAhead);
+  bool runsAhead = how.order % 2 && mayRunAhead(text, ahead);
+  expectOnEngine(text, tolerance, runsAhead ? ahead : onWgmma(how));
   return outcome;
 }

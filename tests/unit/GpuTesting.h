@@ -76,9 +76,10 @@ private:
 /// (GpuBanksTest.cpp), and the reference's numbers.
 GpuOutcome expectOnGpu(const std::string &text, double tolerance, const GpuOptions &options = {});
 
-/// Returns the options with the engine wgmma of sm_90a, and the tile that it has nearest to theirs.
-GpuOptions onWgmma(const GpuOptions &options);
-/// Checks a layer as expectOnGpu does, by wgmma, with the warps in the order `options.order`.
+/// Returns the options with an engine of wgmma (sm_90a; "": `wgmma`), and the tile that it has nearest to theirs.
+GpuOptions onWgmma(const GpuOptions &options, llvm::StringRef engine = "");
+/// Checks a layer as expectOnGpu does, by wgmma, with the warps in the order `options.order`; if it may run ahead, in
+/// that way too (EngineFacts). Returns the outcome of the first check.
 GpuOutcome expectOnWgmma(const std::string &text, double tolerance, const GpuOptions &options = {});
 /// Returns whether the products of a layer are of f16 or bf16.
 bool hasNarrowProducts(const std::string &text);

@@ -36,7 +36,8 @@ if counts:
     # products of 16 x 8 x 16.
     products = (32 // 8 + (32 + 16) // 8) * 64 // 16 + 32 // 16 * 64 // 8
     assert counts["mma"] == products / 16, counts
-    assert counts["exp2"] == (16 + 2) / 16, counts
+    # On the shortest way no maximum has grown, so that nothing is rescaled.
+    assert counts["exp2"] == 1, counts
     assert counts["shuffle"] == (16 + 4) / 16, counts
     assert all(count > 0 for count in counts.values()), counts
     assert 0.8 < one["model"]["instructions_per_score"] / sum(counts.values()) < 1.25, (one["model"], counts)
