@@ -38,7 +38,7 @@ if counts:
     assert counts["mma"] == products / 16, counts
     # On the shortest way no maximum has grown, so that nothing is rescaled.
     assert counts["exp2"] == 1, counts
-    assert counts["shuffle"] == (16 + 4) / 16, counts
+    assert counts["shuffle"] == 1, counts  # of the skew; the lanes of a row agree on a maximum when it has grown
     assert all(count > 0 for count in counts.values()), counts
     assert 0.8 < one["model"]["instructions_per_score"] / sum(counts.values()) < 1.25, (one["model"], counts)
 else:
