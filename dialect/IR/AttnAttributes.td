@@ -47,7 +47,9 @@ def Attn_GpuScheduleAttr : AttrDef<Attn_Dialect, "GpuSchedule", [ScheduleInterfa
   let mnemonic = "gpu_schedule";
   let summary = "how a kind of GPU runs one attention";
   let description = [{
-    - `engine`: the engine that multiplies matrices. `mma_sync` is the only one so far.
+    - `engine`: the engine that multiplies matrices: `mma_sync`, or one of `wgmma` and `wgmma_ahead` on `sm_90a`. With
+      wgmma a block has a warpgroup that fills tiles, besides those that compute; with `wgmma_ahead` each of these
+      multiplies for two steps at a time.
     - `rows` × `keys`: the queries of a block and the keys of one of its steps, both multiples of 16.
     - `stages`: copies in shared memory of the data that a step reads. While one copy is read, all others are being
       filled. With 1 stage, operands are single-buffered: they share one place, one after another.
@@ -55,12 +57,12 @@ def Attn_GpuScheduleAttr : AttrDef<Attn_Dialect, "GpuSchedule", [ScheduleInterfa
     - `columns`: columns of the values that a block has, a multiple of 16. Other blocks with the same queries have the
       rest. If it is absent (0), a block has all columns.
     - `warp_rows`: queries of a warp, 16 or 32; 16 if it is absent. Each fragment of keys and values is multiplied
-      with all of them.
+      with all of them. wgmma takes 16, and `rows` that are a multiple of 64.
     - `strategies`: one strategy for each term of the score, in order, then one for each term of the values.
 
     `attn-schedule-gpu` creates this attribute from a cost model or from the caller's options; it can also be written
     by hand. `attn-schedule-gpu` follows an existing schedule or rejects it. `attn-lower-to-gpu` reads it. Constraints
-    gpu_schedule_c1 to gpu_schedule_c11.
+    gpu_schedule_c1 to gpu_schedule_c12.
   }];
   let parameters = (ins StringRefParameter<"the GPU, as ptxas names it">:$target,
                         StringRefParameter<"engine of the products">:$engine,
