@@ -142,9 +142,29 @@ std::vector<size_t> shortestWay(const std::vector<SassInstruction> &code, size_t
 
 bool exponentiates(const SassInstruction &one) { return kindOf(one.opcode) == InstructionKind::Exponential; }
 
-/// Returns the way from `begin` to the first exponential of code[begin, end], on to the last one, and to `exit`.
+/// The products of a kernel. A loop that exponentiates without them, for example one that waits, is not the main loop. A
+/// kernel on `wgmma` may have a second loop, for blocks whose result is not a number, that multiplies by `mma.sync`.
+class Products {
+public:
+  explicit Products(const std::vector<SassInstruction> &code)
+      : code(code), warpgroups(any_of(code, isOfWarpgroup)), any(warpgroups || any_of(code, isProduct)) {}
+  /// Returns whether the kernel has products, but the way has none of them.
+  template <typename Way> bool areMissing(const Way &way) const {
+    return any && none_of(way, [&](size_t at) { return warpgroups ? isOfWarpgroup(code[at]) : isProduct(code[at]); });
+  }
+
+private:
+  static bool isOfWarpgroup(const SassInstruction &one) { return one.opcode.starts_with("HGMMA"); }
+  static bool isProduct(const SassInstruction &one) { return kindOf(one.opcode) == InstructionKind::Matrix; }
+  const std::vector<SassInstruction> &code;
+  bool warpgroups, any;
+};
+
+/// Returns the way from `begin` to the first exponential of code[begin, end], on to the last one, and to `exit`. Nothing
+/// if it must be a loop with products and is not.
 std::optional<MainLoop> wayByExponentials(const std::vector<SassInstruction> &code, size_t begin, size_t end,
-                                          llvm::function_ref<size_t(size_t from)> exit) {
+                                          llvm::function_ref<size_t(size_t from)> exit,
+                                          const Products *loopWith = nullptr) {
   size_t from = code.size(), to = from;
   for (size_t k = begin; k <= end && k < code.size(); ++k)
     if (exponentiates(code[k])) {
@@ -155,9 +175,14 @@ std::optional<MainLoop> wayByExponentials(const std::vector<SassInstruction> &co
     return std::nullopt;
   std::set<size_t> way;
   for (auto [first, last] : {std::pair(begin, from), std::pair(from, to), std::pair(to, exit(from))})
-    if (last < code.size())
-      for (size_t at : shortestWay(code, first, last))
-        way.insert(at);
+    if (last < code.size()) {
+      std::vector<size_t> part = shortestWay(code, first, last);
+      if (loopWith && part.empty()) // a jump back from code that nothing here reaches
+        return std::nullopt;
+      way.insert(part.begin(), part.end());
+    }
+  if (loopWith && loopWith->areMissing(way))
+    return std::nullopt;
   MainLoop result;
   for (size_t at : way)
     ++result.counts[size_t(kindOf(code[at].opcode))];
@@ -180,11 +205,11 @@ std::optional<MainLoop> wayThrough(const std::vector<SassInstruction> &code) {
 
 /// Handles a loop that may omit its exponentials, for example where a tile is skipped: returns the way that computes
 /// them.
-std::optional<MainLoop> loopThatSkips(const std::vector<SassInstruction> &code) {
+std::optional<MainLoop> loopThatSkips(const std::vector<SassInstruction> &code, const Products &products) {
   std::optional<MainLoop> best;
   for (size_t latch = 0; latch < code.size(); ++latch)
     if (size_t header = code[latch].jump; header <= latch) {
-      auto loop = wayByExponentials(code, header, latch, [&](size_t) { return latch; });
+      auto loop = wayByExponentials(code, header, latch, [&](size_t) { return latch; }, &products);
       if (loop && (!best || loop->all() < best->all()))
         best = loop;
     }
@@ -245,6 +270,7 @@ std::vector<std::string> skewer::gpu::whereLanesParted(StringRef sass, StringRef
 
 std::optional<MainLoop> skewer::gpu::mainLoopOf(StringRef sass, StringRef kernel) {
   std::vector<SassInstruction> code = instructionsOf(sass, kernel);
+  Products products(code);
   std::optional<MainLoop> best;
   for (size_t latch = 0; latch < code.size(); ++latch) {
     size_t header = code[latch].jump;
@@ -256,13 +282,13 @@ std::optional<MainLoop> skewer::gpu::mainLoopOf(StringRef sass, StringRef kernel
       ++loop.counts[size_t(kindOf(code[at].opcode))];
     // Choose the loop with the most exponentials. If an inner loop has all of them, choose the inner one.
     int64_t exponentials = loop.of(InstructionKind::Exponential);
-    if (exponentials == 0)
+    if (exponentials == 0 || products.areMissing(way))
       continue;
     int64_t known = best ? best->of(InstructionKind::Exponential) : 0;
     if (exponentials > known || (exponentials == known && loop.all() < best->all()))
       best = loop;
   }
   if (!best)
-    best = loopThatSkips(code);
+    best = loopThatSkips(code, products);
   return best ? best : wayThrough(code);
 }

@@ -19,8 +19,8 @@ const char *nameOf(InstructionKind);
 InstructionKind kindOf(llvm::StringRef opcode);
 
 /// The instructions of a warp in one iteration of the loop that exponentiates, on the shortest way through it: the way
-/// of a tile that no mask's edge crosses and that is not skipped. Inner loops count at most once. If one step has all
-/// keys, there is no loop: then the instructions of the whole kernel.
+/// of a tile that no mask's edge crosses and that is not skipped. Inner loops count at most once. If there is no
+/// such loop, because the kernel has one step, or two that are unrolled: the instructions of the whole kernel.
 struct MainLoop {
   bool once = false; // there is no loop
   std::array<int64_t, kInstructionKinds> counts{};

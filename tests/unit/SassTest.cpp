@@ -116,6 +116,30 @@ TEST(Sass, AKernelOfOneStepCountsAsAWhole) {
   EXPECT_EQ(kernel->of(InstructionKind::Global), 2);
   EXPECT_EQ(kernel->all(), 10);
 }
+TEST(Sass, ALoopWithoutProductsIsNotTheMainLoop) {
+  // Two steps are unrolled; a wait stands between an exponential and its repetition.
+  auto kernel = mainLoopOf(sass("layer", {"HGMMA.64x64x16.F32 R24, gdesc[UR8], R24", "MUFU.EX2 R4, R4", "@!P0 BRA 0x10",
+                                          "HGMMA.64x64x16.F32 R24, gdesc[UR8], R24", "MUFU.EX2 R5, R5", "EXIT"}),
+                           "layer");
+  ASSERT_TRUE(kernel);
+  EXPECT_TRUE(kernel->once);
+  EXPECT_EQ(kernel->of(InstructionKind::Matrix), 2);
+  EXPECT_EQ(kernel->of(InstructionKind::Exponential), 2);
+  // A wait far away jumps back; what stands between is no loop.
+  kernel = mainLoopOf(sass("layer", {"@!P0 BRA 0x50", "HGMMA.64x64x16.F32 R24, gdesc[UR8], R24", "@P1 BRA 0x40",
+                                     "MUFU.EX2 R5, R5", "EXIT", "@!P0 BRA 0x50", "BRA 0x10"}),
+                      "layer");
+  ASSERT_TRUE(kernel);
+  EXPECT_TRUE(kernel->once);
+  // The loop of mma.sync has more exponentials, but it computes again what is not a number.
+  auto loop = mainLoopOf(sass("layer", {"HGMMA.64x64x16.F32 R24, gdesc[UR8], R24", "MUFU.EX2 R4, R4", "@P0 BRA 0x0",
+                                        "HMMA.16816.F32 R4, R0, R2, R4", "MUFU.EX2 R4, R4", "MUFU.EX2 R5, R5",
+                                        "@P0 BRA 0x30", "EXIT"}),
+                         "layer");
+  ASSERT_TRUE(loop);
+  EXPECT_FALSE(loop->once);
+  EXPECT_EQ(loop->all(), 3);
+}
 TEST(Sass, NothingWhereThereIsNone) {
   EXPECT_FALSE(mainLoopOf(sass("layer", {"FADD R4, R4, R4", "EXIT"}), "layer"));
   EXPECT_FALSE(mainLoopOf(sass("layer", {"MUFU.EX2 R4, R4", "BRA 0x0"}), "other"));

@@ -82,7 +82,8 @@ std::optional<GpuFacts> gpuFactsOf(Compilation &compilation, const Kernel &kerne
       one.prediction = predict(shape, shape.tile, machine, one.registers.value_or(0));
       one.byWarpRows = bestByWarpRows(shape, machine, options.gpu.schedule);
       one.loop = gpu::mainLoopOf(sass, launch.kernel);
-      one.scoresOfThread = double(shape.tile.rows * shape.tile.keys) / double(shape.tile.threads());
+      int64_t steps = one.loop && one.loop->once ? llvm::divideCeil(shape.attention.keys, shape.tile.keys) : 1;
+      one.scoresOfThread = double(shape.tile.rows * shape.tile.keys * steps) / double(shape.tile.threads());
     }
     int64_t guess = one.prediction ? std::min<int64_t>(one.prediction->footprint.registers, 255) : 0;
     one.occupancy = occupancyOf(machine, launch.threads, one.registers.value_or(guess), launch.sharedBytes);

@@ -30,7 +30,7 @@ struct GpuKernelFacts {
   std::optional<gpu::GpuPrediction> prediction; // of an attention
   std::vector<gpu::GpuPrediction> byWarpRows;   // the best schedule of the model for each number of queries in a warp
   std::optional<gpu::MainLoop> loop;            // of an attention
-  /// Number of scores that a thread computes in an iteration of the loop.
+  /// Number of scores that a thread computes in an iteration of the loop; in all steps if there is no loop.
   double scoresOfThread = 0;
 };
 

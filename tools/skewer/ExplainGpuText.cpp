@@ -7,7 +7,7 @@ namespace {
 
 std::string loopText(const GpuKernelFacts &kernel) {
   std::string text =
-      fmt::format("{}: {:.2f} instructions a score:", kernel.loop->once ? "the kernel, one step" : "main loop",
+      fmt::format("{}: {:.2f} instructions a score:", kernel.loop->once ? "the kernel, without a loop" : "main loop",
                   static_cast<double>(kernel.loop->all()) / kernel.scoresOfThread);
   for (size_t kind = 0; kind < gpu::kInstructionKinds; ++kind)
     text += fmt::format("{} {} {:.3f}", kind ? "," : "", gpu::nameOf(gpu::InstructionKind(kind)),
