@@ -120,7 +120,7 @@ struct ParseError {
   size_t position = 0; // byte offset in the text
   std::string message; // lowercase, without a full stop
 };
-/// What a text says, or its first error; neither where there is no text.
+/// The value that was parsed from a text, or the first error in the text. Has neither if there was no text.
 template <typename T> class [[nodiscard]] Parsed : public std::optional<T> {
 public:
   Parsed(std::nullopt_t = std::nullopt) {}

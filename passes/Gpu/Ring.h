@@ -9,7 +9,7 @@
 
 namespace skewer::gpu {
 
-/// Where a thread stands in the ring; i32.
+/// The place of a thread in the ring. All fields are i32.
 struct RingPlace {
   Value copy;  // of the tiles
   Value phase; // 0 or 1: changes each time the ring has gone round

@@ -68,7 +68,7 @@ private:
 
 /// The state of a thread's rows between two tiles of keys.
 struct RowState {
-  /// What weights refer to: the maximum of the tiles so far, or of the first of them while no score is much larger.
+  /// The maximum that weights refer to: of all tiles so far, or an earlier one while no score is much larger.
   llvm::SmallVector<Value> maximum;
   llvm::SmallVector<Value> sum;
   WeightedSums output;
@@ -81,7 +81,7 @@ struct RowState {
 /// Returns the state before the first key. `columnTiles`: of the values.
 RowState emptyRows(GpuBuilder &, const ScoreLayout &, size_t columnTiles);
 
-/// Who rescales the output when weights refer to a larger maximum than before.
+/// The code that rescales the output when weights refer to a larger maximum than before.
 enum class Rescaling {
   AtOnce,      // the step itself
   WithProduct, // the next product, by the factors in `output.shrink`

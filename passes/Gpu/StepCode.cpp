@@ -170,7 +170,7 @@ ScoreSums StepCode::productsOf(const Step &at, double scale) {
     sums.tiles = in.engine.wait(sums.tiles);
     return sums;
   }
-  // What the sums could begin with is computed while the products are.
+  // The numbers that are added to the products are computed while the tensor cores multiply.
   Tiles zeros = in.place.scores.zeros(), products = zeros;
   addTo(products);
   bool issued = products != zeros;

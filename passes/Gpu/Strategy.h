@@ -32,7 +32,7 @@ struct KernelContext {
   /// The scale that scores lack until they are exponentiated: the multiply-add that subtracts the maximum applies it.
   /// Set only if nothing but products is summed.
   std::optional<double> lateScale;
-  /// Whether all warps that compute meet at a barrier at the beginning of a step.
+  /// If true, all warps that compute meet at a barrier when a step begins.
   bool stepsBeginTogether = true;
   /// Returns the factor of a term with this scale, if scores lack `lateScale`.
   double unitOf(double scale) const { return scale / lateScale.value_or(1); }

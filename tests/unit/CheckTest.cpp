@@ -205,7 +205,7 @@ TEST(Tolerance, NumbersBelowTheNormalOnesAreWholeSteps) {
   EXPECT_GT(product, 3 * kHalfStep / kSmall);
   EXPECT_LE(product, 4 * kHalfStep / kSmall);
   EXPECT_LT(with("x * 0.000001", ElementType::F32, kSmall), 1e-6);
-  // What rounds to 0 moves by no more than itself.
+  // A number that rounds to 0 is off by no more than its own size.
   EXPECT_LE(with("x * 0.000000001", ElementType::F16, 3e-9), 10);
 }
 
