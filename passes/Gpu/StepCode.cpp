@@ -17,7 +17,8 @@ void ScoreSums::add(GpuBuilder &b, const Tiles &other) {
 }
 
 StepCode::StepCode(KernelContext &in, Masks &masks)
-    : in(in), masks(masks), b(in.b), powers(in.b, in.lateScale.value_or(1), !in.shape.element.isF32()), strategies(strategiesOf(in)) {}
+    : in(in), masks(masks), b(in.b), powers(in.b, in.lateScale.value_or(1), !in.shape.element.isF32()),
+      strategies(strategiesOf(in)) {}
 
 void StepCode::locate() {
   for (auto &strategy : strategies)
