@@ -142,8 +142,8 @@ std::vector<size_t> shortestWay(const std::vector<SassInstruction> &code, size_t
 
 bool exponentiates(const SassInstruction &one) { return kindOf(one.opcode) == InstructionKind::Exponential; }
 
-/// The products of a kernel. A loop that exponentiates without them, for example one that waits, is not the main loop. A
-/// kernel on `wgmma` may have a second loop, for blocks whose result is not a number, that multiplies by `mma.sync`.
+/// The products of a kernel. A loop that exponentiates without them, for example one that waits, is not the main loop.
+/// A kernel on `wgmma` may have a second loop, for blocks whose result is not a number, that multiplies by `mma.sync`.
 class Products {
 public:
   explicit Products(const std::vector<SassInstruction> &code)
@@ -160,8 +160,8 @@ private:
   bool warpgroups, any;
 };
 
-/// Returns the way from `begin` to the first exponential of code[begin, end], on to the last one, and to `exit`. Nothing
-/// if it must be a loop with products and is not.
+/// Returns the way from `begin` to the first exponential of code[begin, end], on to the last one, and to `exit`. With
+/// `loopWith` the way must be a loop with products; returns nothing if it is not.
 std::optional<MainLoop> wayByExponentials(const std::vector<SassInstruction> &code, size_t begin, size_t end,
                                           llvm::function_ref<size_t(size_t from)> exit,
                                           const Products *loopWith = nullptr) {
