@@ -256,9 +256,13 @@ OrRefusal<AttentionShape> AttentionAnalyzer::run() {
   if (picks)
     findLengthMap(shape);
   SmallVector<Value> operands = operandsOf(attention);
+  auto elementOf = [&](unsigned argument) { return elementTypeOf(operands[argument].getType()); };
   for (ContentTerm &term : shape.content)
     for (Walk *walk : {&term.query, &term.key})
-      walk->element = elementTypeOf(operands[walk->argument].getType());
+      walk->element = elementOf(walk->argument);
+  for (RowTerm &term : shape.rows)
+    if (elementOf(term.table) == elementOf(term.vector.argument))
+      term.element = elementOf(term.table);
   shape.value.element = elementTypeOf(attention.getValue().getType());
   shape.result.element = elementTypeOf(attention.getResult().getType());
   return shape;

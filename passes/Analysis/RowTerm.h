@@ -52,9 +52,10 @@ struct RowTerm {
   subscript::Expr tableBase; // over the leading axes
   int64_t rowStride = 0, depthStride = 0, rows = 0, depth = 1;
   std::optional<subscript::Expr> rowLength; // number of rows that exist, if known only at run time
-  std::vector<std::string> tableAxes; // leading axes on which the table's base depends
-  subscript::Expr row;                // over all axes; not Linear
+  std::vector<std::string> tableAxes;       // leading axes on which the table's base depends
+  subscript::Expr row;                      // over all axes; not Linear
   std::optional<subscript::Expr> guard;
+  ElementType element = {}; // of the vectors and of the table; f32 if they have different ones
   double scale = 1;
   uint64_t sum = 0; // number of the sum that the term is part of; the score is a function of these sums
 

@@ -12,9 +12,10 @@ namespace skewer {
 
 class CpuStrategy : protected Geometry, protected KernelPart {
 public:
-  /// Copies the geometry: all of it that strategies may use is known before the first strategy is made.
-  explicit CpuStrategy(CpuKernel &kernel)
-      : Geometry(kernel.context.geometry), KernelPart(kernel.context), kernel(kernel), engine(fmaEngine()),
+  /// Copies the geometry: all of it that strategies may use is known before the first strategy is made. The engine is
+  /// that of the strategy's own products.
+  explicit CpuStrategy(CpuKernel &kernel, const CpuEngine &engine = fmaEngine())
+      : Geometry(kernel.context.geometry), KernelPart(kernel.context), kernel(kernel), engine(engine),
         stage(context.stage) {}
   virtual ~CpuStrategy() = default;
 
@@ -26,8 +27,7 @@ public:
   /// Returns the variance that the term adds to each score for unit-normal operands; 0 if the term is centred.
   virtual double variance() const { return 0; }
   virtual void plan(Layout &) {}
-  /// Returns the engine of its products.
-  virtual const CpuEngine &multipliesBy() const { return engine; }
+  const CpuEngine &multipliesBy() const { return engine; }
   /// Whether the strategy uses the line of biases that the kernel keeps for each row of a block if some strategy does:
   /// it adds to a line as a whole, or in `meetKeys`; -inf in a line hides a key.
   enum class LineUse { None, Adds, AddsByTile, Hides };
@@ -103,7 +103,7 @@ protected:
   }
 
   CpuKernel &kernel;
-  const CpuEngine &engine; // for its own products
+  const CpuEngine &engine; // of its own products
   const AttentionStage &stage;
 
 private:

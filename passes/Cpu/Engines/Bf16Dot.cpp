@@ -1,6 +1,8 @@
 // The engine for bf16 whose sums stay in vector registers, and the pairs of all engines for bf16.
 #include "mlir/Dialect/X86Vector/X86VectorDialect.h"
 #include "passes/Cpu/Engines/Bf16Pairs.h"
+#include "passes/Cpu/Engines/Bf16Weights.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -47,7 +49,53 @@ Value Bf16Pairs::loadStep(VectorBuilder &b, const RowSource &source, Value step)
   return arith::BitcastOp::create(b.builder, b.f32, bits);
 }
 
+namespace {
+class Bf16Dot : public Bf16Pairs, public Bf16Weights {
+public:
+  Bf16Dot() : Bf16Pairs("bf16_dot") {}
+  const WeightEngine *forWeights() const override { return this; }
+  void addProduct(VectorBuilder &, const AddedProduct &) const override;
+
+private:
+  void addVectors(VectorBuilder &, const AddedProduct &, const TilePart &) const;
+  static int64_t vectorsTogether(const AddedProduct &);
+};
+
+/// Returns how many vectors of the width are multiplied at once: as many as registers hold, in passes of equal width.
+int64_t Bf16Dot::vectorsTogether(const AddedProduct &product) {
+  constexpr int64_t kRegisters = 32; // of AVX-512, which every target of the engine has
+  int64_t most = std::max<int64_t>(1, (kRegisters - 1) / (product.rows + 1));
+  return llvm::divideCeil(product.vectors, llvm::divideCeil(product.vectors, most));
+}
+
+void Bf16Dot::addProduct(VectorBuilder &b, const AddedProduct &product) const {
+  int64_t together = vectorsTogether(product);
+  for (int64_t v = 0; v < product.vectors; v += together)
+    addVectors(b, product, {0, product.rows, v, std::min(together, product.vectors - v)});
+}
+
+/// Adds the products of some vectors of the width, in chains of at most kChain steps.
+void Bf16Dot::addVectors(VectorBuilder &b, const AddedProduct &product, const TilePart &part) const {
+  const ProductOperand &weights = product.weights, &values = product.values, &target = product.target;
+  Value panels = b.add(values.base, part.vector * values.stride);
+  b.loop(product.first, product.end, kChain, [&](Value chain) {
+    Value end = b.minimum(b.add(chain, kChain), product.end);
+    SmallVector<Value> none(part.rows * part.vectors, b.constant(0));
+    SmallVector<Value> sums = b.loop(chain, end, kStepsOfTurn, none, [&](Value step, ValueRange before) {
+      ProductOperand rows{weights.memory, b.add(weights.base, step), weights.stride};
+      ProductOperand columns{values.memory, b.add(panels, b.mul(step, b.lanes)), values.stride};
+      return addTurn(b, part, rows, columns, kStepsOfTurn, SmallVector<Value>(before));
+    });
+    for (int64_t r = 0; r < part.rows; ++r)
+      for (int64_t v = 0; v < part.vectors; ++v) {
+        Value at = b.add(target.base, r * target.stride + (part.vector + v) * b.lanes);
+        b.store(b.addf(b.load(target.memory, at), sums[r * part.vectors + v]), target.memory, at);
+      }
+  });
+}
+} // namespace
+
 const VectorEngine &bf16DotVectors() {
-  static const Bf16Pairs engine("bf16_dot");
+  static const Bf16Dot engine;
   return engine;
 }

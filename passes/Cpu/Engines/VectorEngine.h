@@ -21,6 +21,11 @@ public:
 protected:
   /// Returns one step of a row.
   virtual mlir::Value loadStep(VectorBuilder &, const RowSource &, mlir::Value step) const = 0;
+  /// Returns `sums` + the products of the next `steps` steps of the operands, for a part of a tile. The operands begin
+  /// at the part's first row and panel, and at the first of these steps.
+  llvm::SmallVector<mlir::Value> addTurn(VectorBuilder &, const TilePart &, const ProductOperand &rows,
+                                         const ProductOperand &panels, int64_t steps,
+                                         llvm::SmallVector<mlir::Value> sums) const;
 
 private:
   llvm::SmallVector<mlir::Value> addSteps(VectorBuilder &, const TileProduct &, const TilePart &, mlir::Value first,

@@ -87,8 +87,9 @@ double multiplyCycles(int64_t rows, int64_t columns, int64_t depth, RegisterTile
 }
 } // namespace
 
-double skewer::multiplyCycles(int64_t rows, int64_t columns, int64_t steps, RegisterTile tile, const Target &target) {
-  return ::multiplyCycles(rows, columns, steps, tile, target, fma());
+double skewer::multiplyCycles(int64_t rows, int64_t columns, int64_t depth, RegisterTile tile, const Target &target,
+                              ElementType element) {
+  return ::multiplyCycles(rows, columns, depth, tile, target, cpuEngineFor(element, target));
 }
 
 namespace {
@@ -188,9 +189,10 @@ RegisterTile chooseTile(const AttentionSizes &sizes, const Target &target, const
 }
 } // namespace
 
-double skewer::productCycles(double flops, const TileSizes &tile, const Target &target) {
-  double flopsOfStep = 2.0 * double(tile.tileRows * tile.tileVectors * target.lanes);
-  return flops / flopsOfStep * tileCycles(tile.registers(), target);
+double skewer::productCycles(double flops, const TileSizes &tile, const Target &target, ElementType element) {
+  const CpuEngineCost &engine = cpuEngineFor(element, target);
+  double flopsOfStep = 2.0 * double(tile.tileRows * tile.tileVectors * target.lanes * engine.elementsOfStep());
+  return flops / flopsOfStep * engine.stepCycles(tile.tileRows, tile.tileVectors, target);
 }
 
 /// Returns the cycles of a row to rescale the results of earlier key blocks to the maximum of the next one, `blocks`

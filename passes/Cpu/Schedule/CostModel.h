@@ -77,9 +77,11 @@ Blocking chooseBlocking(const AttentionSizes &, const Target &, const CpuRequest
 double cyclesPerRow(const AttentionSizes &, const Blocking &, const Target &);
 /// Returns the cycles for one step of the depth of a tile.
 double tileCycles(RegisterTile, const Target &);
-/// Returns the cycles to multiply `rows` by `columns` vectors over `steps`, with register tiles of this shape.
-double multiplyCycles(int64_t rows, int64_t columns, int64_t steps, RegisterTile, const Target &);
-/// Returns the cycles of `flops` useful operations, with whole register tiles.
-double productCycles(double flops, const TileSizes &, const Target &);
+/// Returns the cycles to multiply `rows` by `columns` vectors over `depth`, with register tiles of this shape, by the
+/// engine for operands of this type.
+double multiplyCycles(int64_t rows, int64_t columns, int64_t depth, RegisterTile, const Target &,
+                      ElementType = ElementType::F32);
+/// Returns the cycles of `flops` useful operations, with whole register tiles, by the engine for operands of this type.
+double productCycles(double flops, const TileSizes &, const Target &, ElementType = ElementType::F32);
 
 } // namespace skewer

@@ -87,7 +87,7 @@ public:
     double window = keyBlocksOf(shape, tile) * double(llvm::alignTo(term.linear.keyAxis.extent + span - 1, tile.lanes));
     double groups = double(llvm::divideCeil(shape.queries, tile.tileRows));
     double flops = 2 * double(tile.tileRows) * groups * window * double(term.depth);
-    return {flops, productCycles(flops, tile, target)};
+    return {flops, productCycles(flops, tile, target, term.element)};
   }
   std::unique_ptr<CpuStrategy> make(CpuKernel &kernel, const TermForm &form) const override {
     return std::make_unique<AxisLogits>(kernel, *form.as<RowTerm>());

@@ -44,7 +44,7 @@ public:
     double window = tile.keys + keyBlocksOf(shape, tile) * (rows - 1 + double(tile.lanes) / 2);
     double flops = 2 * rows * groups * window * double(form.as<RowTerm>()->depth);
     double added = kBandSteps * double(shape.queries) * tile.columns / double(tile.lanes);
-    return {flops, productCycles(flops, tile, target) + added};
+    return {flops, productCycles(flops, tile, target, form.as<RowTerm>()->element) + added};
   }
   std::unique_ptr<CpuStrategy> make(CpuKernel &kernel, const TermForm &form) const override {
     return std::make_unique<Band>(kernel, *form.as<RowTerm>());

@@ -33,10 +33,11 @@ public:
     sizes.hasRowLine = true;
     sizes.readsPanels = true;
     // All rows are multiplied with the keys, once for each block of queries.
-    sizes.more.push_back([steps = term.depth * rowsPicked(term)](const AttentionSizes &all, const Blocking &blocking,
-                                                                 const Target &target) {
+    sizes.more.push_back([depth = term.depth * rowsPicked(term), element = term.element](
+                             const AttentionSizes &all, const Blocking &blocking, const Target &target) {
       int64_t rows = blocking.tileRows, keyVectors = llvm::divideCeil(all.keys, target.lanes);
-      return multiplyCycles(rows, keyVectors, steps, blocking.registers(), target) / double(rows * blocking.rowBlock);
+      double cycles = multiplyCycles(rows, keyVectors, depth, blocking.registers(), target, element);
+      return cycles / double(rows * blocking.rowBlock);
     });
   }
   std::unique_ptr<CpuStrategy> make(CpuKernel &kernel, const TermForm &form) const override {

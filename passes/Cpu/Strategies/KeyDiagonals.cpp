@@ -35,13 +35,13 @@ public:
   void packItem(Value target, Value copy, Value item) override {
     if (!byOffset)
       return KeyRows::packItem(target, copy, item);
-    Value to = b.add(b.mul(copy, table.copyFloats), b.mul(item, term.depth));
+    Value to = b.add(b.mul(copy, table.copyFloats), b.mul(item, steps()));
     std::vector<int32_t> rowOf(term.offsets.rows.begin(), term.offsets.rows.end());
     Value row = tableElement(b, integerTable(b, rowOf), item);
     b.when(
         b.less(row, b.index(0)),
         [&] {
-          b.loop(b.index(0), b.index(term.depth), 1,
+          b.loop(b.index(0), b.index(steps()), 1,
                  [&](Value d) { b.storeScalar(b.constantScalar(0), target, b.add(to, d)); });
         },
         [&] { copyRow(target, to, row); });
@@ -127,13 +127,13 @@ public:
     const RowTerm &term = *form.as<RowTerm>();
     // A block of queries computes the products of the keys with its window of rows again for each tile of keys.
     double share = shareOf(term.offsets, shape.queries, shape.keys, kWindow);
-    sizes.more.push_back([share, most = rowsOf(term), depth = term.depth](
+    sizes.more.push_back([share, most = rowsOf(term), depth = term.depth, element = term.element](
                              const AttentionSizes &all, const Blocking &blocking, const Target &target) {
       int64_t panel = blocking.tileVectors * target.lanes, offsets = blocking.rowBlock + panel;
       auto window = static_cast<int64_t>(share * static_cast<double>(std::min(offsets, most)));
       int64_t keyVectors = llvm::divideCeil(all.keys, target.lanes);
       double cycles =
-          multiplyCycles(window, keyVectors, depth, blocking.registers(), target) / double(blocking.rowBlock);
+          multiplyCycles(window, keyVectors, depth, blocking.registers(), target, element) / double(blocking.rowBlock);
       if (kFloatBytes * double(window * panel) > kPanelShare * target.l1Bytes)
         cycles += kWindowPasses * kFloatBytes * double(all.keys) / target.l2Rate;
       return cycles;

@@ -9,16 +9,16 @@ using namespace mlir;
 using namespace skewer;
 
 KeyRows::KeyRows(CpuKernel &kernel, const RowTerm &term) : PickedRows(kernel, term) {
-  factor = term.scale;
+  factor = engine.packsFloats() ? term.scale : 1;
   table.itemsOfCopy = term.rows;
 }
 
 void KeyRows::planKeys(Layout &layout, int64_t productRows) {
   compensated = context.isHuge(term.scale, term.depth);
   bool large = std::abs(term.scale) * std::sqrt(double(term.depth)) >= kLargeFactor;
-  chunk = large ? kChunk : std::max<int64_t>(term.depth, 1);
+  chunk = large ? kChunk : std::max<int64_t>(steps(), 1);
   // Groups of rows may reach beyond the last row.
-  table.copyFloats = (table.itemsOfCopy + tileRows) * term.depth;
+  table.copyFloats = (table.itemsOfCopy + tileRows) * steps();
   int64_t panels = llvm::alignTo(keyVectors, tileVectors);
   layout.reserve(vectors, ownVectors ? panels * stride() : 0, Layout::Zone::PickedRows);
   productStride = tileVectors * lanes;
@@ -39,7 +39,7 @@ void KeyRows::packKeys() {
 }
 
 void KeyRows::packItem(Value target, Value copy, Value item) {
-  copyRow(target, b.add(b.mul(copy, table.copyFloats), b.mul(item, term.depth)), item);
+  copyRow(target, b.add(b.mul(copy, table.copyFloats), b.mul(item, steps())), item);
 }
 
 void KeyRows::copyRow(Value target, Value to, Value row) {
@@ -47,10 +47,7 @@ void KeyRows::copyRow(Value target, Value to, Value row) {
   if (term.rowLength) // no pair picks rows behind the last one
     row = b.minimum(row, b.add(rowLength(), -1));
   Value from = b.add(positions.baseOf(term.tableBase), b.mul(row, term.rowStride));
-  b.loop(b.index(0), b.index(term.depth), 1, [&](Value d) {
-    Value x = b.mulf(b.scalar(source, b.add(from, b.mul(d, term.depthStride))), b.constantScalar(factor));
-    b.storeScalar(x, target, b.add(to, d));
-  });
+  engine.packRow(b, {source, from, term.depthStride, term.depth, factor}, target, to);
 }
 
 void KeyRows::keyProducts(Value first, Value end, Value vector, int64_t vectors) {
@@ -58,13 +55,13 @@ void KeyRows::keyProducts(Value first, Value end, Value vector, int64_t vectors)
   Value panel = b.add(b.mul(vector, panelFloats), vectorOffset * lanes);
   Value copy = table.copyOfHead();
   b.loop(first, end, tileRows, [&](Value row) {
-    engine.multiplyInto(b,
-                        {{0, tileRows, 0, vectors},
-                         term.depth,
-                         summation(),
-                         {tableMemory, b.add(copy, b.mul(row, term.depth)), term.depth},
-                         {vectorsMemory, panel, panelFloats}},
-                        {productsMemory, b.mul(b.sub(row, first), productStride), productStride});
+    TileProduct product{{0, tileRows, 0, vectors},
+                        steps(),
+                        summation(),
+                        {tableMemory, b.add(copy, b.mul(row, steps())), steps()},
+                        {vectorsMemory, panel, panelFloats}};
+    product.scale = scaleOfSums();
+    engine.multiplyInto(b, product, {productsMemory, b.mul(b.sub(row, first), productStride), productStride});
   });
 }
 

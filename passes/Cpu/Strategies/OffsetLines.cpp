@@ -191,15 +191,15 @@ public:
     // Each block of keys computes the products for the offsets that it reaches. Count a tile and a row group beyond the
     // block on each side. Buckets grow wider with the distance, so blocks share most of the rows that they reach (512
     // keys in blocks of 192 reach 1.5 times as many rows as all of them together).
-    sizes.more.push_back(
-        [depth = term.depth](const AttentionSizes &all, const Blocking &blocking, const Target &target) {
-          RegisterTile tile = blocking.registers();
-          if (all.keys <= blocking.keyBlock)
-            return 0.0;
-          int64_t blocks = llvm::divideCeil(all.keys, std::max<int64_t>(1, blocking.keyBlock));
-          int64_t beyond = 2 * (tile.vectors * target.lanes + tile.rows) * blocks;
-          return multiplyCycles(tile.rows, beyond / target.lanes, depth, tile, target) / double(tile.rows);
-        });
+    sizes.more.push_back([depth = term.depth, element = term.element](const AttentionSizes &all,
+                                                                      const Blocking &blocking, const Target &target) {
+      RegisterTile tile = blocking.registers();
+      if (all.keys <= blocking.keyBlock)
+        return 0.0;
+      int64_t blocks = llvm::divideCeil(all.keys, std::max<int64_t>(1, blocking.keyBlock));
+      int64_t beyond = 2 * (tile.vectors * target.lanes + tile.rows) * blocks;
+      return multiplyCycles(tile.rows, beyond / target.lanes, depth, tile, target, element) / double(tile.rows);
+    });
   }
   std::unique_ptr<CpuStrategy> make(CpuKernel &kernel, const TermForm &form) const override {
     return std::make_unique<OffsetLines>(kernel, *form.as<RowTerm>());

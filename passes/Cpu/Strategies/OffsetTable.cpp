@@ -9,8 +9,8 @@
 using namespace mlir;
 using namespace skewer;
 
-OffsetTable::OffsetTable(CpuKernel &kernel, const RowTerm &term, const CpuEngine &products)
-    : CpuStrategy(kernel), term(term), products(products), table(kernel.context, term) {
+OffsetTable::OffsetTable(CpuKernel &kernel, const RowTerm &term, const CpuEngine &engine)
+    : CpuStrategy(kernel, engine), term(term), table(kernel.context, term) {
   // Rows of a table that counts query - key are packed in reverse, so that columns always count key - query.
   constant = term.linear.sign > 0 ? term.linear.constant : term.rows - 1 - term.linear.constant;
   table.itemsOfCopy = llvm::divideCeil(term.rows, lanes) + tileVectors;
@@ -18,7 +18,7 @@ OffsetTable::OffsetTable(CpuKernel &kernel, const RowTerm &term, const CpuEngine
   // The content's packed queries serve if they are the same rows; a different scale moves into the table, or follows
   // the sums.
   ownQueries = true;
-  if (&kernel.content.engine == &products && depth == steps() && !shape.content.empty()) {
+  if (&kernel.content.engine == &engine && depth == steps() && !shape.content.empty()) {
     const ContentTerm &content = shape.content[0];
     const Walk &a = content.query, &q = term.vector;
     if (!content.inPlace && a.argument == q.argument && a.base == q.base && a.query == q.query && a.depth == q.depth &&
@@ -37,10 +37,10 @@ PanelTarget OffsetTable::panelsOf(Value target, Value copy) {
 
 void OffsetTable::packItem(Value target, Value copy, Value panel) {
   PanelTarget place = panelsOf(target, copy);
-  products.packPanel(b,
-                     {memory.arguments[term.table], positions.baseOf(term.tableBase), term.rowStride, term.depthStride,
-                      term.rows, term.depth, products.packsFloats() ? factor : 1, term.linear.sign < 0, rowLength()},
-                     place, panel);
+  engine.packPanel(b,
+                   {memory.arguments[term.table], positions.baseOf(term.tableBase), term.rowStride, term.depthStride,
+                    term.rows, term.depth, engine.packsFloats() ? factor : 1, term.linear.sign < 0, rowLength()},
+                   place, panel);
 }
 
 Value OffsetTable::rowLength() { return term.rowLength ? positions.baseOf(*term.rowLength) : Value(); }
@@ -73,7 +73,7 @@ void OffsetLogits::open() {
 
 void OffsetLogits::packQueries(const RowBlock &block) {
   if (ownQueries)
-    kernel.packer.packQueryRows(products, term.vector, term.depth, products.packsFloats() ? term.scale : 1, block,
+    kernel.packer.packQueryRows(engine, term.vector, term.depth, engine.packsFloats() ? term.scale : 1, block,
                                 queriesMemory, steps());
 }
 
@@ -129,8 +129,8 @@ void OffsetLogits::computeLogits(Value group, Value firstRow, Value lowKey, Valu
                         summation,
                         {queriesMemory, rowsBase, rowStride},
                         {tableMemory, panelBase, stride()}};
-    product.scale = products.packsFloats() ? 1 : term.scale;
-    products.multiplyInto(b, product, {logitsMemory, column, logitsStride});
+    product.scale = engine.packsFloats() ? 1 : term.scale;
+    engine.multiplyInto(b, product, {logitsMemory, column, logitsStride});
   };
   // Whole tiles first, then single vectors: one more tile would compute up to three vectors too many.
   Value count = b.maximum(b.sub(end, start), b.index(0));

@@ -1,8 +1,8 @@
 // The base classes of strategies that compute q_i·R[±(j - i) + c]: a table in panels, packed once a call in the order
 // of key - query.
 #pragma once
-#include "passes/Cpu/Strategy.h"
 #include "passes/Cpu/Schedule/Prediction.h"
+#include "passes/Cpu/Strategy.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
 
@@ -12,13 +12,12 @@ class OffsetTable : public CpuStrategy {
 public:
   OffsetTable(CpuKernel &, const RowTerm &, const CpuEngine &);
   PackedTable *packedTable() override { return &table; }
-  const CpuEngine &multipliesBy() const override { return products; }
   void packItem(mlir::Value target, mlir::Value copy, mlir::Value panel) override;
 
 protected:
   /// Returns where the panels of a copy lie.
   virtual PanelTarget panelsOf(mlir::Value target, mlir::Value copy);
-  int64_t steps() const { return products.stepsOf(term.depth); } // of a row and a column
+  int64_t steps() const { return engine.stepsOf(term.depth); } // of a row and a column
   int64_t stride() const { return CpuEngine::panelStride(steps(), lanes); }
   /// Returns the column of (query axis 0, key axis 0): columns count key - query.
   mlir::Value firstColumn();
@@ -26,7 +25,6 @@ protected:
   mlir::Value rowLength();
 
   const RowTerm &term;
-  const CpuEngine &products;
   PackedTable table;       // its items are panels
   int64_t constant = 0;    // column of (query axis 0, key axis 0)
   double factor = 1;       // table entries are multiplied by this

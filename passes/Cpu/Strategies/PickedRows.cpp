@@ -12,22 +12,23 @@ using namespace mlir;
 using namespace skewer;
 
 PickedRows::PickedRows(CpuKernel &kernel, const RowTerm &term)
-    : CpuStrategy(kernel), term(term), row(term.row), rowGuard(term.guard), table(kernel.context, term) {
-  // The packed vectors of the content serve if they are the same. A different scale of the queries moves into the
-  // table; keys are packed without a scale.
+    : CpuStrategy(kernel, kernel.context.stage.engineOf(term.vector.argument, term.table)), term(term), row(term.row),
+      rowGuard(term.guard), table(kernel.context, term) {
+  // The packed vectors of the content serve if they are the same, packed for the same engine. A different scale of the
+  // queries moves into the table; keys, and what is not packed as floats, are packed without a scale.
   for (auto [number, content] : llvm::enumerate(shape.content)) {
     const Walk &packed = term.keySide ? content.key : content.query;
-    if (!ownVectors || !kernel.content.engine.packsFloats() || content.inPlace || !(packed == term.vector) ||
+    if (!ownVectors || &kernel.content.engine != &engine || content.inPlace || !(packed == term.vector) ||
         content.depth != term.depth || (term.keySide && kernel.content.isShared(number)))
       continue;
-    if (!term.keySide && (content.scale == 0 || !std::isfinite(term.scale / content.scale)))
+    bool isScaled = !term.keySide && engine.packsFloats();
+    if (isScaled && (content.scale == 0 || !std::isfinite(term.scale / content.scale)))
       continue;
     ownVectors = false;
     vectorOffset = kernel.content.offsetOf(number);
-    factor = term.scale / content.scale;
+    if (isScaled)
+      factor = term.scale / content.scale;
   }
-  if (ownVectors)
-    factor = 1;
 }
 
 void PickedRows::open() {
@@ -70,5 +71,5 @@ TermWork RowStrategy::work(const TermForm &form, const AttentionShape &shape, co
   const RowTerm &term = *form.as<RowTerm>();
   Counted counted = count(term, shape, tile, target);
   double flops = 2 * counted.products * static_cast<double>(term.depth);
-  return {flops, counted.otherCycles + productCycles(flops, tile, target)};
+  return {flops, counted.otherCycles + productCycles(flops, tile, target, term.element)};
 }

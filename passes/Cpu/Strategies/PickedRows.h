@@ -1,8 +1,8 @@
 // The base classes of strategies that compute q_i·R[row(i, j)] and k_j·R[row(i, j)]: the table, packed once a call, the
 // query or key vectors, and the products of both.
 #pragma once
-#include "passes/Cpu/Strategy.h"
 #include "passes/Cpu/Schedule/Prediction.h"
+#include "passes/Cpu/Strategy.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
 
@@ -17,7 +17,10 @@ public:
 
 protected:
   Summation summation() const { return compensated ? kCompensated : Summation{chunk}; }
-  int64_t stride() const { return CpuEngine::panelStride(term.depth, lanes); }
+  int64_t steps() const { return engine.stepsOf(term.depth); } // of a vector and a row of the table
+  int64_t stride() const { return CpuEngine::panelStride(steps(), lanes); }
+  /// Returns the factor of finished sums: an engine that does not pack floats scales neither rows nor tables.
+  double scaleOfSums() const { return engine.packsFloats() ? 1 : term.scale; }
   /// Returns the first row of the first panel that holds a picked row.
   int64_t firstRow() const { return term.firstRow / lanes * lanes; }
   /// Returns the number of rows, one float each in the products, from `firstRow` to the last picked row.
@@ -38,7 +41,7 @@ protected:
   subscript::Expr row; // the row that positions pick, over all axes or over those of a map
   std::optional<subscript::Expr> rowGuard;
   PackedTable table; // its items are panels or rows
-  double factor = 1; // table entries are multiplied by this
+  double factor = 1; // table entries are multiplied by this if the engine packs floats
   // The query or key vectors: those that the content has packed, from this depth on, or vectors packed for the term.
   int64_t vectorOffset = 0;
   bool ownVectors = true;
@@ -68,7 +71,7 @@ protected:
   mlir::Value endPanel();
 };
 
-/// The key side. The table is packed as rows × depth, times the scale; products have the keys in their lanes.
+/// The key side. The table is packed as rows of steps; products have the keys in their lanes.
 class KeyRows : public PickedRows {
 public:
   KeyRows(CpuKernel &, const RowTerm &);

@@ -16,9 +16,9 @@ QueryRows::QueryRows(CpuKernel &kernel, const RowTerm &term) : PickedRows(kernel
 void QueryRows::planRows(Layout &layout, int64_t productRows) {
   compensated = term.kind != RowKind::Axis && context.isHuge(term.scale, term.depth);
   bool large = ownVectors || term.kind != RowKind::Offset || std::abs(factor) >= kLargeFactor;
-  chunk = large ? kChunk : std::max<int64_t>(term.depth, 1);
+  chunk = large ? kChunk : std::max<int64_t>(steps(), 1);
   productStride = llvm::alignTo(picked(), lanes) + 2 * lanes;
-  layout.reserve(vectors, ownVectors ? rowBlock * term.depth : 0, Layout::Zone::PickedRows);
+  layout.reserve(vectors, ownVectors ? rowBlock * steps() : 0, Layout::Zone::PickedRows);
   layout.reserve(products, productRows * productStride, Layout::Zone::PickedRows);
   table.plan(layout, Layout::Zone::PickedRows);
 }
@@ -26,8 +26,8 @@ void QueryRows::planRows(Layout &layout, int64_t productRows) {
 void QueryRows::packItem(Value target, Value copy, Value item) {
   Value base = positions.baseOf(term.tableBase), targetBase = b.mul(copy, table.copyFloats);
   engine.packPanel(b,
-                   {memory.arguments[term.table], base, term.rowStride, term.depthStride, term.rows, term.depth, factor,
-                    /*reversed=*/false, rowLength()},
+                   {memory.arguments[term.table], base, term.rowStride, term.depthStride, term.rows, term.depth,
+                    engine.packsFloats() ? factor : 1, /*reversed=*/false, rowLength()},
                    {target, targetBase, stride()}, item);
 }
 
@@ -39,20 +39,22 @@ Value QueryRows::endPanel() {
 
 void QueryRows::packQueries(const RowBlock &block) {
   if (ownVectors)
-    kernel.packer.packQueryRows(engine, term.vector, term.depth, term.scale, block, vectorsMemory, term.depth);
+    kernel.packer.packQueryRows(engine, term.vector, term.depth, engine.packsFloats() ? term.scale : 1, block,
+                                vectorsMemory, steps());
 }
 
 void QueryRows::rowLogits(Value group, Value firstPanel, Value endPanel, Value target) {
-  int64_t rowStride = ownVectors ? term.depth : depth;
+  int64_t rowStride = ownVectors ? steps() : depth;
   Value copy = table.copyOfHead();
   Value rowsBase = b.add(b.mul(group, tileRows * rowStride), vectorOffset);
   auto tile = [&](Value panel, int64_t vectors) {
-    engine.multiplyInto(b,
-                        {{0, tileRows, 0, vectors},
-                         term.depth,
-                         summation(),
-                         {vectorsMemory, rowsBase, rowStride},
-                         {tableMemory, b.add(copy, b.mul(panel, stride())), stride()}},
+    TileProduct product{{0, tileRows, 0, vectors},
+                        steps(),
+                        summation(),
+                        {vectorsMemory, rowsBase, rowStride},
+                        {tableMemory, b.add(copy, b.mul(panel, stride())), stride()}};
+    product.scale = scaleOfSums();
+    engine.multiplyInto(b, product,
                         {productsMemory, b.add(target, b.mul(b.sub(panel, firstPanel), lanes)), productStride});
   };
   Value whole = b.add(firstPanel, b.mul(b.divide(b.sub(endPanel, firstPanel), tileVectors), tileVectors));

@@ -47,6 +47,7 @@ public:
            hasFeature(target, "avx512bf16");
   }
   int64_t elementsOfStep() const override { return 2; }
+  bool takesWeights() const override { return true; }
 
 protected:
   double rate(const Target &target) const override { return target.bf16DotsPerCycle; }
