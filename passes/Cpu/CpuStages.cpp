@@ -31,17 +31,16 @@ void CpuStages::planAttention(attn::AttentionOp attention, const OperandForms &f
   AttentionShape shape = *fusedShape(attention);
   auto attended = std::make_unique<FusedAttention>();
   auto add = [&](attn::CpuScheduleAttr schedule, int64_t above, int64_t atMost) {
-    attended->ways.push_back(std::make_unique<ScheduledAttention>(
-        b, asScheduled(schedule, shape),
-        AttentionStage{.schedule = schedule,
-                       .computed = forms.computed,
-                       .narrow = forms.narrow,
-                       .scaled = forms.scaled,
-                       .above = above,
-                       .atMost = atMost,
-                       .target = target,
-                       .elements = forms.elements,
-                       .result = forms.result}));
+    attended->ways.push_back(std::make_unique<ScheduledAttention>(b, asScheduled(schedule, shape),
+                                                                  AttentionStage{.schedule = schedule,
+                                                                                 .computed = forms.computed,
+                                                                                 .narrow = forms.narrow,
+                                                                                 .scaled = forms.scaled,
+                                                                                 .above = above,
+                                                                                 .atMost = atMost,
+                                                                                 .target = target,
+                                                                                 .elements = forms.elements,
+                                                                                 .result = forms.result}));
   };
   auto forShort = shortScheduleOf(attention);
   add(cast<attn::CpuScheduleAttr>(attention.getScheduleAttr()), forShort ? forShort->atMost : 0, 0);
@@ -61,13 +60,22 @@ void CpuStages::planStage(const Stage &stage) {
       forms.narrow.push_back(tensors.isStored(memory) && memory != operand);
       Value read = rows ? rows : memory;
       forms.elements.push_back(tensors.isStored(read) ? elementTypeOf(tensors.storage[read].element)
-                                                     : ElementType::F32);
+                                                      : ElementType::F32);
     }
     forms.result = elementTypeOf(getElementTypeOrSelf(stage.result.getType()));
     planAttention(attention, forms);
   }
   if (auto einsum = dyn_cast_if_present<attn::EinsumOp>(stage.maker()); einsum && isMatrixProduct(einsum))
-    matmuls[einsum] = std::make_unique<MatmulPlan>(*matmulOf(einsum), target);
+    matmuls[einsum] = std::make_unique<MatmulPlan>(*matmulOf(einsum), elementOf(einsum), target);
+}
+
+ElementType CpuStages::elementOf(attn::EinsumOp product) {
+  Value columns = inMemory(product.getInputs()[matmulOf(product)->columnsInput]);
+  Type element = tensors.storage[columns].element;
+  auto function = product->getParentOfType<func::FuncOp>();
+  bool isOfAll =
+      llvm::all_of(function.getResultTypes(), [&](Type result) { return getElementTypeOrSelf(result) == element; });
+  return isOfAll ? elementTypeOf(element) : ElementType::F32;
 }
 
 CpuStages::OwnMemory CpuStages::ownMemory(const Stage &stage) {
@@ -79,7 +87,7 @@ CpuStages::OwnMemory CpuStages::ownMemory(const Stage &stage) {
 }
 
 CpuStages::OwnMemory CpuStages::ownMemory(MatmulPlan &product, attn::EinsumOp op) {
-  Value columns = op.getInputs()[product.matmul.columnsInput];
+  Value columns = inMemory(op.getInputs()[product.matmul.columnsInput]);
   bool isPrepared = mayPrepare && tensors.isConst(columns);
   return {{{&product.packed, product.packsItself() ? 0 : product.packedBytes, {}, isPrepared}},
           product.localBytes,

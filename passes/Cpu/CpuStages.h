@@ -29,16 +29,21 @@ struct FusedAttention {
 
 /// Tiles and blocks of a matrix product. Strides in floats.
 struct MatmulPlan {
-  MatmulPlan(Matmul, const Target &);
+  /// Plans a product whose columns are `element` in memory. If its engine multiplies that type, rows are rounded to it.
+  MatmulPlan(Matmul, ElementType element, const Target &);
   Matmul matmul;
-  const CpuEngine &engine = fmaEngine();
-  int64_t lanes, tileRows, tileVectors; // accumulators of the register tile
+  const CpuEngine &engine;
+  int64_t lanes, tileRows, tileVectors; // sums of a tile
+  int64_t steps;                        // of the depth
   int64_t panels, panelStride;          // of the packed columns
   int64_t rowBlock, blocks, rowStride;  // rows of an item, items of one outer index, floats from packed row to row
-  int64_t packedBytes, scratchOffset, packedOffset, localBytes;
+  int64_t wideFloats;                   // of a row before it is packed; 0 if rows are packed as floats
+  int64_t packedBytes, scratchOffset, wideOffset, packedOffset, localBytes;
   Place packed; // in the shared workspace
   /// Returns whether each worker packs the columns for itself, because each product of a batch has its own columns.
   bool packsItself() const { return !matmul.batch.empty(); }
+  /// Returns whether the sums of a tile are in memory, not in registers.
+  bool keepsSumsInMemory() const { return engine.cost.rowsInMemory() > 0; }
 };
 
 class CpuStages : public generic::Kernel {
@@ -70,6 +75,9 @@ private:
   /// Returns the value that an attention reads in place of the operand: the value that it is widened from, if only that
   /// one is in memory; else the operand itself.
   mlir::Value inMemory(mlir::Value operand);
+  /// Returns the type in which a matrix product multiplies: that of its columns in memory if the results of the kernel
+  /// have no more digits; else f32.
+  ElementType elementOf(attn::EinsumOp product);
 
   //===- Matrix products (MatmulStage.cpp) ------------------------------------------===//
   bool emitMatmul(const Stage &, attn::EinsumOp);
@@ -78,6 +86,7 @@ private:
     mlir::Value source, base, packed;
   };
   void packColumns(const MatmulPlan &, const MatmulColumns &, mlir::Value firstPanel, mlir::Value endPanel);
+  void packSteps(const MatmulPlan &, const MatmulColumns &, mlir::Value panel, int64_t columns);
   struct MatmulRows {
     mlir::Value tensor; // in memory, or computed when it is packed
     const generic::Storage *storage;

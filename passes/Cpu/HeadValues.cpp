@@ -71,36 +71,48 @@ void HeadValues::pack() {
 void HeadValues::packPanels(Value low, Value high) {
   int64_t elements = ownEngine->cost.elementsOfStep(), keys = g.lanes * elements;
   Value first = b.mul(b.divide(low, keys), g.lanes), end = b.mul(b.divide(b.add(high, keys - 1), keys), g.lanes);
-  b.when(b.less(low, high), [&] { b.loop(first, end, 1, [&](Value step) { packStep(step, low, high); }); });
+  // Steps that hold some of the keys, and those of them that hold no other key.
+  Value firstHeld = b.divide(low, elements), endHeld = b.divide(b.add(high, elements - 1), elements);
+  Value firstWhole = b.divide(b.add(low, elements - 1), elements), endWhole = b.divide(high, elements);
+  b.when(b.less(low, high), [&] {
+    b.loop(first, firstHeld, 1, [&](Value step) { clearStep(step); });
+    b.loop(firstHeld, firstWhole, 1, [&](Value step) { packStep(step, {low, high}); });
+    b.loop(firstWhole, endWhole, 1, [&](Value step) { packStep(step, {}); });
+    b.loop(b.maximum(firstWhole, endWhole), endHeld, 1, [&](Value step) { packStep(step, {low, high}); });
+    b.loop(endHeld, end, 1, [&](Value step) { clearStep(step); });
+  });
 }
 
-/// Packs the values of the keys of one step. Nothing outside [low, high) is read.
-void HeadValues::packStep(Value step, Value low, Value high) {
+Value HeadValues::panelPlace(Value step, int64_t vector) { return b.add(b.mul(step, g.lanes), vector * panelStride()); }
+
+void HeadValues::clearStep(Value step) {
+  for (int64_t v = 0; v < g.widthVectors; ++v)
+    b.store(b.constant(0), panelMemory, panelPlace(step, v));
+}
+
+/// Packs the values of the keys of one step; if `some` is given, with 0 for keys outside of it, which are not read.
+void HeadValues::packStep(Value step, const KeyRange &some) {
   int64_t elements = ownEngine->cost.elementsOfStep();
   Value first = b.mul(step, elements), source = context.memory.arguments[shape.value.argument];
-  auto pack = [&](bool isWhole) {
-    SmallVector<Value> places, exist;
-    for (int64_t e = 0; e < elements; ++e) {
-      Value key = b.add(first, e);
-      exist.push_back(arith::AndIOp::create(b.builder, b.less(b.add(low, -1), key), b.less(key, high)));
-      Value read = isWhole ? key : b.minimum(b.maximum(key, low), b.add(high, -1));
-      places.push_back(positions.keyPlace(shape.value, read));
+  SmallVector<Value> places, exist;
+  for (int64_t e = 0; e < elements; ++e) {
+    Value key = b.add(first, e);
+    if (some) {
+      exist.push_back(arith::AndIOp::create(b.builder, b.less(b.add(some.low, -1), key), b.less(key, some.high)));
+      key = b.minimum(b.maximum(key, some.low), b.add(some.high, -1));
     }
-    for (int64_t v = 0; v < g.widthVectors; ++v) {
-      SmallVector<Value> from;
-      for (Value place : places)
-        from.push_back(b.add(place, v * g.lanes));
-      int64_t count = std::min(g.lanes, shape.width - v * g.lanes);
-      Value packedStep = ownEngine->forWeights()->packValues(b, source, from, count);
-      if (!isWhole)
-        packedStep = ownEngine->forWeights()->keepExisting(b, packedStep, exist);
-      b.store(packedStep, panelMemory, b.add(b.mul(step, g.lanes), v * panelStride()));
-    }
-  };
-  Value whole =
-      arith::AndIOp::create(b.builder, b.less(b.add(low, -1), first), b.less(b.add(first, elements - 1), high));
-  b.when(
-      whole, [&] { pack(true); }, [&] { pack(false); });
+    places.push_back(positions.keyPlace(shape.value, key));
+  }
+  for (int64_t v = 0; v < g.widthVectors; ++v) {
+    SmallVector<Value> from;
+    for (Value place : places)
+      from.push_back(b.add(place, v * g.lanes));
+    int64_t count = std::min(g.lanes, shape.width - v * g.lanes);
+    Value packedStep = ownEngine->forWeights()->packValues(b, source, from, count);
+    if (some)
+      packedStep = ownEngine->forWeights()->keepExisting(b, packedStep, exist);
+    b.store(packedStep, panelMemory, panelPlace(step, v));
+  }
 }
 
 void HeadValues::packBlock(const KeyBlock &block) {

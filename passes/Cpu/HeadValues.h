@@ -53,7 +53,9 @@ private:
   bool mayMeetHidden() const;
   int64_t panelStride() const;
   void packPanels(mlir::Value low, mlir::Value high);
-  void packStep(mlir::Value step, mlir::Value low, mlir::Value high);
+  mlir::Value panelPlace(mlir::Value step, int64_t vector);
+  void clearStep(mlir::Value step);
+  void packStep(mlir::Value step, const KeyRange &some);
 
   PanelPacker &packer;
   const CpuEngine *ownEngine = nullptr;

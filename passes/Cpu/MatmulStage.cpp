@@ -19,22 +19,30 @@ using subscript::Expr;
 /// with the products, few enough that a product of a thousand rows gives work to many workers.
 static constexpr int64_t kTilesOfBlock = 6;
 
-MatmulPlan::MatmulPlan(Matmul product, const Target &target) : matmul(std::move(product)), lanes(target.lanes) {
+MatmulPlan::MatmulPlan(Matmul product, ElementType element, const Target &target)
+    : matmul(std::move(product)), engine(engineFor(element, target)), lanes(target.lanes) {
   // For a long depth, 8x3 is the best of the tiles that fit 32 registers; 16 registers hold 4x3.
   tileRows = target.registers >= 32 ? 8 : 4;
   tileVectors = 3;
+  if (keepsSumsInMemory()) {
+    tileRows = engine.cost.rowsInMemory();
+    tileVectors = engine.cost.vectors().back();
+  }
   panels = llvm::divideCeil(matmul.columns, lanes);
   tileVectors = std::min(tileVectors, panels);
-  panelStride = CpuEngine::panelStride(matmul.depth, lanes);
+  steps = engine.stepsOf(matmul.depth);
+  panelStride = CpuEngine::panelStride(steps, lanes);
   // One more cache line for each row, too.
-  rowStride = llvm::alignTo(matmul.depth, lanes) + lanes;
+  rowStride = llvm::alignTo(steps, lanes) + lanes;
+  wideFloats = engine.packsFloats() ? 0 : llvm::alignTo(steps, lanes) * engine.cost.elementsOfStep();
   int64_t many = matmul.rows / 64 / tileRows, inL2 = target.l2Bytes / 4 / (rowStride * 4) / tileRows;
   int64_t blockRows = std::min(std::max(kTilesOfBlock, many), std::max<int64_t>(inL2, 1)) * tileRows;
   blocks = llvm::divideCeil(matmul.rows, blockRows);
   rowBlock = llvm::alignTo(llvm::divideCeil(matmul.rows, blocks), tileRows);
   packedBytes = llvm::alignTo(panels * panelStride * 4, 64);
   scratchOffset = llvm::alignTo(rowBlock * rowStride * 4, 64);
-  packedOffset = scratchOffset + llvm::alignTo(tileRows * tileVectors * lanes * 4, 64);
+  wideOffset = scratchOffset + llvm::alignTo(tileRows * tileVectors * lanes * 4, 64);
+  packedOffset = wideOffset + wideFloats * 4;
   localBytes = packedOffset + (packsItself() ? packedBytes : 0);
 }
 
@@ -54,6 +62,32 @@ void decompose(VectorBuilder &b, Value position, const std::vector<std::string> 
 
 } // namespace
 
+/// Packs a panel of columns that are adjacent in memory, for an engine whose steps hold several elements.
+void CpuStages::packSteps(const MatmulPlan &product, const MatmulColumns &columns, Value panel, int64_t count) {
+  const Matmul &matmul = product.matmul;
+  const WeightEngine &engine = *product.engine.forWeights();
+  VectorBuilder v(b, product.lanes);
+  int64_t elements = product.engine.cost.elementsOfStep(), whole = matmul.depth / elements;
+  Value base = v.add(v.mul(panel, product.lanes), columns.base), to = v.mul(panel, product.panelStride);
+  auto pack = [&](Value step, int64_t held) {
+    SmallVector<Value> places, exist;
+    for (int64_t e = 0; e < elements; ++e) {
+      Value depth = v.add(v.mul(step, elements), e < held ? e : 0);
+      places.push_back(v.add(v.mul(depth, matmul.columnDepthStride), base));
+      exist.push_back(arith::ConstantIntOp::create(b, e < held, 1));
+    }
+    Value packed = engine.packValues(v, columns.source, places, count);
+    if (held < elements)
+      packed = engine.keepExisting(v, packed, exist);
+    v.store(packed, columns.packed, v.add(to, v.mul(step, product.lanes)));
+  };
+  v.loop(code.index(0), code.index(whole), 1, [&](Value step) { pack(step, elements); });
+  if (int64_t rest = matmul.depth % elements)
+    pack(code.index(whole), rest);
+  for (int64_t step = llvm::divideCeil(matmul.depth, elements); step < product.steps; ++step)
+    v.store(v.constant(0), columns.packed, v.add(to, step * product.lanes));
+}
+
 void CpuStages::packColumns(const MatmulPlan &product, const MatmulColumns &columns, Value firstPanel, Value endPanel) {
   const Matmul &matmul = product.matmul;
   VectorBuilder v(b, product.lanes);
@@ -65,14 +99,15 @@ void CpuStages::packColumns(const MatmulPlan &product, const MatmulColumns &colu
           v, {source, base, matmul.columnStride, matmul.columnDepthStride, matmul.columns, matmul.depth},
           {packed, code.index(0), product.panelStride}, panel);
     auto copy = [&](int64_t lanes) {
+      if (!product.engine.packsFloats())
+        return packSteps(product, columns, panel, lanes);
       v.loop(code.index(0), code.index(matmul.depth), 1, [&](Value step) {
         Value from = v.add(v.add(v.mul(step, matmul.columnDepthStride), v.mul(panel, product.lanes)), base);
         Value to = v.add(v.mul(panel, product.panelStride), v.mul(step, product.lanes));
         v.store(v.loadFirst(source, from, lanes), packed, to);
       });
     };
-    v.when(
-        v.less(panel, code.index(whole)), [&] { copy(product.lanes); }, [&] { copy(last ? last : product.lanes); });
+    v.when(v.less(panel, code.index(whole)), [&] { copy(product.lanes); }, [&] { copy(last ? last : product.lanes); });
   });
 }
 
@@ -139,9 +174,9 @@ public:
   MatmulEmitter(CpuStages &stages, const Stage &stage, attn::EinsumOp op, const MatmulPlan &product,
                 const std::map<std::string, Extent> &extents)
       : s(stages), stage(stage), product(product), matmul(product.matmul), extents(extents), resolved(resolve(op)),
-        v(stages.b, product.lanes), rowsOperand(op.getInputs()[matmul.rowsInput]),
-        columnsOperand(op.getInputs()[matmul.columnsInput]), rows{rowsOperand, &stages.tensors.storage[rowsOperand],
-                                                                  resolved.subscripts[matmul.rowsInput]},
+        v(stages.b, product.lanes), rowsOperand(stages.inMemory(op.getInputs()[matmul.rowsInput])),
+        columnsOperand(stages.inMemory(op.getInputs()[matmul.columnsInput])),
+        rows{rowsOperand, &stages.tensors.storage[rowsOperand], resolved.subscripts[matmul.rowsInput]},
         result(stages.tensors.storage[stage.result]) {
     for (const subscript::Dimension &dimension : *resolved.spec.result)
       subscripts.push_back(subscript::flatIndex(dimension, resolved.sizes));
@@ -152,6 +187,8 @@ public:
     block = v.view(s.code.phase.local, s.code.index(0), product.rowBlock * product.rowStride);
     scratch = v.view(s.code.phase.local, s.code.index(product.scratchOffset),
                      product.tileRows * product.tileVectors * product.lanes);
+    if (product.wideFloats)
+      wide = v.view(s.code.phase.local, s.code.index(product.wideOffset), product.wideFloats);
   }
   void emit();
 
@@ -159,8 +196,10 @@ private:
   void findStores();
   Symbols symbolsOf(Value item);
   void packBlock();
+  void packRow(Value to);
   void packOwnColumns(Value item);
   Value offsetOf(const std::vector<std::string> &moving, Value at, bool isRow);
+  SmallVector<Value> sumsInScratch(Value row, int64_t vectors);
   void storeTile(Value tile, Value panel, int64_t vectors, bool last, ArrayRef<Value> sums);
   void storeRuns(Value firstOfTile, Value panel, int64_t vectors, bool last, ArrayRef<Value> sums);
   Value rowsOfProduct();
@@ -177,7 +216,7 @@ private:
   MatmulRows rows;
   const Storage &result;
   std::vector<Expr> subscripts; // of the result
-  Value packed, block, scratch;
+  Value packed, block, scratch, wide;
   std::vector<Axis> outer;
   bool consecutive = false; // vectors of the result are consecutive in memory, and are stored as they are
   bool finishes = false;    // the arithmetic behind the product takes `kLanes` columns at a time
@@ -240,18 +279,34 @@ void CpuStages::MatmulEmitter::packOwnColumns(Value item) {
   });
 }
 
+/// Packs a row of the block. An engine that does not pack floats gets the row rounded.
+void CpuStages::MatmulEmitter::packRow(Value to) {
+  if (!wide)
+    return s.packRows(product, rows, extents, symbols, block, to);
+  s.packRows(product, rows, extents, symbols, wide, s.code.index(0));
+  int64_t elements = product.engine.cost.elementsOfStep();
+  v.loop(s.code.index(0), s.code.index(product.wideFloats / elements), product.lanes, [&](Value step) {
+    SmallVector<Value> floats;
+    for (int64_t e = 0; e < elements; ++e)
+      floats.push_back(v.load(wide, v.add(v.mul(step, elements), e * product.lanes)));
+    v.store(product.engine.forWeights()->packWeights(v, floats), block, v.add(to, step));
+  });
+}
+
 /// Packs the block of rows. Rows below the last one are zeros: they are computed with the tile, but not stored.
 void CpuStages::MatmulEmitter::packBlock() {
+  for (int64_t at = llvm::alignDown(matmul.depth, product.lanes); at < product.wideFloats; at += product.lanes)
+    v.store(v.constant(0), wide, s.code.index(at)); // a row may leave what is behind its depth
   v.loop(s.code.index(0), v.mul(tiles, product.tileRows), 1, [&](Value row) {
     Value to = v.mul(row, product.rowStride);
     v.when(
         v.less(row, rowCount),
         [&] {
           decompose(v, v.add(firstRow, row), matmul.rowAxes, extents, symbols);
-          s.packRows(product, rows, extents, symbols, block, to);
+          packRow(to);
         },
         [&] {
-          v.loop(s.code.index(0), s.code.index(llvm::alignTo(matmul.depth, product.lanes)), product.lanes,
+          v.loop(s.code.index(0), s.code.index(llvm::alignTo(product.steps, product.lanes)), product.lanes,
                  [&](Value at) { v.store(v.constant(0), block, v.add(to, at)); });
         });
   });
@@ -276,24 +331,38 @@ void CpuStages::MatmulEmitter::storeRuns(Value firstOfTile, Value panel, int64_t
   SmallVector<Value> columns;
   for (int64_t k = 0; k < vectors; ++k)
     columns.push_back(offsetOf(matmul.columnAxes, v.mul(v.add(panel, k), product.lanes), false));
+  auto store = [&](Value row, ArrayRef<Value> ofRow) {
+    Value base = offsetOf(matmul.rowAxes, v.add(firstRow, row), true);
+    for (int64_t k = 0; k < vectors; ++k)
+      v.storeFirst(ofRow[k], result.memory, v.add(base, columns[k]),
+                   last && partial && k + 1 == vectors ? partial : product.lanes);
+  };
+  if (sums.empty()) {
+    Value rowsHere = v.minimum(s.code.index(product.tileRows), v.sub(rowCount, firstOfTile));
+    return v.loop(s.code.index(0), rowsHere, 1,
+                  [&](Value r) { store(v.add(firstOfTile, r), sumsInScratch(r, vectors)); });
+  }
   for (int64_t r = 0; r < product.tileRows; ++r) {
     Value row = v.add(firstOfTile, r);
-    v.when(v.less(row, rowCount), [&] {
-      Value base = offsetOf(matmul.rowAxes, v.add(firstRow, row), true);
-      for (int64_t k = 0; k < vectors; ++k)
-        v.storeFirst(sums[r * vectors + k], result.memory, v.add(base, columns[k]),
-                     last && partial && k + 1 == vectors ? partial : product.lanes);
-    });
+    v.when(v.less(row, rowCount), [&] { store(row, sums.slice(r * vectors, vectors)); });
   }
 }
 
+SmallVector<Value> CpuStages::MatmulEmitter::sumsInScratch(Value row, int64_t vectors) {
+  SmallVector<Value> sums;
+  Value from = v.mul(row, vectors * product.lanes);
+  for (int64_t k = 0; k < vectors; ++k)
+    sums.push_back(v.load(scratch, v.add(from, k * product.lanes)));
+  return sums;
+}
+
+/// Stores a tile of results. Without `sums`, its sums are in the scratch memory.
 void CpuStages::MatmulEmitter::storeTile(Value tile, Value panel, int64_t vectors, bool last, ArrayRef<Value> sums) {
   Value firstOfTile = v.mul(tile, product.tileRows);
   if (consecutive)
     return storeRuns(firstOfTile, panel, vectors, last, sums);
-  for (int64_t r = 0; r < product.tileRows; ++r)
-    for (int64_t k = 0; k < vectors; ++k)
-      v.store(sums[r * vectors + k], scratch, s.code.index((r * vectors + k) * product.lanes));
+  for (auto [number, sum] : llvm::enumerate(sums))
+    v.store(sum, scratch, s.code.index(int64_t(number) * product.lanes));
   Value rowsHere = v.minimum(s.code.index(product.tileRows), v.sub(rowCount, firstOfTile));
   Value firstColumn = v.mul(panel, product.lanes);
   Value columnsHere =
@@ -322,7 +391,7 @@ void CpuStages::MatmulEmitter::storeTile(Value tile, Value panel, int64_t vector
 void CpuStages::MatmulEmitter::throughRows(Value panel, int64_t vectors, bool last) {
   int64_t tilesOfBlock = product.rowBlock / product.tileRows;
   int64_t linesOfTurn = llvm::divideCeil(product.tileVectors * kStepsOfTurn, tilesOfBlock);
-  int64_t floatsOfTile = llvm::divideCeil(matmul.depth, kStepsOfTurn) * linesOfTurn * kLineFloats;
+  int64_t floatsOfTile = llvm::divideCeil(product.steps, kStepsOfTurn) * linesOfTurn * kLineFloats;
   Value next = v.mul(v.add(panel, vectors), product.panelStride);
   v.loop(s.code.index(0), tiles, 1, [&](Value tile) {
     Value ahead = v.add(next, v.mul(tile, floatsOfTile));
@@ -336,10 +405,14 @@ void CpuStages::MatmulEmitter::throughRows(Value panel, int64_t vectors, bool la
     for (int64_t k = 0; k < product.tileRows * vectors; ++k)
       places.push_back(s.code.index(k * product.lanes));
     TileProduct whole{{0, product.tileRows, 0, vectors},
-                      matmul.depth,
+                      product.steps,
                       {kChain},
                       {block, row, product.rowStride},
                       {packed, column, product.panelStride}};
+    if (product.keepsSumsInMemory()) {
+      product.engine.multiplyInto(v, whole, {scratch, s.code.index(0), vectors * product.lanes});
+      return storeTile(tile, panel, vectors, last, {});
+    }
     if (product.lanes == kLineFloats)
       whole.beside = fetch;
     SmallVector<Value> sums = product.engine.multiply(v, whole, {scratch, places});
@@ -361,6 +434,7 @@ void CpuStages::MatmulEmitter::emit() {
     outer.push_back({axis, extents.at(axis)});
   s.plan.phases.back().items = itemsOf(outer, product.blocks);
   findStores();
+  product.engine.begin(v);
   v.loop(s.code.phase.begin, s.code.phase.end, 1, [&](Value item) {
     symbols = symbolsOf(item);
     if (product.packsItself())
@@ -377,6 +451,7 @@ void CpuStages::MatmulEmitter::emit() {
     if (left)
       throughRows(s.code.index(product.panels - left), left, true);
   });
+  product.engine.end(v);
 }
 
 bool CpuStages::emitMatmul(const Stage &stage, attn::EinsumOp op) {
@@ -390,7 +465,7 @@ bool CpuStages::emitMatmul(const Stage &stage, attn::EinsumOp op) {
     VectorBuilder v(b, product.lanes);
     Value packed =
         v.view(tensors.memoryAt(code.phase, product.packed), code.address(product.packed), product.packedBytes / 4);
-    Value source = tensors.storage[op.getInputs()[product.matmul.columnsInput]].memory;
+    Value source = tensors.storage[inMemory(op.getInputs()[product.matmul.columnsInput])].memory;
     packColumns(product, {source, code.index(product.matmul.columnBase), packed}, code.phase.begin, code.phase.end);
     plan.phases.back().items = {product.panels, 0, {}};
   }

@@ -55,6 +55,8 @@ llvm::ArrayRef<const CpuEngineCost *> cpuEngines();
 const CpuEngineCost &cpuEngine(llvm::StringRef name);
 /// Returns the fastest engine for operands of this type in memory; f32 if they have different types, or no memory.
 const CpuEngineCost &cpuEngineFor(ElementType element, const Target &);
+/// Returns the products of a cycle of that engine, as a multiple of those of FMAs.
+double productsOverFma(ElementType element, const Target &);
 /// Returns the engine that multiplies weights with values, `rows` rows at once: the fastest one for their type if it
 /// takes weights, packs these values and has a result of their type; else the first one. Scheduling and the kernel both
 /// ask it.

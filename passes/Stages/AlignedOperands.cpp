@@ -79,8 +79,7 @@ static void align(attn::EinsumOp op) {
     return;
   OpBuilder builder(op);
   for (auto [number, dimension] : turns) {
-    op.getInputsMutable()[number].set(
-        moveToEnd(builder, op.getLoc(), op.getInputs()[number], dimension));
+    op.getInputsMutable()[number].set(moveToEnd(builder, op.getLoc(), op.getInputs()[number], dimension));
     Dimensions &dimensions = resolved.spec.operands[number];
     std::rotate(dimensions.begin() + dimension, dimensions.begin() + dimension + 1, dimensions.end());
   }

@@ -12,8 +12,8 @@ using subscript::kRuntime;
 namespace {
 
 /// Products smaller than this are not worth packing: a register tile has at least 4 rows of 4 to 48 columns. Two steps
-/// are enough if arithmetic follows, because it is applied to the sums before they are stored. On an Emerald Rapids core,
-/// products of 2 to 7 steps and 256 columns take 0.54 of the time with arithmetic behind them, and 1.3 without.
+/// are enough if arithmetic follows, because it is applied to the sums before they are stored. On an Emerald Rapids
+/// core, products of 2 to 7 steps and 256 columns take 0.54 of the time with arithmetic behind them, and 1.3 without.
 constexpr int64_t kFewRows = 8, kFewColumns = 16, kFewDepth = 8, kFewDepthThenArithmetic = 2;
 /// The most columns, in elements, that each worker packs for itself: 16 MiB.
 constexpr int64_t kMostOwnColumns = 1 << 22;

@@ -37,16 +37,6 @@ static int costOf(Value tensor, int64_t elements) {
   return 0; // a stage of its own
 }
 
-/// Returns whether an operand is a widened argument of f16 or bf16. Who packs it reads the argument, and widens the
-/// elements only if its engine multiplies f32.
-static bool isWidenedArgument(Value operand) {
-  auto widening = operand.getDefiningOp<arith::ExtFOp>();
-  if (!widening || !isa<BlockArgument>(widening.getIn()))
-    return false;
-  Type element = getElementTypeOrSelf(widening.getIn());
-  return element.isF16() || element.isBF16();
-}
-
 bool skewer::isCheapByRows(Value tensor) { return costOf(tensor, countElements(tensor)) <= kMostOperations; }
 
 bool skewer::isPackedOperand(attn::AttentionOp attention, Value operand, AttentionShapes &shapes) {

@@ -192,6 +192,14 @@ bool skewer::isWidening(Operation *op) {
   return isa_and_nonnull<arith::ExtFOp>(op) || (number && getElementTypeOrSelf(number.getIn().getType()).isInteger(8));
 }
 
+bool skewer::isWidenedArgument(Value value) {
+  auto widening = value.getDefiningOp<arith::ExtFOp>();
+  if (!widening || !isa<BlockArgument>(widening.getIn()))
+    return false;
+  Type element = getElementTypeOrSelf(widening.getIn());
+  return element.isF16() || element.isBF16();
+}
+
 Value skewer::widenedFrom(Value value) {
   Operation *op = value.getDefiningOp();
   return isWidening(op) ? op->getOperand(0) : value;
@@ -259,7 +267,7 @@ private:
       if (attention && isPointwise(op) && isPackedOperand(attention, op->getResult(0), shapes)) {
         if (own.stages.insert(user))
           ++own.direct;
-      } else if (isRowsOf(op, user) || isSummedUp(op, user)) {
+      } else if (isRowsOf(op, user) || isColumnsOf(op, user) || isSummedUp(op, user)) {
         own.packed = true;
         ++own.direct;
         own.stages.insert(user);
@@ -310,8 +318,9 @@ private:
   /// to f32, the remainder of the turns loses its precision; sines and cosines therefore compute the angle themselves,
   /// in f64.
   bool isPartOfAngle(Operation *op) {
-    if (op->use_empty() || !(isMap(op) || isa<attn::PositionOp, arith::AddFOp, arith::SubFOp, arith::MulFOp,
-                                              arith::DivFOp, arith::NegFOp>(op)))
+    if (op->use_empty() ||
+        !(isMap(op) ||
+          isa<attn::PositionOp, arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp, arith::NegFOp>(op)))
       return false;
     return llvm::all_of(op->getUsers(), [&](Operation *user) {
       return isNumber(user) || partsOfAngles.contains(user) ||
@@ -360,6 +369,17 @@ private:
     return reads == countElements(rows);
   }
 
+  /// Returns whether the columns of a matrix product are an argument of fewer bits, widened: they are packed as they
+  /// are in memory.
+  bool isColumnsOf(Operation *op, Operation *user) {
+    auto einsum = dyn_cast<attn::EinsumOp>(user);
+    if (!packsRows || !einsum || !isWidenedArgument(op->getResult(0)) || !isMatmul || !isMatmul(einsum))
+      return false;
+    std::optional<Matmul> matmul = matmulOf(einsum);
+    return matmul && einsum.getInputs()[matmul->columnsInput] == op->getResult(0) &&
+           einsum.getInputs()[matmul->rowsInput] != op->getResult(0);
+  }
+
   /// Returns whether a sum that is not a matrix product, or an extremum, reads each element of arithmetic once and has
   /// so few results that the elements are computed where they are read: otherwise most of its time would go to their
   /// buffer.
@@ -388,7 +408,8 @@ private:
   /// arithmetic stores one result, so an attention with further results, also with those that nobody reads, has a stage
   /// of its own.
   bool finish(Operation *op, const Readers &own) {
-    if (op->getNumResults() != 1 || !op->hasOneUse() || own.stored || own.maps || own.packed || own.stages.size() != 1 || !endsWithArithmetic(op))
+    if (op->getNumResults() != 1 || !op->hasOneUse() || own.stored || own.maps || own.packed ||
+        own.stages.size() != 1 || !endsWithArithmetic(op))
       return false;
     Operation *root = own.stages.front();
     Operation *reader = *op->user_begin();

@@ -58,6 +58,9 @@ bool isProduct(mlir::Operation *);
 bool isMap(mlir::Operation *);
 /// Returns whether the operation converts numbers of fewer bits, f16, bf16, i8 or f8E4M3FN, to f32.
 bool isWidening(mlir::Operation *);
+/// Returns whether the value is an argument of f16 or bf16, widened. A reader that packs it reads the argument, and
+/// widens the elements only if its engine multiplies f32.
+bool isWidenedArgument(mlir::Value);
 /// Returns the value before widening; the value itself if it is not widened.
 mlir::Value widenedFrom(mlir::Value);
 /// Returns whether the operation works element by element, with one type except for conversions.
@@ -79,7 +82,7 @@ using ShapeOfFused = OrRefusal<AttentionShape> (*)(attn::AttentionOp);
 void absorbRearrangements(mlir::func::FuncOp, ShapeOfFused);
 
 /// Widens operands of fused attentions and of matrix products to f32 by `arith.extf`, and narrows results by
-/// `arith.truncf`: their kernels compute in f32 only, and the memory that widening needs grows with the operand only.
+/// `arith.truncf`: their sums are f32. What an engine multiplies in fewer bits, it reads before the widening.
 void widenOperands(mlir::func::FuncOp, ShapeOfFused);
 
 } // namespace skewer

@@ -1,5 +1,5 @@
-// Tests the parts of `skewer bench --sweep` that measure nothing: the values of a sweep, what a text declares, the bar of
-// the progress line, and logarithmic axes.
+// Tests the parts of `skewer bench --sweep` that measure nothing: the values of a sweep, what a text declares, the bar
+// of the progress line, and logarithmic axes.
 #include "codegen/Compiler/Messages.h"
 #include "dialect/Language/Declared.h"
 #include "tools/skewer/ExplainPage.h"
@@ -123,7 +123,7 @@ TEST(LogAxis, TextsOfTicks) {
 SweptRow rowAt(int64_t value, double seconds) {
   SweptRow swept{"layer", value, 1, {}};
   swept.row.timing.median = seconds;
-  swept.row.peak = 100;
+  swept.row.fmaPeak = 100;
   swept.row.compileSeconds = 0.1;
   return swept;
 }
@@ -135,13 +135,13 @@ TEST(SweepPicture, FigureThatIsMissingHasNoCurve) {
   EXPECT_EQ(picture.find("plain attention"), std::string::npos);
   EXPECT_EQ(picture.find("roofline"), std::string::npos);
   EXPECT_NE(picture.find("no call needs a workspace"), std::string::npos);
-  EXPECT_NE(picture.find("1 thread; measured peak 100.0 to 100.0 GFLOP/s"), std::string::npos);
+  EXPECT_NE(picture.find("1 thread; measured peak of f32 100.0 to 100.0 GFLOP/s"), std::string::npos);
 }
 
 TEST(SweepPicture, RooflineIsTheHigherBound) {
   Row row;
   row.timing.median = 10;
-  row.peak = 2; // GFLOP/s
+  row.fmaPeak = 2; // GFLOP/s
   row.arithmetic = 8e9;
   EXPECT_FALSE(row.roofline()) << "without a read of the operands memory's bound is not known";
   EXPECT_FALSE(row.percentOfRoofline());
@@ -152,6 +152,23 @@ TEST(SweepPicture, RooflineIsTheHigherBound) {
   EXPECT_DOUBLE_EQ(*row.roofline(), 5) << "memory";
   row.timing.median = 4;
   EXPECT_FALSE(row.percentOfRoofline()) << "faster than the bound: the figures do not fit together";
+}
+
+TEST(Bench, PeakIsThatOfTheEngine) {
+  Row row;
+  row.timing.median = 1;
+  row.fmaPeak = 100;
+  row.flops = row.arithmetic = 150e9;
+  EXPECT_FALSE(row.isPossible());
+  EXPECT_FALSE(row.percent());
+  row.productsOverFma = 2;
+  EXPECT_TRUE(row.isPossible());
+  EXPECT_DOUBLE_EQ(*row.percent(), 75);
+  // Terms that share products need fewer operations than are useful.
+  row.productsOverFma = 1;
+  row.arithmetic = 90e9;
+  EXPECT_TRUE(row.isPossible());
+  EXPECT_DOUBLE_EQ(*row.percent(), 150);
 }
 
 } // namespace

@@ -38,6 +38,8 @@ void printTable(const std::vector<Row> &rows, double peak, int32_t threads) {
     std::string share = row.percent() ? fmt::format("{:.1f}", *row.percent()) : "-";
     printed() << fmt::format("{:<20} {:>10.4f} ms (least {:.4f}, {} calls)  {:>8} GFLOP/s  {:>5} % of peak", row.name,
                              row.timing.median * 1e3, row.timing.least * 1e3, row.timing.calls, rate, share);
+    if (row.productsOverFma != 1)
+      printed() << fmt::format(" ({:.3g} x f32's)", row.productsOverFma);
     if (row.predicted)
       printed() << fmt::format("  {:.2f} times predicted ({:.4f} ms)", row.timing.median / *row.predicted,
                                *row.predicted * 1e3);

@@ -57,19 +57,20 @@ std::optional<Timing> measure(Execution &execution, double seconds, ReadsBeside 
 
 } // namespace
 
-std::optional<double> Row::percentOf(double share) {
-  return share > 0 && share <= 1 ? std::optional(100 * share) : std::nullopt;
+std::optional<double> Row::percent() const {
+  return flops > 0 && fmaPeak > 0 && isPossible() ? std::optional(100 * gflops() / peak()) : std::nullopt;
 }
 
 std::optional<double> Row::roofline() const {
   if (!reads)
     return std::nullopt;
-  return std::max(reads->seconds, peak > 0 ? arithmetic / (peak * 1e9) : 0);
+  return std::max(reads->seconds, fmaPeak > 0 ? arithmetic / (peak() * 1e9) : 0);
 }
 
 std::optional<double> Row::percentOfRoofline() const {
   auto bound = roofline();
-  return percentOf(bound && timing.median > 0 ? *bound / timing.median : 0);
+  bool isKnown = bound && *bound > 0 && timing.median > 0 && *bound <= timing.median;
+  return isKnown ? std::optional(100 * *bound / timing.median) : std::nullopt;
 }
 
 bool benchKernel(const Options &options, Compilation &compilation, const Kernel &kernel, ThreadPool &pool,
@@ -127,11 +128,12 @@ bool benchKernel(const Options &options, Compilation &compilation, const Kernel 
   row.timing.median = medianOf(medians);
   if (reads)
     row.reads = reads->figures();
-  row.peak = medianOf(local);
+  row.fmaPeak = medianOf(local);
   peaks.insert(peaks.end(), local.begin(), local.end());
 
   WorkFacts work = workOfCall(*own, execution->scheduled(), execution->target(), operands->sizeByName);
   row.arithmetic = work.computeSeconds * work.peak;
+  row.productsOverFma = work.productsOverFma;
   if (options.threads == 1 && work.predictedSeconds > 0) // the model covers one core
     row.predicted = work.predictedSeconds;
   row.code = execution->code();
@@ -152,28 +154,25 @@ bool benchKernel(const Options &options, Compilation &compilation, const Kernel 
 
 llvm::json::Object jsonOf(const Row &row) {
   auto orNull = [](const std::optional<double> &value) { return value ? llvm::json::Value(*value) : nullptr; };
-  return llvm::json::Object{
-      {"name", row.name},
-      {"median_seconds", row.timing.median},
-      {"min_seconds", row.timing.least},
-      {"gflops", row.flops > 0 ? llvm::json::Value(row.gflops()) : nullptr},
-      {"percent_of_peak", orNull(row.percent())},
-      {"unfused_median_seconds", orNull(row.unfused)},
-      {"plain_median_seconds", orNull(row.plain)},
-      {"read_median_seconds", row.reads ? llvm::json::Value(row.reads->seconds) : nullptr},
-      {"share_of_read", row.reads ? llvm::json::Value(row.reads->share) : nullptr},
-      {"roofline_seconds", orNull(row.roofline())},
-      {"predicted_seconds", orNull(row.predicted)},
-      {"code", row.code.empty() ? llvm::json::Value(nullptr) : llvm::json::Value(row.code)},
-      {"compile_seconds", row.compileSeconds},
-      {"workspace_bytes", static_cast<int64_t>(row.workspaceBytes)},
-      {"max_error", row.error},
-      {"tolerance", row.tolerance},
-      {"seeded", llvm::json::Array(row.seeded)}};
+  return llvm::json::Object{{"name", row.name},
+                            {"median_seconds", row.timing.median},
+                            {"min_seconds", row.timing.least},
+                            {"gflops", row.flops > 0 ? llvm::json::Value(row.gflops()) : nullptr},
+                            {"percent_of_peak", orNull(row.percent())},
+                            {"products_over_fma", row.productsOverFma},
+                            {"unfused_median_seconds", orNull(row.unfused)},
+                            {"plain_median_seconds", orNull(row.plain)},
+                            {"read_median_seconds", row.reads ? llvm::json::Value(row.reads->seconds) : nullptr},
+                            {"share_of_read", row.reads ? llvm::json::Value(row.reads->share) : nullptr},
+                            {"roofline_seconds", orNull(row.roofline())},
+                            {"predicted_seconds", orNull(row.predicted)},
+                            {"code", row.code.empty() ? llvm::json::Value(nullptr) : llvm::json::Value(row.code)},
+                            {"compile_seconds", row.compileSeconds},
+                            {"workspace_bytes", static_cast<int64_t>(row.workspaceBytes)},
+                            {"max_error", row.error},
+                            {"tolerance", row.tolerance},
+                            {"seeded", llvm::json::Array(row.seeded)}};
 }
-
-/// Returns whether a kernel computed faster than the peak that was measured beside it.
-static bool isAbovePeak(const Row &row) { return row.peak > 0 && row.gflops() > row.peak; }
 
 /// Returns whether the peak of one thread is impossibly low. Several threads may share a core and its units.
 static bool isLowPeak(double peak, int32_t threads, const Target &target) {
@@ -181,15 +180,15 @@ static bool isLowPeak(double peak, int32_t threads, const Target &target) {
 }
 
 bool canBeTrusted(const Row &row, int32_t threads, const Target &target) {
-  return !isAbovePeak(row) && !isLowPeak(row.peak, threads, target);
+  return row.isPossible() && !isLowPeak(row.fmaPeak, threads, target);
 }
 
 void warnOfBadFigures(const std::vector<Row> &rows, double peak, int32_t threads, const Target &target) {
   for (const Row &row : rows)
-    if (isAbovePeak(row))
+    if (!row.isPossible())
       sayWarning(fmt::format("kernel '{}' computed {:.1f} GFLOP/s, but the measured peak is {:.1f} GFLOP/s: neither "
                              "number can be trusted{}",
-                             row.name, row.gflops(), row.peak, kMeasureAgain));
+                             row.name, row.arithmetic / row.timing.median * 1e-9, row.peak(), kMeasureAgain));
   if (isLowPeak(peak, threads, target))
     sayWarning(fmt::format("the measured peak is {:.1f} GFLOP/s, less than half of the {:.1f} GFLOP/s of target '{}': "
                            "the machine was busy, so the measured times are too long{}",

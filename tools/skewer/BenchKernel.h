@@ -18,23 +18,25 @@ struct PlainReads {
 
 struct Row : CheckedRow {
   Timing timing;
-  double peak = 0;           // GFLOP/s, measured around the timing
-  double compileSeconds = 0; // of the processor: from the checked layer to machine code in memory
-  double arithmetic = 0;     // FLOPs that the kernel cannot avoid; fewer than `flops` if terms share products
+  double fmaPeak = 0;         // GFLOP/s of FMAs, measured around the timing
+  double productsOverFma = 1; // the peak of the fastest engine that multiplies, as a multiple of it
+  double compileSeconds = 0;  // of the processor: from the checked layer to machine code in memory
+  double arithmetic = 0;      // FLOPs that the kernel cannot avoid; fewer than `flops` if terms share products
   std::optional<double> unfused, plain, predicted; // seconds
   std::optional<PlainReads> reads;
   std::string code, why; // the code that ran, and why not the first one; empty if there is one
   double gflops() const { return timing.median > 0 ? flops / timing.median * 1e-9 : 0; }
-  /// Returns nothing if the work is not counted, or if it is more than the processor can do: then work and peak were
-  /// not measured under the same clock.
-  std::optional<double> percent() const { return percentOf(peak > 0 ? gflops() / peak : 0); }
+  double peak() const { return fmaPeak * productsOverFma; }
+  /// Returns whether the processor can do the work in this time. If not, time and peak were not measured under the same
+  /// clock.
+  bool isPossible() const { return fmaPeak <= 0 || arithmetic * 1e-9 <= peak() * timing.median; }
+  /// Returns the share of the peak that the useful operations are; more than 100 if the kernel needs fewer of them.
+  /// Returns nothing if the work is not counted or not possible.
+  std::optional<double> percent() const;
   /// Returns the seconds that the measured peak and a plain read of the operands allow; nothing without such a read.
   std::optional<double> roofline() const;
-  /// Returns the share of the roofline that is reached, as `percent` does.
+  /// Returns the share of the roofline that is reached; nothing if it is above 100, or not known.
   std::optional<double> percentOfRoofline() const;
-
-private:
-  static std::optional<double> percentOf(double share);
 };
 
 /// Compiles the kernel, checks one call, and times calls as the options say. Adds the peaks that it measures to

@@ -118,7 +118,7 @@ void printLine(const SweptRow &swept) {
   if (row.flops > 0)
     rate = row.gflops();
   printed() << fmt::format("{:>9} {:<20} {:>11.4f} {:>9} {:>8.1f} {:>7} {:>10} {:>7} {:>10} {:>9.3f}", swept.value,
-                           swept.kernel, row.timing.median * 1e3, numberOr(rate, "{:.1f}"), row.peak,
+                           swept.kernel, row.timing.median * 1e3, numberOr(rate, "{:.1f}"), row.peak(),
                            numberOr(row.percent(), "{:.1f}"), numberOr(row.percentOfRoofline(), "{:.1f}"),
                            numberOr(overPlain, "{:.2f}"), bytesText(static_cast<double>(row.workspaceBytes)),
                            row.compileSeconds);
@@ -135,7 +135,7 @@ void printJson(const Sweep &sweep, const std::vector<SweptRow> &rows) {
     kernel["name"] = swept.kernel;
     kernel["value"] = swept.value;
     kernel["threads"] = swept.threads;
-    kernel["peak_gflops"] = swept.row.peak;
+    kernel["peak_gflops"] = swept.row.fmaPeak;
     kernel["percent_of_roofline"] =
         swept.row.percentOfRoofline() ? llvm::json::Value(*swept.row.percentOfRoofline()) : nullptr;
     kernels.push_back(std::move(kernel));

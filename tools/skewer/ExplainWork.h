@@ -10,7 +10,8 @@ namespace skewer::driver {
 struct WorkFacts {
   double bytesMoved = 0; // arguments are read and the result is written once
   double usefulFlops = 0;
-  double peak = 0, memoryRate = 0; // of a core: FLOP/s, bytes/s
+  double peak = 0, memoryRate = 0; // of a core: FLOP/s of the fastest engine that multiplies, bytes/s
+  double productsOverFma = 1;      // that peak as a multiple of the peak of FMAs
   double computeSeconds = 0, memorySeconds = 0;
   double matmulFlops = 0, predictedSeconds = 0; // 0 without a prediction
   std::string whyNotPredicted;                  // the reason, without a prediction

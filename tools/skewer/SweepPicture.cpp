@@ -11,7 +11,8 @@ namespace skewer::driver {
 namespace {
 
 /// Returns a curve of one figure of the rows; rows without the figure have no point.
-template <typename Figure> Curve curveOf(const char *name, Curve::Line line, llvm::ArrayRef<SweptRow> rows, Figure figure) {
+template <typename Figure>
+Curve curveOf(const char *name, Curve::Line line, llvm::ArrayRef<SweptRow> rows, Figure figure) {
   Curve curve{name, line, {}};
   for (const SweptRow &swept : rows)
     if (std::optional<double> value = figure(swept.row); value && *value > 0)
@@ -32,10 +33,10 @@ std::vector<CurvePanel> panelsOf(const std::string &name, llvm::ArrayRef<SweptRo
       curveOf("roofline", Curve::Line::Dotted, rows, [](const Row &row) { return inMilliseconds(row.roofline()); })};
   CurvePanel workspace{
       fmt::format("workspace{}", number), "workspace of a call", name, "no call needs a workspace", {}, bytesTick};
-  workspace.curves = {curveOf("layer", Curve::Line::Solid, rows, [](const Row &row) {
-    return std::optional(static_cast<double>(row.workspaceBytes));
-  })};
-  CurvePanel compile{fmt::format("compile{}", number), "time to compile, s", name, "nothing was measured", {}, plainText};
+  workspace.curves = {curveOf("layer", Curve::Line::Solid, rows,
+                              [](const Row &row) { return std::optional(static_cast<double>(row.workspaceBytes)); })};
+  CurvePanel compile{
+      fmt::format("compile{}", number), "time to compile, s", name, "nothing was measured", {}, plainText};
   compile.curves = {
       curveOf("layer", Curve::Line::Solid, rows, [](const Row &row) { return std::optional(row.compileSeconds); })};
   return {time, workspace, compile};
@@ -43,14 +44,14 @@ std::vector<CurvePanel> panelsOf(const std::string &name, llvm::ArrayRef<SweptRo
 
 /// Returns the threads and the peaks of the rows: "1 thread, peak 98.1 to 101.3 GFLOP/s".
 std::string captionOf(llvm::ArrayRef<SweptRow> rows) {
-  auto [few, many] = std::minmax_element(
-      rows.begin(), rows.end(), [](const SweptRow &a, const SweptRow &b) { return a.threads < b.threads; });
+  auto [few, many] = std::minmax_element(rows.begin(), rows.end(),
+                                         [](const SweptRow &a, const SweptRow &b) { return a.threads < b.threads; });
   auto [low, high] = std::minmax_element(
-      rows.begin(), rows.end(), [](const SweptRow &a, const SweptRow &b) { return a.row.peak < b.row.peak; });
+      rows.begin(), rows.end(), [](const SweptRow &a, const SweptRow &b) { return a.row.fmaPeak < b.row.fmaPeak; });
   std::string threads = few->threads == many->threads
                             ? fmt::format("{} thread{}", few->threads, few->threads == 1 ? "" : "s")
                             : fmt::format("{} to {} threads", few->threads, many->threads);
-  return fmt::format("{}; measured peak {:.1f} to {:.1f} GFLOP/s", threads, low->row.peak, high->row.peak);
+  return fmt::format("{}; measured peak of f32 {:.1f} to {:.1f} GFLOP/s", threads, low->row.fmaPeak, high->row.fmaPeak);
 }
 
 } // namespace

@@ -243,6 +243,13 @@ double skewer::cyclesPerRow(const AttentionSizes &sizes, const Blocking &blockin
   return compute + target.exposedTraffic * traffic + exposed * passes + rescaleCycles(double(blocks), sizes, target);
 }
 
+double skewer::productsOverFma(const AttentionSizes &sizes, const Blocking &blocking, const Target &target) {
+  const CpuEngineCost &ofContent = contentEngine(sizes, target);
+  RegisterTile scores = multipliedTile(blocking.registers(), blocking.rowBlock, ofContent, target);
+  const CpuEngineCost &ofValues = valuesEngine(sizes, scores, blocking.rowBlock, target);
+  return std::max(ofContent.products(target), ofValues.products(target)) / fma().products(target);
+}
+
 /// Returns the keys of a work item if keys are read once and there are too few heads for all workers; 0: all keys.
 static int64_t chooseKeysPerItem(const AttentionSizes &sizes, const Blocking &blocking) {
   if (!isReadOnce(sizes, blocking.rowBlock) || sizes.storesWeights)

@@ -75,6 +75,9 @@ struct CpuRequest {
 Blocking chooseBlocking(const AttentionSizes &, const Target &, const CpuRequest & = {});
 /// Returns the model's estimate for the given blocking (`cyclesPerRow` is not read).
 double cyclesPerRow(const AttentionSizes &, const Blocking &, const Target &);
+/// Returns the products of a cycle of the fastest engine that multiplies content or values, as a multiple of those of
+/// FMAs.
+double productsOverFma(const AttentionSizes &, const Blocking &, const Target &);
 /// Returns the cycles for one step of the depth of a tile.
 double tileCycles(RegisterTile, const Target &);
 /// Returns the cycles to multiply `rows` by `columns` vectors over `depth`, with register tiles of this shape, by the

@@ -121,6 +121,7 @@ PredictedWork skewer::predictWork(const AttentionShape &shape, const ChosenStrat
   work.matmulFlops =
       2 * rows * (tile.columns * double(sizes.depth) + tile.keys * double(llvm::alignTo(shape.width, target.lanes)));
   work.cycles = cyclesPerRow(sizes, blocking, target) * rows * share;
+  work.productsOverFma = productsOverFma(sizes, blocking, target);
   for (auto [form, strategy] : chosen) {
     TermWork more = strategy->work(form, shape, tile, target);
     work.matmulFlops += more.flops;

@@ -32,6 +32,10 @@ const CpuEngineCost &cpuEngineFor(ElementType element, const Target &target) {
   return *best;
 }
 
+double productsOverFma(ElementType element, const Target &target) {
+  return cpuEngineFor(element, target).products(target) / cpuEngines().front()->products(target);
+}
+
 const CpuEngineCost &cpuEngineOf(const WeighedValues &values, int64_t rows, const Target &target) {
   const CpuEngineCost &engine = cpuEngineFor(values.element, target);
   bool arePacked = values.areRows && !values.areChanged && !values.areReadOnce && !values.areOfPhases;
