@@ -100,6 +100,26 @@ def AttnSplitWindows : Pass<"attn-split-windows", "::mlir::func::FuncOp"> {
   }];
   let dependentDialects = ["::skewer::attn::AttnDialect"];
 }
+def AttnRoundProducts : Pass<"attn-round-products", "::mlir::func::FuncOp"> {
+  let summary = "results of products that only other products multiply become bf16";
+  let description = [{
+    The pass applies if the target multiplies bf16 faster than f32 and all results of the kernel are bf16. A matrix
+    product or an attention may have a result that only matrix products and attentions multiply: projections of
+    queries, keys and values, and rows of the last projection. The result is rounded if each of its readers then
+    multiplies bf16: the other operand is bf16 too. Tensors that are added, gathered or looked up keep their digits.
+    The pass runs before a schedule is chosen for a processor.
+
+    (* example body=@module *)
+    becomes, with target=zen4,
+    ```mlir
+    %q = attn.einsum "i c, c d -> i d"(%x, %wq) : (tensor<64x64xbf16>, tensor<64x64xbf16>) -> tensor<64x64xf32>
+    %queries = arith.truncf %q : tensor<64x64xf32> to tensor<64x64xbf16>
+    // … the attention's result likewise
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+  let options = [Option<"target", "target", "std::string", "\"host\"", "the name of a processor, or a machine file">];
+}
 def AttnFitLengths : Pass<"attn-fit-lengths", "::mlir::ModuleOp"> {
   let summary = "the layers of a few lengths become one layer for all lengths";
   let description = [{

@@ -1,5 +1,6 @@
 // Derives strides and classes from the subscripts of an attention. It knows index expressions, but no position schemes.
 #include "dialect/IR/KernelPlan.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "passes/Analysis/AttentionAnalyzer.h"
 #include "passes/Analysis/LaneFit.h"
 #include "passes/Analysis/Strides.h"
@@ -229,6 +230,13 @@ void AttentionAnalyzer::readMask(AttentionShape &shape) {
     takeTiles(shape);
 }
 
+/// Returns the type in which the result is stored: that to which it is rounded, if nothing else reads it.
+static ElementType storedElementOf(AttentionOp attention) {
+  Value result = attention.getResult();
+  auto rounding = result.hasOneUse() ? dyn_cast<mlir::arith::TruncFOp>(*result.user_begin()) : mlir::arith::TruncFOp();
+  return elementTypeOf((rounding ? rounding.getResult() : result).getType());
+}
+
 OrRefusal<AttentionShape> AttentionAnalyzer::run() {
   AttentionShape shape;
   if (space.leading.empty() && space.query.empty())
@@ -264,7 +272,7 @@ OrRefusal<AttentionShape> AttentionAnalyzer::run() {
     if (elementOf(term.table) == elementOf(term.vector.argument))
       term.element = elementOf(term.table);
   shape.value.element = elementTypeOf(attention.getValue().getType());
-  shape.result.element = elementTypeOf(attention.getResult().getType());
+  shape.result.element = storedElementOf(attention);
   return shape;
 }
 

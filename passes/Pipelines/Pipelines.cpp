@@ -72,6 +72,7 @@ void skewer::addSchedulePipeline(OpPassManager &manager, const Target &target, c
   manager.addNestedPass<func::FuncOp>(createAttnSplitBlocks());
   manager.addNestedPass<func::FuncOp>(createAttnSplitWindows());
   addOperandPipeline(manager);
+  manager.addNestedPass<func::FuncOp>(createAttnRoundProducts({options.target}));
   manager.addNestedPass<func::FuncOp>(createAttnSchedule(options));
 }
 

@@ -304,6 +304,10 @@ private:
       return;
     if (isPackedConcat(op))
       return; // it is never whole in memory
+    if (isStoredRounding(op)) {
+      roots.insert(op);
+      return;
+    }
     bool folds = isPointwise(op) && !own.stored && (!own.packed || own.stages.size() == 1);
     if (isPartOfAngle(op))
       partsOfAngles.insert(op);
@@ -367,6 +371,14 @@ private:
     for (const std::string &axis : llvm::concat<const std::string>(matmul->batch, matmul->outer))
       reads *= std::max<int64_t>(1, resolved.sizes.at(axis));
     return reads == countElements(rows);
+  }
+
+  /// Returns whether the operation rounds a product for readers that pack what they read. The product's stage stores
+  /// the rounded result, so that they may multiply it as such.
+  bool isStoredRounding(Operation *op) {
+    Operation *product = isa<arith::TruncFOp>(op) ? op->getOperand(0).getDefiningOp() : nullptr;
+    return product && product->hasOneUse() && endsWithArithmetic(product) && !op->use_empty() &&
+           llvm::all_of(op->getUsers(), isWidening);
   }
 
   /// Returns whether the columns of a matrix product are an argument of fewer bits, widened: they are packed as they

@@ -1,0 +1,113 @@
+// attn-round-products. A tensor that one product computes and that others only multiply is rounded to bf16 where the
+// target multiplies bf16 faster than f32. The tolerance of a kernel whose results are bf16 allows it, as it allows
+// rounded weights (docs/accuracy.md).
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "passes/Passes.h"
+#include "passes/Schedule/CpuEngine.h"
+#include "passes/Schedule/Machine.h"
+#include "passes/Stages/AttentionShapes.h"
+#include "passes/Stages/Matmul.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace skewer {
+#define GEN_PASS_DEF_ATTNROUNDPRODUCTS
+#include "passes/Passes.h.inc"
+} // namespace skewer
+
+using namespace mlir;
+using namespace skewer;
+using namespace skewer::attn;
+
+namespace {
+bool isBf16(Type type) { return getElementTypeOrSelf(type).isBF16(); }
+
+class Products {
+public:
+  Products(func::FuncOp function, AttentionShapes &shapes) : function(function), shapes(shapes) {}
+
+  /// Returns the results of products whose every reader multiplies bf16 if they are rounded.
+  ArrayRef<Value> find() {
+    for (Operation &op : function.getBody().front())
+      if (isProduct(op))
+        rounded.insert(op.getResult(0));
+    // Each removal may leave another product with one operand of f32.
+    auto isOfNoUse = [&](Value value) { return !llvm::all_of(value.getUses(), [&](auto &use) { return gains(use); }); };
+    while (rounded.remove_if(isOfNoUse)) {
+    }
+    return rounded.getArrayRef();
+  }
+
+private:
+  bool isProduct(Operation &op) {
+    auto attention = dyn_cast<AttentionOp>(op);
+    auto einsum = dyn_cast<EinsumOp>(op);
+    bool computes = einsum ? matmulOf(einsum).has_value() : attention && mayRound(attention);
+    return computes && getElementTypeOrSelf(op.getResult(0)).isF32() && !op.getResult(0).use_empty();
+  }
+  bool mayRound(AttentionOp attention) {
+    auto further = llvm::drop_begin(attention->getResults());
+    return shapes.walked(attention) && llvm::all_of(further, [](Value result) { return result.use_empty(); });
+  }
+  bool isNarrow(Value value) { return isBf16(value.getType()) || rounded.contains(value); }
+
+  /// Returns whether the reader multiplies the value, and multiplies pairs of bf16 if the value is rounded.
+  bool gains(OpOperand &use) {
+    Operation *user = use.getOwner();
+    if (auto einsum = dyn_cast<EinsumOp>(user)) {
+      std::optional<Matmul> matmul = matmulOf(einsum);
+      Value columns = matmul ? einsum.getInputs()[matmul->columnsInput] : Value();
+      return matmul && use.getOperandNumber() == matmul->rowsInput && isa<BlockArgument>(columns) &&
+             isBf16(columns.getType());
+    }
+    auto attention = isa<AttentionOp>(user) ? cast<AttentionOp>(user) : user->getParentOfType<AttentionOp>();
+    return attention && !attention.getScheduleAttr() && shapes.walked(attention) && gains(attention, use.get());
+  }
+  bool gains(AttentionOp attention, Value value) {
+    const AttentionShape &shape = *shapes.walked(attention);
+    SmallVector<Value> operands = operandsOf(attention);
+    auto number = static_cast<unsigned>(llvm::find(operands, value) - operands.begin());
+    bool all = shape.value.argument != number || isNarrow(attention->getResult(0));
+    for (const ContentTerm &term : shape.content)
+      if (term.query.argument == number || term.key.argument == number)
+        all &= isNarrow(operands[term.query.argument]) && isNarrow(operands[term.key.argument]);
+    for (const RowTerm &term : shape.rows) {
+      all &= term.table != number;
+      if (term.vector.argument == number)
+        all &= isNarrow(operands[term.table]);
+    }
+    for (const OtherTerm &term : shape.others)
+      all &= !llvm::is_contained(term.arguments, number);
+    for (const ValueTerm &term : shape.valueTerms)
+      all &= term.argument != number;
+    return all;
+  }
+
+  func::FuncOp function;
+  AttentionShapes &shapes;
+  llvm::SmallSetVector<Value, 8> rounded;
+};
+
+struct RoundProducts : skewer::impl::AttnRoundProductsBase<RoundProducts> {
+  using AttnRoundProductsBase::AttnRoundProductsBase;
+
+  void runOnOperation() override {
+    func::FuncOp function = getOperation();
+    auto processor = readTarget(target);
+    if (!processor) {
+      function.emitError() << messageOf(processor.takeError());
+      return signalPassFailure();
+    }
+    bool isFaster = &cpuEngineFor(ElementType::BF16, *processor) != cpuEngines().front();
+    // The stages of a kernel with lengths are prepared already.
+    if (!isFaster || function->hasAttr(kLengths) || !llvm::all_of(function.getResultTypes(), isBf16))
+      return markAllAnalysesPreserved();
+    for (Value value : Products(function, getAnalysis<AttentionShapes>()).find()) {
+      OpBuilder builder(function.getContext());
+      builder.setInsertionPointAfter(value.getDefiningOp());
+      Type narrow = cast<RankedTensorType>(value.getType()).clone(builder.getBF16Type());
+      auto rounding = arith::TruncFOp::create(builder, value.getLoc(), narrow, value);
+      value.replaceAllUsesExcept(rounding, rounding);
+    }
+  }
+};
+} // namespace
