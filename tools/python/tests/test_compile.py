@@ -56,12 +56,8 @@ class Compile(common.FolderTest):
                               ("gpu", ["--target=x86-64-v2,sm_80", "--ptx-only"])):
             subprocess.run([SKEWER, "compile", spec, "-o", self.folder / name, *options], check=True)
             common.expect_right(skewer.compile(self.folder / name))
-        before = os.getcwd()
-        os.chdir(self.folder / "shared")  # so that the name has no folder
-        try:
+        with common.working_in(self.folder / "shared"):  # so that the name has no folder
             common.expect_right(skewer.load("."))
-        finally:
-            os.chdir(before)
         layer = skewer.load(self.folder / "one", kernel="tiny")
         with self.assertRaisesRegex(skewer.SkewerError, "its text is not known"):
             layer.explain()
