@@ -122,7 +122,8 @@ class Compile(common.FolderTest):
     def test_bytes_that_are_no_text(self):
         spec = self.folder / "bytes.attn"
         spec.write_bytes(b"kernel f(x : f32[4]) -> f32[4] { return x }\nparam \xff = 3\n")
-        for given in (spec, spec.read_bytes().decode("utf-8", "surrogateescape"), "kernel f(x : f32[4]) -> \ud800 { return x }\n"):
+        for given in (spec, spec.read_bytes().decode("utf-8", "surrogateescape"),
+                      "kernel f(x : f32[4]) -> \ud800 { return x }\n"):
             with self.assertRaises(skewer.CompileError) as wrong:
                 skewer.compile(given)
             self.assertTrue(wrong.exception.diagnostics[0].line)
