@@ -4,12 +4,14 @@
 #include "passes/Emit/EmitIndex.h"
 #include "EmittedTesting.h"
 #include "RandomExpr.h"
+#include "SubscriptTesting.h"
 #include "passes/Cpu/LaneIndices.h"
 #include "passes/Emit/IntegerLanes.h"
 
 using namespace skewer;
 using namespace skewer::subscript;
 using skewer::subscript::testing::RandomExpr;
+using skewer::subscript::testing::read;
 using skewer::testing::asFloat;
 using skewer::testing::asNumber;
 using skewer::testing::runEmitted;
@@ -17,12 +19,6 @@ using skewer::testing::runEmitted;
 namespace {
 constexpr int64_t kSide = 7; // i and k have this many values; j has as many vectors as hold them
 const Domain kBox = {{"i", {-3, 3}}, {"j", {0, kSide - 1}}, {"k", {0, kSide - 1}}};
-
-Expr read(std::string_view text) {
-  auto e = parse(text);
-  EXPECT_TRUE(e) << text;
-  return e.value_or(Expr(0));
-}
 
 /// Makes expressions whose values, and those of all their parts, are small over the box.
 std::vector<Expr> expressions(unsigned seed, size_t count, bool predicates) {

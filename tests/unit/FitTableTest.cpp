@@ -2,6 +2,7 @@
 // must have the matrix's values, and the matrices of published code must be found.
 #include "passes/Import/FitTable.h"
 #include "RandomExpr.h"
+#include "SubscriptTesting.h"
 #include "passes/Analysis/AxisNames.h"
 #include "passes/Fusion/Factorise.h"
 #include <gtest/gtest.h>
@@ -9,13 +10,9 @@
 using namespace skewer;
 using namespace skewer::subscript;
 using skewer::subscript::testing::RandomExpr;
+using skewer::subscript::testing::read;
 
 namespace {
-Expr read(std::string_view text) {
-  auto e = parse(text);
-  EXPECT_TRUE(e) << text;
-  return e.value_or(Expr(0));
-}
 
 /// Returns the values of an expression of i and j, row by row.
 std::vector<int64_t> matrixOf(const Expr &e, int64_t queries, int64_t keys) {
@@ -153,7 +150,8 @@ TEST(Factorise, BlocksOfLinesAreOfTheirNumber) {
   auto lines = [&](const char *text) { return byLines(read(text), "i", factors); };
   EXPECT_EQ(print(lines("i floordiv 24")), "(i floordiv 6) floordiv 4");
   EXPECT_EQ(print(lines("i floordiv 6 + j floordiv 24")), print(read("i floordiv 6 + j floordiv 24")));
-  for (const char *text : {"i floordiv 24", "i mod 24", "i floordiv 12 + i mod 9", "i mod 15 - i floordiv 3", "i mod 5"})
+  for (const char *text :
+       {"i floordiv 24", "i mod 24", "i floordiv 12 + i mod 9", "i mod 15 - i floordiv 3", "i mod 5"})
     for (int64_t i = 0; i < 42; ++i)
       EXPECT_EQ(evaluate(lines(text), {{"i", i}}), evaluate(read(text), {{"i", i}})) << text << " at " << i;
 }

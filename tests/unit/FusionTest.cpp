@@ -1,9 +1,5 @@
 // Tests that the fusion passes keep the meaning of programs, by the float64 interpreter: on random chains of index
 // maps, and on layers whose fused form is written as einsums again.
-#include "codegen/Reference/Reference.h"
-#include "dialect/IR/Attn.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
@@ -11,6 +7,7 @@
 #include "passes/Import/FitTable.h"
 #include "passes/Passes.h"
 #include "passes/Pipelines/Pipelines.h"
+#include "tests/unit/FusionTesting.h"
 #include <cmath>
 #include <gtest/gtest.h>
 #include <random>
@@ -21,44 +18,14 @@ using namespace skewer;
 using namespace skewer::attn;
 using skewer::subscript::Expr;
 
-class Fusion : public ::testing::Test {
+class Fusion : public skewer::testing::RewriteTest {
 protected:
-  Fusion() { context.loadDialect<AttnDialect, func::FuncDialect, arith::ArithDialect, tensor::TensorDialect>(); }
-
   OwningOpRef<ModuleOp> parse(const std::string &text) { return parseSourceString<ModuleOp>(text, &context); }
-  func::FuncOp kernel(ModuleOp module) { return *module.getOps<func::FuncOp>().begin(); }
 
   bool run(ModuleOp module, llvm::function_ref<void(OpPassManager &)> build) {
     PassManager manager(&context);
     build(manager);
     return succeeded(manager.run(module));
-  }
-
-  std::vector<reference::Tensor> randomInputs(func::FuncOp function, unsigned seed) {
-    std::mt19937 engine(seed);
-    std::uniform_real_distribution<double> number(-1, 1);
-    std::vector<reference::Tensor> inputs;
-    for (Type type : function.getArgumentTypes()) {
-      reference::Tensor tensor{shapeOf(type), {}};
-      for (int64_t k = 0; k < tensor.elements(); ++k)
-        tensor.values.push_back(number(engine));
-      inputs.push_back(std::move(tensor));
-    }
-    return inputs;
-  }
-
-  /// Returns all elements of the function's result.
-  std::vector<double> evaluate(func::FuncOp function, const std::vector<reference::Tensor> &inputs) {
-    reference::Interpreter interpreter(function, inputs);
-    std::vector<double> elements;
-    for (const auto &leading : reference::sampleRows(interpreter.resultShape(), 1 << 20, 1)) {
-      auto row = interpreter.row(leading);
-      EXPECT_TRUE(row.has_value()) << row.reason;
-      if (!row)
-        return {};
-      elements.insert(elements.end(), row->begin(), row->end());
-    }
-    return elements;
   }
 
   static void expectClose(const std::vector<double> &actual, const std::vector<double> &expected,
@@ -117,8 +84,6 @@ protected:
       op.erase();
     }
   }
-
-  MLIRContext context;
 };
 
 /// Makes a random chain of index maps on the last two dimensions of "h m n".

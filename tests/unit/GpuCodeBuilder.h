@@ -10,7 +10,7 @@
 
 namespace skewer::testing {
 
-/// Lowers the layer for each requested tile.
+/// Imports a layer, and lowers it as often as it is asked to.
 struct GpuCodeBuilder {
   explicit GpuCodeBuilder(const std::string &text) {
     mlir::DialectRegistry registry;
@@ -23,19 +23,25 @@ struct GpuCodeBuilder {
     einsum = language::importSource(sources, {}, &context, llvm::errs());
   }
   llvm::Expected<std::optional<gpu::GpuCode>> build(const gpu::GpuTarget &target, const std::string &ptxas) {
-    return gpu::buildFor(target, ptxas, [&](int64_t rank) -> mlir::OwningOpRef<mlir::ModuleOp> {
-      mlir::OwningOpRef<mlir::ModuleOp> module(mlir::cast<mlir::ModuleOp>((*einsum)->clone()));
-      mlir::PassManager manager(&context);
-      addFusionPipeline(manager);
-      gpu::GpuRequest request = pinned;
-      request.target = target.name;
-      request.rank = rank;
-      addGpuSchedulePipeline(manager, request);
-      addGpuLoweringPipeline(manager);
-      addNvvmPipeline(manager);
+    return gpu::buildFor(target, ptxas, [&](int64_t rank) {
       ++tried;
-      return succeeded(manager.run(*module)) ? std::move(module) : nullptr;
+      return lower(target.name, rank);
     });
+  }
+  /// Returns the module in the NVVM dialect with the schedule's candidate of this rank; null after a diagnostic.
+  mlir::OwningOpRef<mlir::ModuleOp> lower(const std::string &target, int64_t rank = 0) {
+    if (!einsum)
+      return nullptr;
+    mlir::OwningOpRef<mlir::ModuleOp> module(mlir::cast<mlir::ModuleOp>((*einsum)->clone()));
+    mlir::PassManager manager(&context);
+    addFusionPipeline(manager);
+    gpu::GpuRequest request = pinned;
+    request.target = target;
+    request.rank = rank;
+    addGpuSchedulePipeline(manager, request);
+    addGpuLoweringPipeline(manager);
+    addNvvmPipeline(manager);
+    return succeeded(manager.run(*module)) ? std::move(module) : nullptr;
   }
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> einsum;

@@ -1,12 +1,7 @@
 // Tests that instructions of a whole warp stay where all lanes come: each call tells LLVM so, and in the code of ptxas
 // none follows a branch at which lanes may part.
-#include "codegen/GPU/Build.h"
-#include "codegen/GPU/Ptx.h"
 #include "codegen/GPU/Sass.h"
-#include "dialect/Language/Language.h"
-#include "mlir/Pass/PassManager.h"
-#include "passes/Gpu/Schedule/GpuCostModel.h"
-#include "passes/Pipelines/Pipelines.h"
+#include "tests/unit/GpuCodeBuilder.h"
 #include "tests/unit/GpuLayers.h"
 #include "tests/unit/LanguageTesting.h"
 #include "llvm/IR/InstIterator.h"
@@ -15,32 +10,6 @@ using namespace skewer;
 using namespace skewer::testing;
 
 namespace {
-
-struct Lowered {
-  Lowered(const std::string &text, const std::string &target, const std::string &engine) {
-    mlir::DialectRegistry registry;
-    registry.insert<attn::AttnDialect, mlir::func::FuncDialect, mlir::math::MathDialect, mlir::tensor::TensorDialect>();
-    gpu::registerGpuTarget(registry);
-    context.appendDialectRegistry(registry);
-    context.loadAllAvailableDialects();
-    llvm::SourceMgr sources;
-    sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(text, "test.attn"), llvm::SMLoc());
-    module = language::importSource(sources, {}, &context, llvm::errs());
-    mlir::PassManager manager(&context);
-    addFusionPipeline(manager);
-    gpu::GpuRequest request;
-    request.target = target;
-    request.engine = engine;
-    request.rows = engine == gpu::kMmaSync ? 32 : 64;
-    request.keys = 32;
-    addGpuSchedulePipeline(manager, request);
-    addGpuLoweringPipeline(manager);
-    addNvvmPipeline(manager);
-    EXPECT_TRUE(module && succeeded(manager.run(*module))) << text;
-  }
-  mlir::MLIRContext context;
-  mlir::OwningOpRef<mlir::ModuleOp> module;
-};
 
 /// Layers whose kernels have each kind of control flow: loops, edges of masks, sums made again, tiles left out, keys
 /// that meet rows of a table, rows that reach some tiles.
@@ -54,6 +23,18 @@ struct Machine {
   std::string target, engine;
   bool fits(const std::string &text) const { return engine == gpu::kMmaSync || hasNarrowProducts(text); }
 };
+/// A layer that is lowered for a machine, with a small tile.
+struct Lowered {
+  Lowered(const std::string &text, const Machine &machine) : builder(text) {
+    builder.pinned.engine = machine.engine;
+    builder.pinned.rows = machine.engine == gpu::kMmaSync ? 32 : 64;
+    builder.pinned.keys = 32;
+    module = builder.lower(machine.target);
+    EXPECT_TRUE(module) << text;
+  }
+  GpuCodeBuilder builder;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+};
 const Machine kMachines[] = {{"sm_80", "mma_sync"}, {"sm_90a", "mma_sync"}, {"sm_90a", "wgmma"}};
 
 TEST(GpuConvergence, CallsSayThatTheyNeedTheWholeWarp) {
@@ -62,7 +43,7 @@ TEST(GpuConvergence, CallsSayThatTheyNeedTheWholeWarp) {
     for (const std::string &text : layers()) {
       if (!machine.fits(text))
         continue;
-      Lowered lowered(text, machine.target, machine.engine);
+      Lowered lowered(text, machine);
       bool looked = false;
       auto ptx = gpu::ptxOf(*lowered.module, *gpu::findGpuTarget(machine.target), [&](llvm::Module &module) {
         looked = true;
@@ -86,25 +67,19 @@ TEST(GpuConvergence, CallsSayThatTheyNeedTheWholeWarp) {
 }
 
 TEST(GpuConvergence, NothingOfAWarpBehindABranchForLanes) {
-  auto ptxas = gpu::findPtxas("");
-  auto cuobjdump = ptxas ? gpu::findCuobjdump("", *ptxas) : gpu::findCuobjdump("", "");
-  if (!ptxas || !cuobjdump) {
-    llvm::consumeError(ptxas.takeError());
-    llvm::consumeError(cuobjdump.takeError());
+  std::optional<SassTools> tools = findSassTools();
+  if (!tools)
     GTEST_SKIP() << "no ptxas or no cuobjdump";
-  }
   for (const Machine &machine : kMachines) {
     // The roles of warps are branches by the thread's number, whose lanes part nowhere; ptxas does not know that.
     if (machine.engine != gpu::kMmaSync)
       continue;
     for (const std::string &text : layers()) {
       gpu::GpuTarget target = *gpu::findGpuTarget(machine.target);
-      Lowered lowered(text, machine.target, machine.engine);
+      Lowered lowered(text, machine);
       auto ptx = gpu::ptxOf(*lowered.module, target);
       ASSERT_TRUE(bool(ptx)) << llvm::toString(ptx.takeError());
-      auto code = gpu::assemble(*ptx, target, *ptxas);
-      ASSERT_TRUE(bool(code)) << llvm::toString(code.takeError());
-      auto sass = gpu::disassemble(code->cubin, *cuobjdump);
+      auto sass = sassOf(*ptx, target, *tools);
       ASSERT_TRUE(bool(sass)) << llvm::toString(sass.takeError());
       ASSERT_TRUE(gpu::mainLoopOf(*sass, "layer"));
       for (const std::string &found : gpu::whereLanesParted(*sass, "layer"))

@@ -2,7 +2,7 @@
 // the numbers must be wrong.
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/Matchers.h"
-#include "tests/unit/GpuTesting.h"
+#include "tests/unit/GpuMistakes.h"
 
 using namespace skewer;
 using namespace skewer::testing;
@@ -37,22 +37,12 @@ GpuOptions options(double spread = 3) {
   return options;
 }
 
-/// Plants one fault after another and returns their number. `spoil` changes the n-th place that it knows, and returns
-/// whether there is one. `caught` judges each outcome.
-size_t plantEach(const std::string &text, llvm::function_ref<bool(mlir::gpu::GPUModuleOp, size_t)> spoil,
-                 llvm::function_ref<bool(const GpuOutcome &)> caught, size_t most = 16, double spread = 3) {
-  for (size_t number = 0; number < most; ++number) {
-    GpuLayer compiled(text);
-    bool found = false;
-    GpuOptions how = options(spread);
-    how.spoil = [&](mlir::gpu::GPUModuleOp module) { found = spoil(module, number); };
-    GpuOutcome outcome = compiled.run(how);
-    EXPECT_TRUE(outcome.lowered) << outcome.messages;
-    if (!found)
-      return number;
-    EXPECT_TRUE(caught(outcome)) << "place " << number << " of\n" << text << "error " << outcome.error;
-  }
-  return most;
+/// Plants one mistake after another, expects that each is seen, and returns their number.
+size_t expectSeen(const std::string &text, Spoil spoil, llvm::function_ref<bool(const GpuOutcome &)> isSeen,
+                  size_t most = 16, double spread = 3) {
+  Planted planted = plantEach({text, options(spread)}, spoil, isSeen, most);
+  EXPECT_TRUE(planted.missed.empty()) << planted.text() << "\n" << text;
+  return planted.places;
 }
 
 bool hasFault(const GpuOutcome &outcome, gpu::FaultKind kind) {
@@ -61,33 +51,9 @@ bool hasFault(const GpuOutcome &outcome, gpu::FaultKind kind) {
 bool races(const GpuOutcome &outcome) { return hasFault(outcome, gpu::FaultKind::Race); }
 bool isWrong(const GpuOutcome &outcome) { return !(outcome.error <= kHalf); }
 
-/// Returns the n-th operation that `matches`; null if there is none.
-template <typename Op>
-Op nth(
-    mlir::gpu::GPUModuleOp module, size_t number, llvm::function_ref<bool(Op)> matches = [](Op) { return true; }) {
-  Op found;
-  module.walk([&](Op op) {
-    if (!found && matches(op) && number-- == 0)
-      found = op;
-  });
-  return found;
-}
-template <typename Op> bool eraseNth(mlir::gpu::GPUModuleOp module, size_t number) {
-  Op op = nth<Op>(module, number);
-  if (op)
-    op->erase();
-  return bool(op);
-}
-
 bool isConstant(mlir::Value value, int64_t number) {
   llvm::APInt constant;
   return mlir::matchPattern(value, mlir::m_ConstantInt(&constant)) && constant.getSExtValue() == number;
-}
-/// Gives an operation another constant in place of an operand.
-void setConstant(Operation *op, unsigned operand, int64_t number) {
-  mlir::OpBuilder b(op);
-  op->setOperand(operand, mlir::LLVM::ConstantOp::create(b, op->getLoc(), op->getOperand(operand).getType(),
-                                                         b.getIntegerAttr(op->getOperand(operand).getType(), number)));
 }
 
 TEST(GpuFault, TheLayersAreRightWithoutOne) {
@@ -96,27 +62,23 @@ TEST(GpuFault, TheLayersAreRightWithoutOne) {
 }
 TEST(GpuFault, ABarrierIsDropped) {
   for (const std::string &text : {kBand, kThroughMemory, kPlain})
-    EXPECT_GE(plantEach(text, eraseNth<mlir::NVVM::Barrier0Op>, races), 2u);
+    EXPECT_GE(expectSeen(text, dropping<mlir::NVVM::Barrier0Op>(), races), 2u);
 }
 TEST(GpuFault, AWaitForCopiesIsDropped) {
-  EXPECT_GE(plantEach(kBand, eraseNth<mlir::NVVM::CpAsyncWaitGroupOp>, races), 2u);
-  EXPECT_GE(plantEach(kThroughMemory, eraseNth<mlir::NVVM::CpAsyncWaitGroupOp>, races), 3u);
+  EXPECT_GE(expectSeen(kBand, dropping<mlir::NVVM::CpAsyncWaitGroupOp>(), races), 2u);
+  EXPECT_GE(expectSeen(kThroughMemory, dropping<mlir::NVVM::CpAsyncWaitGroupOp>(), races), 3u);
 }
 TEST(GpuFault, AWaitLeavesOneGroupTooMany) {
   // It leaves the group whose bytes are read next, or that is still being copied at the end.
-  auto spoil = [](mlir::gpu::GPUModuleOp module, size_t number) {
-    auto wait = nth<mlir::NVVM::CpAsyncWaitGroupOp>(module, number);
-    if (wait)
-      wait.setN(wait.getN() + 1);
-    return bool(wait);
-  };
-  EXPECT_GE(plantEach(kPlain, spoil, races), 2u);
+  auto spoil =
+      editing<mlir::NVVM::CpAsyncWaitGroupOp>([](mlir::NVVM::CpAsyncWaitGroupOp wait) { wait.setN(wait.getN() + 1); });
+  EXPECT_GE(expectSeen(kPlain, spoil, races), 2u);
 }
 TEST(GpuFault, ACopyIsNotCommitted) {
   auto caught = [](const GpuOutcome &outcome) {
     return races(outcome) || hasFault(outcome, gpu::FaultKind::Uninitialised);
   };
-  EXPECT_GE(plantEach(kPlain, eraseNth<mlir::NVVM::CpAsyncCommitGroupOp>, caught), 1u);
+  EXPECT_GE(expectSeen(kPlain, dropping<mlir::NVVM::CpAsyncCommitGroupOp>(), caught), 1u);
 }
 TEST(GpuFault, RowsStandInTheSameBanks) {
   // 32 elements and a chunk of 16 bytes are 80 bytes a row; without the chunk eight rows meet two banks each.
@@ -139,94 +101,58 @@ TEST(GpuFault, RowsStandInTheSameBanks) {
   EXPECT_NE(outcome.report.conflicts().find("ldmatrix"), std::string::npos) << outcome.report.conflicts();
 }
 TEST(GpuFault, TheSkewIsOffByOne) {
-  auto spoil = [](mlir::gpu::GPUModuleOp module, size_t number) {
-    auto shift =
-        nth<mlir::LLVM::SubOp>(module, number, [](mlir::LLVM::SubOp op) { return isConstant(op.getLhs(), 7); });
-    if (shift)
-      setConstant(shift, 0, 6);
-    return bool(shift);
-  };
-  EXPECT_EQ(plantEach(kBand, spoil, isWrong), 1u);
+  auto spoil = editing<mlir::LLVM::SubOp>([](mlir::LLVM::SubOp shift) { setConstant(shift, 0, 6); },
+                                          [](mlir::LLVM::SubOp op) { return isConstant(op.getLhs(), 7); });
+  EXPECT_EQ(expectSeen(kBand, spoil, isWrong), 1u);
 }
 TEST(GpuFault, TheWindowOfATableIsOffByOne) {
-  auto spoil = [](mlir::gpu::GPUModuleOp module, size_t number) {
-    // row = offset + 129, for offsets from -129 on
-    auto row =
-        nth<mlir::LLVM::AddOp>(module, number, [](mlir::LLVM::AddOp op) { return isConstant(op.getRhs(), 129); });
-    if (row)
-      setConstant(row, 1, 128);
-    return bool(row);
-  };
-  EXPECT_GE(plantEach(kBand, spoil, isWrong, 4), 1u);
+  // row = offset + 129, for offsets from -129 on
+  auto spoil = editing<mlir::LLVM::AddOp>([](mlir::LLVM::AddOp row) { setConstant(row, 1, 128); },
+                                          [](mlir::LLVM::AddOp op) { return isConstant(op.getRhs(), 129); });
+  EXPECT_GE(expectSeen(kBand, spoil, isWrong, 4), 1u);
 }
 TEST(GpuFault, AShuffleAsksTheWrongLane) {
-  auto spoil = [](mlir::gpu::GPUModuleOp module, size_t number) {
-    auto shuffle = nth<mlir::NVVM::ShflOp>(module, number);
-    if (!shuffle)
-      return false;
-    mlir::OpBuilder b(shuffle);
-    mlir::Value one = mlir::LLVM::ConstantOp::create(b, shuffle.getLoc(), b.getI32IntegerAttr(4));
-    mlir::Value other = mlir::LLVM::XOrOp::create(b, shuffle.getLoc(), shuffle.getOffset(), one);
-    shuffle.getOffsetMutable().assign(other);
-    return true;
-  };
-  EXPECT_EQ(plantEach(kBand, spoil, isWrong), 16u);
-  EXPECT_EQ(plantEach(kPlain, spoil, isWrong), 8u); // two of the maximum and two of the sum, of two rows
+  auto spoil = editing<mlir::NVVM::ShflOp>([](mlir::NVVM::ShflOp shuffle) {
+    addTo<mlir::LLVM::XOrOp>(shuffle, shuffle.getOffsetMutable().getOperandNumber(), 4);
+  });
+  EXPECT_EQ(expectSeen(kBand, spoil, isWrong), 16u);
+  EXPECT_EQ(expectSeen(kPlain, spoil, isWrong), 8u); // two of the maximum and two of the sum, of two rows
 }
 TEST(GpuFault, KeysBehindTheLastOneCount) {
-  auto spoil = [](mlir::gpu::GPUModuleOp module, size_t number) {
-    // key < 130, of the scores: what stands in a select with -infinity
-    auto compare = nth<mlir::LLVM::ICmpOp>(module, number, [](mlir::LLVM::ICmpOp op) {
-      return isConstant(op.getRhs(), 130) && llvm::any_of(op->getUsers(), [&](Operation *user) {
-               return mlir::isa<mlir::LLVM::SelectOp>(user) && user->getResult(0).getType().isF32();
-             });
-    });
-    if (compare)
-      setConstant(compare, 1, 160);
-    return bool(compare);
+  // key < 130, of the scores: what stands in a select with -infinity
+  auto ofScores = [](mlir::LLVM::ICmpOp op) {
+    return isConstant(op.getRhs(), 130) && llvm::any_of(op->getUsers(), [&](Operation *user) {
+             return mlir::isa<mlir::LLVM::SelectOp>(user) && user->getResult(0).getType().isF32();
+           });
   };
-  EXPECT_GE(plantEach(kPlain, spoil, isWrong, 4, /*spread=*/0.5), 4u);
+  auto spoil = editing<mlir::LLVM::ICmpOp>([](mlir::LLVM::ICmpOp compare) { setConstant(compare, 1, 160); }, ofScores);
+  EXPECT_GE(expectSeen(kPlain, spoil, isWrong, 4, /*spread=*/0.5), 4u);
 }
 TEST(GpuFault, ASumIsNotRescaled) {
   auto carried = [](mlir::Value value) { return mlir::isa<mlir::BlockArgument>(value); };
-  auto spoil = [&](mlir::gpu::GPUModuleOp module, size_t number) {
-    auto rescaled = nth<mlir::LLVM::FMulOp>(
-        module, number, [&](mlir::LLVM::FMulOp op) { return carried(op.getLhs()) != carried(op.getRhs()); });
-    if (!rescaled)
-      return false;
-    rescaled.replaceAllUsesWith(carried(rescaled.getLhs()) ? rescaled.getLhs() : rescaled.getRhs());
-    rescaled->erase();
-    return true;
-  };
+  auto spoil = editing<mlir::LLVM::FMulOp>(
+      [&](mlir::LLVM::FMulOp op) { op.replaceAllUsesWith(carried(op.getLhs()) ? op.getLhs() : op.getRhs()); },
+      [&](mlir::LLVM::FMulOp op) { return carried(op.getLhs()) != carried(op.getRhs()); });
   // The sums of two rows, and 4 × 4 accumulators of the result.
-  EXPECT_GE(plantEach(kPlain, spoil, isWrong, 18), 18u);
+  EXPECT_GE(expectSeen(kPlain, spoil, isWrong, 18), 18u);
 }
 TEST(GpuFault, AnAddressIsOutsideOrOdd) {
   // The last row of a result is written one place too far: after the buffer, or into the next row.
-  auto outside = [](mlir::gpu::GPUModuleOp module, size_t number) {
-    auto below = nth<mlir::LLVM::ICmpOp>(module, number, [](mlir::LLVM::ICmpOp op) {
-      return op.getPredicate() == mlir::LLVM::ICmpPredicate::slt && isConstant(op.getRhs(), 130) &&
-             llvm::any_of(op->getUsers(), [](Operation *user) { return mlir::isa<mlir::LLVM::CondBrOp>(user); });
-    });
-    if (below)
-      setConstant(below, 1, 131);
-    return bool(below);
-  };
+  auto outside = editing<mlir::LLVM::ICmpOp>(
+      [](mlir::LLVM::ICmpOp below) { setConstant(below, 1, 131); },
+      [](mlir::LLVM::ICmpOp op) {
+        return op.getPredicate() == mlir::LLVM::ICmpPredicate::slt && isConstant(op.getRhs(), 130) &&
+               llvm::any_of(op->getUsers(), [](Operation *user) { return mlir::isa<mlir::LLVM::CondBrOp>(user); });
+      });
   auto caught = [](const GpuOutcome &outcome) {
     return hasFault(outcome, gpu::FaultKind::OutOfBounds) || races(outcome);
   };
-  EXPECT_GE(plantEach(kPlain, outside, caught, 1), 1u);
+  EXPECT_GE(expectSeen(kPlain, outside, caught, 1), 1u);
   // Rows of 76 bytes: ldmatrix and cp.async want multiples of 16.
-  auto odd = [](mlir::gpu::GPUModuleOp module, size_t number) {
-    auto row = nth<mlir::LLVM::MulOp>(module, number, [](mlir::LLVM::MulOp op) { return isConstant(op.getRhs(), 80); });
-    if (row)
-      setConstant(row, 1, 76);
-    return bool(row);
-  };
-  EXPECT_GE(
-      plantEach(
-          kPlain, odd, [](const GpuOutcome &outcome) { return hasFault(outcome, gpu::FaultKind::Misaligned); }, 3),
-      2u);
+  auto odd = editing<mlir::LLVM::MulOp>([](mlir::LLVM::MulOp row) { setConstant(row, 1, 76); },
+                                        [](mlir::LLVM::MulOp op) { return isConstant(op.getRhs(), 80); });
+  auto misaligned = [](const GpuOutcome &outcome) { return hasFault(outcome, gpu::FaultKind::Misaligned); };
+  EXPECT_GE(expectSeen(kPlain, odd, misaligned, 3), 2u);
 }
 
 } // namespace

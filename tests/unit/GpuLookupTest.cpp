@@ -19,19 +19,15 @@ std::string map(int64_t height, int64_t width, const std::string &type = "f16", 
                      more +
                      ") -> T[heads, H*W, dim] {\n  content = einsum(\"h i d, h j d -> h i j\", q, k) * dim^-0.5\n";
   std::string y = sign > 0 ? "jy - iy" : "iy - jy", x = sign > 0 ? "jx - ix" : "ix - jx";
-  text += "  up = einsum(\"h (iy ix) d, (" + y + " + H - 1) d -> h (iy ix) (jy jx)\", q, rows, iy = H, jy = H, jx = W)\n";
-  text += "  side = einsum(\"h (iy ix) d, (" + x + " + W - 1) d -> h (iy ix) (jy jx)\", q, columns, iy = H, jy = H, jx = W)\n";
+  text +=
+      "  up = einsum(\"h (iy ix) d, (" + y + " + H - 1) d -> h (iy ix) (jy jx)\", q, rows, iy = H, jy = H, jx = W)\n";
+  text += "  side = einsum(\"h (iy ix) d, (" + x +
+          " + W - 1) d -> h (iy ix) (jy jx)\", q, columns, iy = H, jy = H, jx = W)\n";
   text += "  return einsum(\"h i j, h j d -> h i d\", softmax((content + up + side" + added + ")" + mask + "), v)\n}\n";
   for (size_t at = 0; (at = text.find("T[", at)) != std::string::npos; at += type.size())
     if (at > 0 && (text[at - 1] == ' ' || text[at - 1] == '>'))
       text.replace(at, 1, type);
   return text;
-}
-GpuOptions tiles(int64_t rows, int64_t keys) {
-  GpuOptions options;
-  options.rows = rows;
-  options.keys = keys;
-  return options;
 }
 
 TEST(GpuLookup, UsesAndRowsThatABlockReaches) {
@@ -70,34 +66,34 @@ TEST(GpuLookup, AxesOfMapsInEveryTile) {
     for (int64_t sign : {-1, 1})
       for (auto [rows, keys] : {std::pair(64, 32), std::pair(16, 32), std::pair(48, 64), std::pair(32, 16)})
         expectOnEngines(map(5, 32, type, sign),
-                    type[0] == 'b'   ? kBrain
-                    : type[1] == '1' ? kHalf
-                                     : kWide,
-                    tiles(rows, keys));
+                        type[0] == 'b'   ? kBrain
+                        : type[1] == '1' ? kHalf
+                                         : kWide,
+                        tileOf(rows, keys));
 }
 TEST(GpuLookup, RowsInChunks) {
   // 95 rows of columns; 79 of rows, of which a block reaches 43.
-  expectOnEngines(map(4, 48), kHalf, tiles(32, 48));
-  expectOnEngines(map(40, 16), kHalf, tiles(64, 16));
-  expectOnEngines(map(40, 16), kHalf, tiles(64, 32));
+  expectOnEngines(map(4, 48), kHalf, tileOf(32, 48));
+  expectOnEngines(map(40, 16), kHalf, tileOf(64, 16));
+  expectOnEngines(map(40, 16), kHalf, tileOf(64, 32));
 }
 TEST(GpuLookup, OnlyReachedRowsAreMultiplied) {
   // Tables go 64 rows at a time, 8 tiles × 2 steps of depth. Blocks of 16 queries of a map of 2 × 64 reach 2 of 3 rows,
   // one chunk, and 79 of 127 columns, two; then 2 tiles of keys.
-  GpuOutcome outcome = expectOnEngines(map(2, 64), kHalf, tiles(16, 64));
+  GpuOutcome outcome = expectOnEngines(map(2, 64), kHalf, tileOf(16, 64));
   EXPECT_EQ(outcome.report.matrixSteps, 2 * 8 * (3 * 8 * 2 + 2 * (8 * 2 + 4 * 4)));
   // 40 of 79 rows are one chunk in place of two.
-  outcome = expectOnEngines(map(40, 16), kHalf, tiles(16, 16));
+  outcome = expectOnEngines(map(40, 16), kHalf, tileOf(16, 16));
   EXPECT_EQ(outcome.report.matrixSteps, 2 * 40 * (2 * 8 * 2 + 40 * (2 * 2 + 1 * 4)));
 }
 TEST(GpuLookup, BesideOtherTerms) {
   // Beside the lookup stand a term of another scale than the content, a number for each pair, and a mask whose edge
   // crosses tiles.
   for (const char *mask : {"", " where j <= i", " where abs(j - i) <= 40", " where (i + 2*j) % 3 > 0"}) {
-    expectOnEngines(map(5, 16, "f16", 1, "", mask), kHalf, tiles(32, 16));
-    expectOnEngines(map(5, 16, "f32", -1, " + bias", mask, ", bias : f32[H*W, H*W]"), kWide, tiles(32, 16));
+    expectOnEngines(map(5, 16, "f16", 1, "", mask), kHalf, tileOf(32, 16));
+    expectOnEngines(map(5, 16, "f32", -1, " + bias", mask, ", bias : f32[H*W, H*W]"), kWide, tileOf(32, 16));
   }
-  expectOnEngines(map(5, 16, "f16", 1, " + 3*side"), 2 * kHalf, tiles(32, 16));
+  expectOnEngines(map(5, 16, "f16", 1, " + 3*side"), 2 * kHalf, tileOf(32, 16));
 }
 TEST(GpuLookup, NumbersOfAxes) {
   // Numbers of a query and a row or a column of keys, next to logits, and numbers of the query alone.
@@ -117,21 +113,22 @@ TEST(GpuLookup, NumbersOfAxes) {
   EXPECT_EQ(use(4, 16), LookupUse::OncePerTile);
   for (const char *mask : {"", " where j <= i", " where (i + 2*j) % 3 > 0"})
     for (auto [queries, keys] : {std::pair(64, 32), std::pair(32, 16)})
-      expectOnEngines(map(3, 32, "f16", 1, columns + rows + guarded, mask, more), kHalf, tiles(queries, keys));
-  expectOnEngines(map(3, 32, "f32", 1, columns + rows + guarded, "", more), kWide, tiles(48, 32));
+      expectOnEngines(map(3, 32, "f16", 1, columns + rows + guarded, mask, more), kHalf, tileOf(queries, keys));
+  expectOnEngines(map(3, 32, "f32", 1, columns + rows + guarded, "", more), kWide, tileOf(48, 32));
   // Without logits, so that nothing else waits for the queries.
   for (auto [type, keys] : {std::pair("f16", 16), std::pair("f16", 32), std::pair("f32", 16)})
     expectOnEngines(layer(sizes(40, 96, 24, 16), ", a : f32[N, 32]", kPlain + " + a[i, j % 32]", type),
-                type[1] == '1' ? kHalf : kWide, tiles(32, keys));
+                    type[1] == '1' ? kHalf : kWide, tileOf(32, keys));
   // A map of 7 columns, of which no tile has whole rows; a table that is read through functions of axes.
-  expectOnEngines(map(6, 7, "f16", 1, columns + rows + guarded, "", more), kHalf, tiles(32, 16));
-  expectOnEngines(map(6, 7, "f16", -1, " + einsum(\"(iy*jx + ix) -> (iy ix) (jy jx)\", t, iy = H, ix = W, jy = H, jx = W)",
-                  "", ", t : f32[H*W]"),
-              kHalf, tiles(32, 16));
+  expectOnEngines(map(6, 7, "f16", 1, columns + rows + guarded, "", more), kHalf, tileOf(32, 16));
+  expectOnEngines(map(6, 7, "f16", -1,
+                      " + einsum(\"(iy*jx + ix) -> (iy ix) (jy jx)\", t, iy = H, ix = W, jy = H, jx = W)", "",
+                      ", t : f32[H*W]"),
+                  kHalf, tileOf(32, 16));
 }
 TEST(GpuLookup, WhatIsHiddenMayBeAnything) {
   // The last row of the map is hidden from all queries, and only this row meets the first rows of the table.
-  GpuOptions options = tiles(32, 16);
+  GpuOptions options = tileOf(32, 16);
   options.change = [](const std::string &name, std::vector<double> &values) {
     if (name == "rows")
       for (size_t k = 0; k < 24; ++k)
@@ -159,7 +156,7 @@ TEST(GpuLookup, PickedRowsThatRepeat) {
   for (const char *type : {"f16", "f32"})
     for (const char *guard : {")", " if (i + 3) % 5 > 1 else 0)"})
       expectOnEngines(layer(sizes(40, 80, 16, 16), std::string(", t : ") + type + "[20, dim]", each + guard, type),
-                  type[1] == '1' ? kHalf : kWide, tiles(32, 16));
+                      type[1] == '1' ? kHalf : kWide, tileOf(32, 16));
 }
 /// Rows that most offsets share are looked up, because a band would load them for every tile.
 TEST(GpuLookup, RowsThatMostOffsetsShare) {
@@ -176,8 +173,8 @@ TEST(GpuLookup, RowsThatMostOffsetsShare) {
   EXPECT_EQ(strategyOf(clamped), "lookup");
   EXPECT_EQ(strategyOf(text("241", "clamp(j - i, -120, 120) + 120", "f16")), "band"); // most offsets have their own
   EXPECT_EQ(strategyOf(text("319", "j - i + 149", "f16")), "band");
-  expectOnEngines(clamped, kHalf, tiles(64, 32));
-  expectOnEngines(text("129", "clamp(j - i, -64, 64) + 64", "f32"), kWide, tiles(32, 16));
+  expectOnEngines(clamped, kHalf, tileOf(64, 32));
+  expectOnEngines(text("129", "clamp(j - i, -64, 64) + 64", "f32"), kWide, tileOf(32, 16));
 }
 
 /// A strategy that a schedule names for the second term of a layer gives the same numbers, by other work.
@@ -205,7 +202,7 @@ TEST(GpuStrategies, EachThatFitsIsObeyed) {
     ASSERT_NE(term, shape->strategies.end()) << c.text;
     std::set<std::pair<int64_t, int64_t>> works;
     for (const std::string &strategy : c.strategies) {
-      GpuOptions options = tiles(32, 16);
+      GpuOptions options = tileOf(32, 16);
       options.strategies[size_t(term - shape->strategies.begin())] = strategy;
       GpuOutcome outcome = expectOnEngines(c.text, 2 * kHalf, options);
       works.insert({outcome.report.matrixSteps, outcome.report.steps});

@@ -108,17 +108,11 @@ void oneSign(const std::string &name, std::vector<double> &values) {
   for (double &value : values)
     value = name == "q" ? value : 1 + value / 4;
 }
-GpuOptions tiles(int64_t rows, int64_t keys) {
-  GpuOptions options;
-  options.rows = rows;
-  options.keys = keys;
-  return options;
-}
 
 // The limit is half of the tolerance of f32. One chain over all keys was off by 2.3e-5 in the first case, and by 3.7e-5
 // with values of one sign.
 TEST(GpuPrecision, ManyKeys) {
-  GpuOptions options = tiles(16, 32);
+  GpuOptions options = tileOf(16, 32);
   expectOnGpu(attention(16, 2048, 64), kWide / 2, options);
   options.change = oneSign;
   expectOnGpu(attention(16, 2048, 64), kWide / 2, options);
@@ -132,7 +126,7 @@ TEST(GpuPrecision, ManyKeysWithWhatIsAddedToThem) {
       "  weights = softmax((content + position) * dim^-0.5)\n"
       "  return einsum(\"i j, j d -> i d\", weights, v) + einsum(\"i j, j d -> i d\", weights, e)\n"
       "    + einsum(\"i j, (j - i + N - 1) d -> i d\", weights, far)\n}\n";
-  GpuOptions options = tiles(16, 32);
+  GpuOptions options = tileOf(16, 32);
   expectOnGpu(text, kWide / 2, options);
   options.change = oneSign;
   expectOnGpu(text, kWide / 2, options);
@@ -150,7 +144,7 @@ TEST(GpuPrecision, TablesOfFewerBitsTakeNoDigitsFromTheOthers) {
                       "  weights = softmax((content + position + picked) * dim^-0.5)\n"
                       "  return einsum(\"i j, j d -> i d\", weights, v)\n"
                       "    + einsum(\"i j, (j - i + N - 1) d -> i d\", weights, far)\n}\n",
-                  kWide, tiles(16, 16));
+                  kWide, tileOf(16, 16));
 }
 // If the values, or a factor of each product, have fewer bits, all are multiplied in that type.
 TEST(GpuPrecision, ValuesOfFewerBitsAreMultipliedAsTheyAre) {
@@ -158,13 +152,13 @@ TEST(GpuPrecision, ValuesOfFewerBitsAreMultipliedAsTheyAre) {
       "param N = 40, dim = 32\nkernel layer(q, k : f32[N, dim], v : bf16[N, dim]) -> f32[N, dim] {\n"
       "  content = einsum(\"i d, j d -> i j\", q, k)\n"
       "  return einsum(\"i j, j d -> i d\", softmax(content * dim^-0.5), v)\n}\n";
-  GpuOutcome outcome = expectOnGpu(text, kBrain, tiles(16, 16));
+  GpuOutcome outcome = expectOnGpu(text, kBrain, tileOf(16, 16));
   EXPECT_GT(outcome.error, kWide);
 }
 // A chain over a whole head, 256 wide, was off by 7.8e-6.
 TEST(GpuPrecision, WideHeads) {
   for (int64_t dim : {128, 256}) {
-    GpuOptions options = tiles(16, 16);
+    GpuOptions options = tileOf(16, 16);
     options.keepQueries = dim <= 128;
     expectOnGpu(attention(16, 128, dim), kWide / 4, options);
   }
@@ -184,7 +178,7 @@ TEST(GpuPrecision, WeightsThatWouldBeDenormal) {
     std::string text = "param dim = 16\nkernel layer(q : f32[1, dim], k, v : f32[2, dim]) -> f32[1, dim] {\n"
                        "  content = einsum(\"i d, j d -> i j\", q, k)\n"
                        "  return einsum(\"i j, j d -> i d\", softmax(content), v)\n}\n";
-    GpuOptions options = tiles(16, 16);
+    GpuOptions options = tileOf(16, 16);
     options.fuse = fuse;
     options.change = [](const std::string &name, std::vector<double> &values) {
       for (size_t n = 0; n < values.size(); ++n)
@@ -204,7 +198,7 @@ TEST(GpuPrecision, VeryManyKeysInHalf) {
   std::string text = "param M = 65536, dim = 16\nkernel layer(q : f16[1, dim], k, v : f16[M, dim]) -> f32[1, dim] {\n"
                      "  content = einsum(\"i d, j d -> i j\", q, k)\n"
                      "  return einsum(\"i j, j d -> i d\", softmax(content), v)\n}\n";
-  GpuOptions options = tiles(16, 64);
+  GpuOptions options = tileOf(16, 64);
   options.change = [](const std::string &name, std::vector<double> &values) {
     for (double &value : values)
       value = name == "q" ? 0 : 1 + value / 4;
@@ -237,18 +231,18 @@ TEST(GpuPrecision, WhatAllScoresHaveInCommonCostsNothing) {
   for (double offset : {0.0, 100.0, -65536.0, 1e6, -8e6})
     for (int64_t parts : {1, 3}) {
       SCOPED_TRACE(std::to_string(offset) + " in " + std::to_string(parts));
-      expectOnGpu(text, 1e-6, inParts(withBiases(tiles(16, 16), offset), parts));
+      expectOnGpu(text, 1e-6, inParts(withBiases(tileOf(16, 16), offset), parts));
     }
 }
 /// The maximum grows in each of several tiles and parts, beyond the range in which it is subtracted first.
 TEST(GpuPrecision, MaximaThatGrow) {
   std::string text = attention(14, 96, 16, ", a : f32[N, M]", "0 * content + a + 80000 * j");
-  expectOnGpu(text, 1e-6, withBiases(tiles(16, 16), -3e5));
-  expectOnGpu(text, 1e-6, inParts(withBiases(tiles(16, 16), -3e5), 3));
+  expectOnGpu(text, 1e-6, withBiases(tileOf(16, 16), -3e5));
+  expectOnGpu(text, 1e-6, inParts(withBiases(tileOf(16, 16), -3e5), 3));
   std::string slow = attention(14, 96, 16, ", a : f32[N, M]", "0 * content + a + j // 16");
   double between = 4 * 726816; // a quarter of it times log2(e) is 2^20
-  expectOnGpu(slow, 1e-6, withBiases(tiles(16, 16), between));
-  expectOnGpu(slow, 1e-6, inParts(withBiases(tiles(16, 16), between), 3));
+  expectOnGpu(slow, 1e-6, withBiases(tileOf(16, 16), between));
+  expectOnGpu(slow, 1e-6, inParts(withBiases(tileOf(16, 16), between), 3));
 }
 /// If all keys have the lowest number of f32, the result is the mean; next to other keys they have no weight.
 TEST(GpuPrecision, LowestNumbersInMasks) {

@@ -1,5 +1,7 @@
 // Imports, fuses, schedules, lowers and interprets a layer, and compares the result.
 #include "tests/unit/GpuTesting.h"
+#include "codegen/GPU/Assemble.h"
+#include "codegen/GPU/Sass.h"
 #include "codegen/Reference/Reference.h"
 #include "dialect/Language/Language.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -388,4 +390,22 @@ GpuOutcome skewer::testing::expectOnEngines(const std::string &text, double tole
   bool runsAhead = how.order % 2 && mayRunAhead(text, ahead);
   expectOnEngine(text, tolerance, runsAhead ? ahead : onWgmma(how));
   return outcome;
+}
+
+std::optional<SassTools> skewer::testing::findSassTools() {
+  auto ptxas = skewer::gpu::findPtxas("");
+  auto cuobjdump = skewer::gpu::findCuobjdump("", ptxas ? *ptxas : "");
+  if (ptxas && cuobjdump)
+    return SassTools{*ptxas, *cuobjdump};
+  llvm::consumeError(ptxas.takeError());
+  llvm::consumeError(cuobjdump.takeError());
+  return std::nullopt;
+}
+
+llvm::Expected<std::string> skewer::testing::sassOf(llvm::StringRef ptx, const skewer::gpu::GpuTarget &target,
+                                                    const SassTools &tools) {
+  auto code = skewer::gpu::assemble(ptx, target, tools.ptxas);
+  if (!code)
+    return code.takeError();
+  return skewer::gpu::disassemble(code->cubin, tools.cuobjdump);
 }

@@ -1,6 +1,7 @@
 // Lowers a layer of the language to a GPU kernel, runs it in the interpreter, and compares it with the float64
 // reference.
 #pragma once
+#include "codegen/GPU/GpuTarget.h"
 #include "codegen/GPU/Interpreter/Interpreter.h"
 #include "dialect/IR/Attn.h"
 #include "passes/Gpu/GpuLaunch.h"
@@ -17,13 +18,13 @@ struct GpuOptions {
   int64_t rows = 64, keys = 64, stages = 2;
   std::optional<bool> keepQueries = true;
   int64_t columns = 0, warpRows = 0, keyParts = 0;
-  std::string engine; // empty: any that the target has
-  unsigned order = 0; // in which warps run, where they run in any (LaunchShape::seed)
+  std::string engine;                       // empty: any that the target has
+  unsigned order = 0;                       // in which warps run, where they run in any (LaunchShape::seed)
   std::map<size_t, std::string> strategies; // of terms, by their numbers from 0 on, instead of the model's choice
-  bool fuse = true;  // else attentions go by rows
-  int64_t size = 2;  // of every run-time size …
-  Lengths lengths;   // … but these
-  double spread = 1; // standard deviation of the operands, times what the layer declares
+  bool fuse = true;                         // else attentions go by rows
+  int64_t size = 2;                         // of every run-time size …
+  Lengths lengths;                          // … but these
+  double spread = 1;                        // standard deviation of the operands, times what the layer declares
   /// Changes operands before they are rounded: name, values.
   std::function<void(const std::string &, std::vector<double> &)> change;
   /// Changes operands of the kernel only, and not of the reference.
@@ -86,5 +87,14 @@ bool hasNarrowProducts(const std::string &text);
 /// Checks a layer with these options, and then by wgmma if its products are of f16 or bf16, with the warps in an order
 /// that depends on the text. Returns the outcome of the first check.
 GpuOutcome expectOnEngines(const std::string &text, double tolerance, const GpuOptions &options = {});
+
+/// NVIDIA's programs that make the code of a GPU and show it.
+struct SassTools {
+  std::string ptxas, cuobjdump;
+};
+/// Returns the paths of the programs; nothing where one of them is not installed, so that the test is skipped.
+std::optional<SassTools> findSassTools();
+/// Returns the instructions that ptxas makes of a text in PTX, as cuobjdump shows them.
+llvm::Expected<std::string> sassOf(llvm::StringRef ptx, const gpu::GpuTarget &target, const SassTools &tools);
 
 } // namespace skewer::testing

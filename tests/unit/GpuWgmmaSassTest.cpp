@@ -13,7 +13,8 @@ namespace {
 /// The text of a known layer in bf16, with heads of this width.
 std::string known(const std::string &name, int64_t dim) {
   std::string text = fileText(SKEWER_SOURCE_DIR "/tests/bench/specs/" + name + ".attn");
-  for (auto [from, to] : {std::pair<std::string, std::string>("f32[", "bf16["), {"dim = 64", "dim = " + std::to_string(dim)}})
+  for (auto [from, to] :
+       {std::pair<std::string, std::string>("f32[", "bf16["), {"dim = 64", "dim = " + std::to_string(dim)}})
     for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
       text.replace(at, from.size(), to);
   return text;
@@ -50,9 +51,7 @@ struct Code {
     return size_t(llvm::count_if(in, [&](llvm::StringRef one) { return one.starts_with(name); }));
   }
   size_t all(llvm::StringRef name) const { return count(names, name); }
-  size_t inLoop(llvm::StringRef name) const {
-    return count(llvm::ArrayRef(names).slice(begin, end - begin), name);
-  }
+  size_t inLoop(llvm::StringRef name) const { return count(llvm::ArrayRef(names).slice(begin, end - begin), name); }
 
   std::vector<std::string> names;
   size_t begin = 0, end = 0; // of the loop
@@ -70,25 +69,21 @@ private:
 class GpuWgmmaSass : public ::testing::TestWithParam<std::tuple<const char *, int, const char *>> {};
 
 TEST_P(GpuWgmmaSass, HasWhatWasWritten) {
-  auto ptxas = gpu::findPtxas("");
-  auto cuobjdump = ptxas ? gpu::findCuobjdump("", *ptxas) : gpu::findCuobjdump("", "");
-  if (!ptxas || !cuobjdump) {
-    llvm::consumeError(ptxas.takeError());
-    llvm::consumeError(cuobjdump.takeError());
+  std::optional<SassTools> tools = findSassTools();
+  if (!tools)
     GTEST_SKIP() << "no ptxas or no cuobjdump";
-  }
   auto [name, dim, engine] = GetParam();
   GpuCodeBuilder builder(known(name, dim));
   builder.pinned.engine = engine;
   builder.pinned.rows = 128; // so that registers are moved
-  auto code = builder.build(*gpu::findGpuTarget("sm_90a"), *ptxas);
+  auto code = builder.build(*gpu::findGpuTarget("sm_90a"), tools->ptxas);
   ASSERT_TRUE(bool(code)) << llvm::toString(code.takeError());
   ASSERT_TRUE(*code);
   EXPECT_EQ((*code)->resources.warnings, "");
   EXPECT_EQ((*code)->resources.losses, "");
   EXPECT_EQ((*code)->resources.spilledBytes, 0);
   const gpu::GpuLaunch &launch = (*code)->program.launches.front();
-  auto sass = gpu::disassemble((*code)->cubin, *cuobjdump);
+  auto sass = gpu::disassemble((*code)->cubin, tools->cuobjdump);
   ASSERT_TRUE(bool(sass)) << llvm::toString(sass.takeError());
   // 16 elements of the depth, then 16 keys, for each instruction. A thread has half of a row's scores.
   auto products = size_t(dim / 16 + launch.keys / 16);

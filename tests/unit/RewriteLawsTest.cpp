@@ -1,13 +1,10 @@
 // Tests that every rewrite of einsums and sums adds as many terms as were written. Random programs of repetitions,
 // concatenations, moves, guards and sums run before fusion and after it in the float64 interpreter.
-#include "codegen/Reference/Reference.h"
-#include "dialect/IR/Attn.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/Passes.h"
 #include "passes/Pipelines/Pipelines.h"
+#include "tests/unit/FusionTesting.h"
 #include <cmath>
 #include <gtest/gtest.h>
 #include <random>
@@ -58,7 +55,9 @@ private:
     return "[" + text + "]";
   }
   /// Returns one of the tensors; later ones are more likely.
-  const Tensor &any() { return values[values.size() - 1 - std::min<int64_t>(below(values.size()), below(values.size()))]; }
+  const Tensor &any() {
+    return values[values.size() - 1 - std::min<int64_t>(below(values.size()), below(values.size()))];
+  }
   void add(const std::string &operation, const std::vector<int64_t> &shape) {
     std::string name = "%v" + std::to_string(values.size());
     body += "  " + name + " = " + operation + "\n";
@@ -107,8 +106,8 @@ private:
     shape[along] *= 2;
     if (shape[along] > 6)
       return cut(x);
-    add("attn.concat " + x.name + ", " + other.name + " dimension " + std::to_string(along) + " : (" +
-            typeOf(x.shape) + ", " + typeOf(x.shape) + ") -> " + typeOf(shape),
+    add("attn.concat " + x.name + ", " + other.name + " dimension " + std::to_string(along) + " : (" + typeOf(x.shape) +
+            ", " + typeOf(x.shape) + ") -> " + typeOf(shape),
         shape);
   }
 
@@ -126,8 +125,8 @@ private:
     }
     first[d] = below(shape[d]);
     shape[d] = 1 + below(shape[d] - first[d]);
-    add("attn.slice " + x.name + " offsets " + list(first) + " strides " +
-            list(std::vector<int64_t>(shape.size(), 1)) + " : " + typeOf(x.shape) + " to " + typeOf(shape),
+    add("attn.slice " + x.name + " offsets " + list(first) + " strides " + list(std::vector<int64_t>(shape.size(), 1)) +
+            " : " + typeOf(x.shape) + " to " + typeOf(shape),
         shape);
   }
 
@@ -203,46 +202,14 @@ private:
   std::vector<Tensor> values;
 };
 
-class RewriteLaws : public ::testing::Test {
+class RewriteLaws : public skewer::testing::RewriteTest {
 protected:
-  RewriteLaws() { context.loadDialect<AttnDialect, func::FuncDialect, arith::ArithDialect, tensor::TensorDialect>(); }
-
-  static func::FuncOp kernel(ModuleOp module) { return *module.getOps<func::FuncOp>().begin(); }
-
-  static std::vector<reference::Tensor> inputsOf(func::FuncOp function, unsigned seed) {
-    std::mt19937 engine(seed);
-    std::uniform_real_distribution<double> number(-1, 1);
-    std::vector<reference::Tensor> inputs;
-    for (Type type : function.getArgumentTypes()) {
-      reference::Tensor tensor{shapeOf(type), {}};
-      for (int64_t k = 0; k < tensor.elements(); ++k)
-        tensor.values.push_back(number(engine));
-      inputs.push_back(std::move(tensor));
-    }
-    return inputs;
-  }
-
-  static std::vector<double> evaluate(func::FuncOp function, const std::vector<reference::Tensor> &inputs) {
-    reference::Interpreter interpreter(function, inputs);
-    std::vector<double> elements;
-    for (const auto &leading : reference::sampleRows(interpreter.resultShape(), 1 << 20, 1)) {
-      auto row = interpreter.row(leading);
-      EXPECT_TRUE(row.has_value()) << row.reason;
-      if (!row)
-        return {};
-      elements.insert(elements.end(), row->begin(), row->end());
-    }
-    return elements;
-  }
-
   static std::string print(ModuleOp module) {
     std::string text;
     llvm::raw_string_ostream stream(text);
     module.print(stream);
     return text;
   }
-
-  MLIRContext context;
 };
 } // namespace
 
@@ -258,7 +225,7 @@ TEST_F(RewriteLaws, RandomProgramsKeepTheirMeaning) {
     if (!module)
       continue;
     ++programs;
-    auto inputs = inputsOf(kernel(*module), seed);
+    auto inputs = randomInputs(kernel(*module), seed);
     std::vector<double> expected = evaluate(kernel(*module), inputs);
     std::string before = print(*module);
     PassManager manager(&context);

@@ -1,18 +1,15 @@
 // Compares the strides of places along axes with all positions one by one.
 #include "passes/Analysis/Strides.h"
 #include "dialect/Subscript/Analysis.h"
+#include "tests/unit/SubscriptTesting.h"
 #include <gtest/gtest.h>
 #include <random>
 
 using namespace skewer;
 using namespace skewer::subscript;
+using skewer::subscript::testing::read;
 
 namespace {
-Expr read(std::string_view text) {
-  auto e = parse(text);
-  EXPECT_TRUE(e) << text;
-  return e.value_or(Expr(0));
-}
 
 /// Returns the place of each position of the product of axes, row by row, relative to the first.
 std::vector<int64_t> placesOf(const std::map<std::string, int64_t> &coefficients, const std::vector<std::string> &axes,

@@ -1,18 +1,15 @@
 // Tests bounds, proofs, affine forms and offsets at the sizes of models.
 #include "dialect/Subscript/Checks.h"
 #include "dialect/Subscript/Project.h"
+#include "tests/unit/SubscriptTesting.h"
 #include <chrono>
 #include <gtest/gtest.h>
 
 using namespace skewer::subscript;
+using skewer::subscript::testing::read;
+using skewer::subscript::testing::square;
 
 namespace {
-Expr read(std::string_view text) {
-  auto e = parse(text);
-  EXPECT_TRUE(e) << text;
-  return e.value_or(Expr(0));
-}
-Domain square(int64_t n) { return {{"i", {0, n - 1}}, {"j", {0, n - 1}}}; }
 constexpr int64_t kOpenLow = INT64_MIN, kOpenHigh = INT64_MAX;
 
 TEST(SubscriptBound, ExactWithoutVisitingEveryPoint) {

@@ -1,6 +1,7 @@
 // Tests the layer below the algebra of index expressions: compiled programs, elements of index operands as symbols,
 // affine forms, intervals with open ends. Compares with the tree-walking evaluator and with brute force.
 #include "RandomExpr.h"
+#include "SubscriptTesting.h"
 #include "dialect/Subscript/Arithmetic.h"
 #include "dialect/Subscript/Elements.h"
 #include "dialect/Subscript/Linear.h"
@@ -12,13 +13,9 @@ using namespace skewer::subscript;
 using skewer::subscript::testing::describe;
 using skewer::subscript::testing::forEachPoint;
 using skewer::subscript::testing::RandomExpr;
+using skewer::subscript::testing::read;
 
 namespace {
-Expr read(std::string_view text) {
-  auto e = parse(text);
-  EXPECT_TRUE(e) << text;
-  return e.value_or(Expr(0));
-}
 const int64_t kLeast = INT64_MIN, kMost = INT64_MAX;
 
 TEST(Arithmetic, RoundsTowardsMinusInfinity) {

@@ -1,21 +1,18 @@
 // Tests the simplification of the skews of the literature and of reshapes to their canonical forms.
 #include "dialect/Subscript/Memo.h"
+#include "tests/unit/SubscriptTesting.h"
 #include <chrono>
 #include <gtest/gtest.h>
 
 using namespace skewer::subscript;
+using skewer::subscript::testing::read;
+using skewer::subscript::testing::square;
 
 namespace {
-Expr read(std::string_view text) {
-  auto e = parse(text);
-  EXPECT_TRUE(e) << text;
-  return e.value_or(Expr(0));
-}
 std::string simple(std::string_view text, const Domain &domain = {}, const char *guard = nullptr) {
   return print(simplify(read(text), domain, guard ? std::optional<Expr>(read(guard)) : std::nullopt));
 }
 std::string number(int64_t v) { return std::to_string(v); }
-Domain square(int64_t n) { return {{"i", {0, n - 1}}, {"j", {0, n - 1}}}; }
 
 TEST(SubscriptSkew, RelativeToAbsolute) {
   // pad 1, flatten, pad l-1, reshape (l+1, 2l-1), slice [:l, l-1:]; read in a tensor padded by one column
@@ -205,35 +202,32 @@ TEST(SubscriptSimplify, LeavesOverflowAlone) {
   EXPECT_FALSE(evaluate(simplify(read("i floordiv 0")), {{"i", 1}}));
 }
 
-TEST(SubscriptSimplify, NoOrderOfASumLeaves64BitsWhereTheGivenOneStays) {
-  Domain box{{"a", {-2, 3}}, {"b", {-2, 3}}, {"c", {-2, 3}}};
-  for (const char *text : {"9223372036854775807 - b - a", "9223372036854775805 + a - 2 - b",
-                           "b + 9223372036854775804 + a", "(9223372036854775807 - c - a) mod 9223372036854775807 + b",
-                           "min(9223372036854775806 - c - a, 9223372036854775807 - b)"})
+const Domain kSmallBox{{"a", {-2, 3}}, {"b", {-2, 3}}, {"c", {-2, 3}}};
+/// Expects that simplified texts have the given values in the small box, wherever there are values.
+void expectSameValues(std::initializer_list<const char *> texts) {
+  for (const char *text : texts)
     for (int64_t a = -2; a <= 3; ++a)
       for (int64_t b = -2; b <= 3; ++b)
         for (int64_t c = -2; c <= 3; ++c) {
-          Expr e = read(text), simplified = simplify(e, box);
-          Assignment at{{"a", a}, {"b", b}, {"c", c}};
-          if (auto value = evaluate(e, at))
-            EXPECT_EQ(evaluate(simplified, at), value) << text << " became " << print(simplified);
-        }
-  EXPECT_EQ(simple("4611686018427387904 - b - a", box), "4611686018427387904 - a - b"); // far enough from the end
-}
-
-TEST(SubscriptSimplify, WhatDecidesWhereTheOthersHaveNoValueStays) {
-  Domain box{{"a", {-2, 3}}, {"b", {-2, 3}}, {"c", {-2, 3}}};
-  for (const char *text :
-       {"c <= 1 and c == a mod b and a mod b <= 0", "c >= 2 or c != a floordiv b or a floordiv b > 1"})
-    for (int64_t a = -2; a <= 3; ++a)
-      for (int64_t b = -2; b <= 3; ++b)
-        for (int64_t c = -2; c <= 3; ++c) {
-          Expr e = read(text), simplified = simplify(e, box);
+          Expr e = read(text), simplified = simplify(e, kSmallBox);
           Assignment at{{"a", a}, {"b", b}, {"c", c}};
           if (auto value = evaluate(e, at))
             EXPECT_EQ(evaluate(simplified, at), value)
-                << text << " became " << print(simplified) << " at " << a << b << c;
+                << text << " became " << print(simplified) << " at " << a << ", " << b << ", " << c;
         }
+}
+
+TEST(SubscriptSimplify, NoOrderOfASumLeaves64BitsWhereTheGivenOneStays) {
+  expectSameValues({"9223372036854775807 - b - a", "9223372036854775805 + a - 2 - b", "b + 9223372036854775804 + a",
+                    "(9223372036854775807 - c - a) mod 9223372036854775807 + b",
+                    "min(9223372036854775806 - c - a, 9223372036854775807 - b)"});
+  // far enough from the end
+  EXPECT_EQ(simple("4611686018427387904 - b - a", kSmallBox), "4611686018427387904 - a - b");
+}
+
+TEST(SubscriptSimplify, WhatDecidesWhereTheOthersHaveNoValueStays) {
+  expectSameValues({"c <= 1 and c == a mod b and a mod b <= 0", "c >= 2 or c != a floordiv b or a floordiv b > 1"});
+  Domain box = kSmallBox;
   box["b"] = {1, 3};
   EXPECT_EQ(simple("c <= 1 and c == a mod b and a mod b <= 0", box), simple("c == a mod b and a mod b <= 0", box));
 }

@@ -1,16 +1,13 @@
 // Tests index expressions: text, evaluation, composition, and inputs that must give errors.
 #include "dialect/Subscript/Expr.h"
+#include "tests/unit/SubscriptTesting.h"
 #include <ctime>
 #include <gtest/gtest.h>
 
 using namespace skewer::subscript;
+using skewer::subscript::testing::read;
 
 namespace {
-Expr read(std::string_view text) {
-  auto e = parse(text);
-  EXPECT_TRUE(e) << text << ": " << e.error().message << " at " << e.error().position;
-  return e.value_or(Expr(0));
-}
 std::string roundTrip(std::string_view text) { return print(read(text)); }
 ParseError errorOf(std::string_view text) {
   auto e = parse(text);

@@ -1,5 +1,7 @@
-"""Small layers that the tests share, and their results in float64; tests with a folder, and with a cache, of their own."""
+"""What the tests share: small layers and their results in float64; the code of pages, and a way to run it; tests with a
+folder, and with a cache, of their own."""
 
+import contextlib
 import os
 import re
 import tempfile
@@ -57,6 +59,24 @@ def _blocks(page, language):
 def example(*names):
     """Returns the path of a file of the examples."""
     return str(Path(__file__).resolve().parents[3].joinpath("examples", *names))
+
+
+@contextlib.contextmanager
+def working_in(folder):
+    """Makes a folder the working directory of the block."""
+    before = os.getcwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+
+
+def run_beside(folder, text, known):
+    """Runs Python next to the files of an example. Returns the known names, with those that the text adds."""
+    with working_in(example(folder)):
+        exec(text, known)
+    return known
 
 
 def softmax(scores):

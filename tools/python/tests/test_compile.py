@@ -56,12 +56,8 @@ class Compile(common.FolderTest):
                               ("gpu", ["--target=x86-64-v2,sm_80", "--ptx-only"])):
             subprocess.run([SKEWER, "compile", spec, "-o", self.folder / name, *options], check=True)
             common.expect_right(skewer.compile(self.folder / name))
-        before = os.getcwd()
-        os.chdir(self.folder / "shared")  # so that the name has no folder
-        try:
+        with common.working_in(self.folder / "shared"):  # so that the name has no folder
             common.expect_right(skewer.load("."))
-        finally:
-            os.chdir(before)
         layer = skewer.load(self.folder / "one", kernel="tiny")
         with self.assertRaisesRegex(skewer.SkewerError, "its text is not known"):
             layer.explain()
@@ -126,7 +122,8 @@ class Compile(common.FolderTest):
     def test_bytes_that_are_no_text(self):
         spec = self.folder / "bytes.attn"
         spec.write_bytes(b"kernel f(x : f32[4]) -> f32[4] { return x }\nparam \xff = 3\n")
-        for given in (spec, spec.read_bytes().decode("utf-8", "surrogateescape"), "kernel f(x : f32[4]) -> \ud800 { return x }\n"):
+        for given in (spec, spec.read_bytes().decode("utf-8", "surrogateescape"),
+                      "kernel f(x : f32[4]) -> \ud800 { return x }\n"):
             with self.assertRaises(skewer.CompileError) as wrong:
                 skewer.compile(given)
             self.assertTrue(wrong.exception.diagnostics[0].line)

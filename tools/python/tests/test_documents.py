@@ -1,6 +1,5 @@
 """Tests of the blocks of Python in the README and in the guide."""
 
-import os
 import subprocess
 import sys
 import unittest
@@ -26,19 +25,11 @@ class Documents(unittest.TestCase):
         shown = [block for block in common.python_of("docs/python.md") if "torch" not in block and "jax" not in block]
         self.assertEqual(len(shown), 2)
         known = skewer.compile(common.example("botnet", "botnet.attn"), H=16, W=16).example(batch=2)
-        self.run_beside("botnet", shown[0], known)
+        common.run_beside("botnet", shown[0], known)
         self.assertEqual(known["out"].shape, (2, 4, 256, 128))
         known.update(skewer.compile(common.example("conformer", "conformer.attn")).example(batch=1))
-        self.run_beside("conformer", shown[1], known)
+        common.run_beside("conformer", shown[1], known)
         np.testing.assert_array_equal(known["out"], known["layer"](*(known[name] for name in known["layer"]._names)))
-
-    def run_beside(self, example, text, known):
-        before = os.getcwd()
-        os.chdir(common.example(example))
-        try:
-            exec(text, known)
-        finally:
-            os.chdir(before)
 
 
 if __name__ == "__main__":
