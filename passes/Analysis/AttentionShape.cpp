@@ -230,9 +230,18 @@ void AttentionAnalyzer::readMask(AttentionShape &shape) {
     takeTiles(shape);
 }
 
+Value skewer::asRead(Value result) {
+  while (result.hasOneUse())
+    if (auto move = dyn_cast<RearrangeOp>(*result.user_begin()))
+      result = move.getResult();
+    else
+      break;
+  return result;
+}
+
 /// Returns the type in which the result is stored: that to which it is rounded, if nothing else reads it.
 static ElementType storedElementOf(AttentionOp attention) {
-  Value result = attention.getResult();
+  Value result = asRead(attention.getResult());
   auto rounding = result.hasOneUse() ? dyn_cast<mlir::arith::TruncFOp>(*result.user_begin()) : mlir::arith::TruncFOp();
   return elementTypeOf((rounding ? rounding.getResult() : result).getType());
 }

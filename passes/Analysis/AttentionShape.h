@@ -110,6 +110,8 @@ struct AttentionShape {
 /// Returns the values and the operands of the terms, each once. "Argument" n of an AttentionShape is the n-th of them.
 /// They may be inputs of the kernel or results of earlier stages.
 llvm::SmallVector<mlir::Value> operandsOf(attn::AttentionOp);
+/// Returns a result in the order in which it is read: behind the rearrangements that are its only readers.
+mlir::Value asRead(mlir::Value result);
 /// Returns the shape of the attention. Refuses if the values are not walked with even strides; the generic path
 /// computes such attentions. Without `picks`, rows that keys pick do not become content terms: for lowerings that can
 /// walk keys and values only with strides.

@@ -25,11 +25,11 @@ class Products {
 public:
   Products(func::FuncOp function, AttentionShapes &shapes) : function(function), shapes(shapes) {}
 
-  /// Returns the results of products whose every reader multiplies bf16 if they are rounded.
+  /// Returns the results of products, as they are read, whose every reader multiplies bf16 if they are rounded.
   ArrayRef<Value> find() {
     for (Operation &op : function.getBody().front())
       if (isProduct(op))
-        rounded.insert(op.getResult(0));
+        rounded.insert(asRead(op.getResult(0)));
     // Each removal may leave another product with one operand of f32.
     auto isOfNoUse = [&](Value value) { return !llvm::all_of(value.getUses(), [&](auto &use) { return gains(use); }); };
     while (rounded.remove_if(isOfNoUse)) {
@@ -66,7 +66,7 @@ private:
     const AttentionShape &shape = *shapes.walked(attention);
     SmallVector<Value> operands = operandsOf(attention);
     auto number = static_cast<unsigned>(llvm::find(operands, value) - operands.begin());
-    bool all = shape.value.argument != number || isNarrow(attention->getResult(0));
+    bool all = shape.value.argument != number || isNarrow(asRead(attention->getResult(0)));
     for (const ContentTerm &term : shape.content)
       if (term.query.argument == number || term.key.argument == number)
         all &= isNarrow(operands[term.query.argument]) && isNarrow(operands[term.key.argument]);

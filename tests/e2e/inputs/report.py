@@ -6,7 +6,7 @@ report = json.load(sys.stdin)
 assert set(report) == {"peak_gflops", "kernels"}, report
 assert report["peak_gflops"] > 0.5
 for kernel in report["kernels"]:
-    assert set(kernel) == {"name", "median_seconds", "min_seconds", "gflops", "percent_of_peak",
+    assert set(kernel) == {"name", "median_seconds", "min_seconds", "gflops", "percent_of_peak", "products_over_fma",
                            "unfused_median_seconds", "plain_median_seconds", "read_median_seconds", "share_of_read", "roofline_seconds", "predicted_seconds", "compile_seconds", "code", "workspace_bytes", "max_error",
                            "tolerance", "seeded"}, kernel
     assert 0 < kernel["min_seconds"] <= kernel["median_seconds"]

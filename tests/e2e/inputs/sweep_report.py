@@ -6,7 +6,7 @@ import sys
 report = json.load(sys.stdin)
 assert set(report) == {"sweep", "kernels"}, report
 for kernel in report["kernels"]:
-    assert set(kernel) == {"name", "value", "threads", "peak_gflops", "median_seconds", "min_seconds", "gflops", "percent_of_peak",
+    assert set(kernel) == {"name", "value", "threads", "peak_gflops", "median_seconds", "min_seconds", "gflops", "percent_of_peak", "products_over_fma",
                            "percent_of_roofline", "roofline_seconds", "unfused_median_seconds", "plain_median_seconds",
                            "read_median_seconds", "share_of_read", "predicted_seconds", "compile_seconds", "code", "workspace_bytes",
                            "max_error", "tolerance", "seeded"}, kernel

@@ -1,0 +1,67 @@
+// RUN: skewer-opt %s -attn-round-products=target=zen4 -split-input-file | FileCheck %s
+// RUN: skewer-opt %s -attn-round-products=target=x86-64-v3 -split-input-file | FileCheck %s --check-prefix=FLOATS
+// RUN: not skewer-opt %s -attn-round-products=target=none -split-input-file 2>&1 | FileCheck %s --check-prefix=NONE
+// NONE: none
+
+// A target that multiplies f32 keeps all digits.
+// FLOATS-NOT: arith.truncf
+
+// Projections, the attention's result, and what the last projection reads.
+// CHECK-LABEL: func.func @module
+// CHECK: %[[Q:.*]] = attn.einsum {{.*}} -> tensor<64x64xf32>
+// CHECK: %[[QUERIES:.*]] = arith.truncf %[[Q]] : tensor<64x64xf32> to tensor<64x64xbf16>
+// CHECK: %[[K:.*]] = attn.einsum {{.*}} -> tensor<64x64xf32>
+// CHECK: %[[KEYS:.*]] = arith.truncf %[[K]]
+// CHECK: %[[O:.*]] = attn.attention
+// CHECK: attn.term "i d, j d"(%[[QUERIES]], %[[KEYS]])
+// CHECK: %[[ROWS:.*]] = arith.truncf %[[O]]
+// CHECK: attn.einsum "i d, d e -> i e"(%[[ROWS]], %arg4)
+func.func @module(%x: tensor<64x64xbf16>, %wq: tensor<64x64xbf16>, %wk: tensor<64x64xbf16>, %v: tensor<64x64xbf16>, %wo: tensor<64x64xbf16>) -> tensor<64x64xbf16> {
+  %q = attn.einsum "i c, c d -> i d"(%x, %wq) : (tensor<64x64xbf16>, tensor<64x64xbf16>) -> tensor<64x64xf32>
+  %k = attn.einsum "i c, c d -> i d"(%x, %wk) : (tensor<64x64xbf16>, tensor<64x64xbf16>) -> tensor<64x64xf32>
+  %o = attn.attention "i j" value "j d -> i d"(%v) score {
+    attn.term "i d, j d"(%q, %k) scale 1.250000e-01 : tensor<64x64xf32>, tensor<64x64xf32>
+  } : tensor<64x64xbf16> -> tensor<64x64xf32>
+  %r = attn.einsum "i d, d e -> i e"(%o, %wo) : (tensor<64x64xf32>, tensor<64x64xbf16>) -> tensor<64x64xbf16>
+  return %r : tensor<64x64xbf16>
+}
+
+// -----
+// Keys of f32 are multiplied as f32, so queries keep their digits; so does what is also added.
+// CHECK-LABEL: func.func @other_reader
+// CHECK-NOT: arith.truncf
+func.func @other_reader(%x: tensor<64x64xbf16>, %wq: tensor<64x64xbf16>, %k: tensor<64x64xf32>, %v: tensor<64x64xbf16>, %wb: tensor<64x64xbf16>) -> tensor<64x64xbf16> {
+  %q = attn.einsum "i c, c d -> i d"(%x, %wq) : (tensor<64x64xbf16>, tensor<64x64xbf16>) -> tensor<64x64xf32>
+  %b = attn.einsum "i c, c d -> i d"(%x, %wb) : (tensor<64x64xbf16>, tensor<64x64xbf16>) -> tensor<64x64xf32>
+  %o = attn.attention "i j" value "j d -> i d"(%v) score {
+    attn.term "i d, j d"(%q, %k) scale 1.250000e-01 : tensor<64x64xf32>, tensor<64x64xf32>
+    attn.term "i j"(%b) scale 1.000000e+00 : tensor<64x64xf32>
+  } : tensor<64x64xbf16> -> tensor<64x64xbf16>
+  return %o : tensor<64x64xbf16>
+}
+
+// -----
+// A result of f32 keeps the digits of all that is before it.
+// CHECK-LABEL: func.func @single
+// CHECK-NOT: arith.truncf
+func.func @single(%x: tensor<64x64xbf16>, %w: tensor<64x64xbf16>, %wo: tensor<64x64xbf16>) -> tensor<64x64xf32> {
+  %y = attn.einsum "i c, c d -> i d"(%x, %w) : (tensor<64x64xbf16>, tensor<64x64xbf16>) -> tensor<64x64xf32>
+  %r = attn.einsum "i d, d e -> i e"(%y, %wo) : (tensor<64x64xf32>, tensor<64x64xbf16>) -> tensor<64x64xf32>
+  return %r : tensor<64x64xf32>
+}
+
+// -----
+// The result is rounded behind what moves it.
+// CHECK-LABEL: func.func @moved
+// CHECK: %[[O:.*]] = attn.attention
+// CHECK: %[[M:.*]] = attn.rearrange "h i d -> i h d" %[[O]]
+// CHECK: %[[ROWS:.*]] = arith.truncf %[[M]]
+// CHECK: attn.einsum "i h d, (h d) e -> i e"(%[[ROWS]], %arg3)
+func.func @moved(%q: tensor<4x64x16xbf16>, %k: tensor<4x64x16xbf16>, %v: tensor<4x64x16xbf16>, %wo: tensor<64x64xbf16>) -> tensor<64x64xbf16> {
+  %o = attn.attention "h i j" value "h j d -> h i d"(%v) score {
+    attn.term "h i d, h j d"(%q, %k) scale 1.250000e-01 : tensor<4x64x16xbf16>, tensor<4x64x16xbf16>
+  } : tensor<4x64x16xbf16> -> tensor<4x64x16xf32>
+  %m = attn.rearrange "h i d -> i h d" %o : tensor<4x64x16xf32> to tensor<64x4x16xf32>
+  %r = attn.einsum "i h d, (h d) e -> i e"(%m, %wo) : (tensor<64x4x16xf32>, tensor<64x64xbf16>) -> tensor<64x64xbf16>
+  return %r : tensor<64x64xbf16>
+}
