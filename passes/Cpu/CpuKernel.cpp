@@ -15,7 +15,7 @@ CpuKernel::CpuKernel(VectorBuilder &b, const AttentionShape &shape, AttentionSta
     : context(b, shape, std::move(stage)), packer(context), content(context, packer), lines(context, strategies),
       hidden(context), softmax(context), values(context, packer), parts(context, softmax), b(b), shape(shape),
       g(context.geometry), upcoming(context), sums(context, values, hidden, softmax, upcoming),
-      packedWeights(context, values), weights(context, softmax), stream(context),
+      packedWeights(context, values, upcoming), weights(context, softmax), stream(context),
       result(context, softmax, weights, stream), strategies(makeStrategies(*this)),
       tiles(context, content, lines, hidden, softmax, strategies), items(context, content, values, strategies) {
   plan();

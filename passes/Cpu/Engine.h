@@ -58,11 +58,13 @@ struct HeldSums {
 };
 
 /// A product that is added to sums in memory: target[r][v] += Σ_step rows[r][step] · panels[v][step], for the rows and
-/// vectors of a tile and the steps [first, end), at least one; both are multiples of the lanes.
+/// vectors of a tile and the steps [first, end), at least one; both are multiples of the lanes. An engine whose sums
+/// are in registers emits `beside` in each turn of kStepsOfTurn steps.
 struct AddedProduct {
   int64_t rows, vectors;
   mlir::Value first, end;
   ProductOperand weights, values, target;
+  BesideSteps beside = {};
 };
 /// The part of an engine that multiplies weights with values. Rows hold weights, rounded to the elements of the engine;
 /// the columns of panels are the width of the values, and a step holds the values of adjacent keys.

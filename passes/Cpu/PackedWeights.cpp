@@ -68,11 +68,14 @@ void PackedWeights::multiply(const KeyBlock &block, Value firstGroup, const KeyR
   KeyRange tiles = tilesOf(all);
   Value first = b.mul(tiles.low, g.lanes), lowTile = b.divide(b.divide(block.lowKey, g.lanes), elements());
   int64_t width = g.widthVectors * g.lanes;
+  Value position = context.positionOf(block.firstRow, b.mul(firstGroup, g.tileRows));
+  auto fetch = [&](Value step) { upcoming.fetch(position, b.mul(step, elements()), kStepsOfTurn * elements()); };
   engine().addProduct(b, {g.tileRows * g.groupsTogether,
                           g.widthVectors,
                           first,
                           b.mul(tiles.high, g.lanes),
                           {packedMemory, b.mul(lowTile, -g.lanes), rowStride()},
                           values.panels(),
-                          {memory.accumulators, b.mul(firstGroup, g.tileRows * width), width}});
+                          {memory.accumulators, b.mul(firstGroup, g.tileRows * width), width},
+                          fetch});
 }

@@ -2,12 +2,14 @@
 // the head. They are rounded to the engine's elements; the sums of weights by which rows are divided are not.
 #pragma once
 #include "passes/Cpu/HeadValues.h"
+#include "passes/Cpu/UpcomingHead.h"
 
 namespace skewer {
 
 class PackedWeights : KernelPart {
 public:
-  PackedWeights(KernelContext &context, const HeadValues &values) : KernelPart(context), values(values) {}
+  PackedWeights(KernelContext &context, const HeadValues &values, UpcomingHead &upcoming)
+      : KernelPart(context), values(values), upcoming(upcoming) {}
   void plan(Layout &);
   void open();
   bool areUsed() const { return values.engine(); }
@@ -26,6 +28,7 @@ private:
   KeyRange tilesOf(const KeyRange &) const;
 
   const HeadValues &values;
+  UpcomingHead &upcoming;
   Buffer packed;
   mlir::Value packedMemory;
 };

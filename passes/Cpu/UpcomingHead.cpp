@@ -31,17 +31,18 @@ void UpcomingHead::find() {
     for (const Walked &rows : all)
       if (rows.walk->depth == 1 && rows.step == rows.depth && subscript::readNodes(rows.walk->base).empty() &&
           !context.stage.isComputed(rows.walk->argument))
-        operands.push_back({memory.arguments[rows.walk->argument], positions.baseOf(rows.walk->base), rows.depth});
+        operands.push_back({memory.arguments[rows.walk->argument], positions.baseOf(rows.walk->base), rows.depth,
+                            kLineBytes / memory.bytesOf(rows.walk->argument)});
   });
 }
 
 void UpcomingHead::fetch(Value row, Value key, int64_t keysOfTurn) {
   int64_t turns = std::max<int64_t>(1, shape.keys / keysOfTurn);
   for (const Rows &rows : operands) {
-    int64_t lines = llvm::divideCeil(llvm::divideCeil(g.tileRows * rows.depth, kLineFloats), turns);
+    int64_t lines = llvm::divideCeil(llvm::divideCeil(g.tileRows * rows.depth, rows.lineElements), turns);
     Value at = b.add(rows.base, b.mul(row, rows.depth));
-    at = b.add(at, b.mul(key, lines * kLineFloats / keysOfTurn));
+    at = b.add(at, b.mul(key, lines * rows.lineElements / keysOfTurn));
     for (int64_t line = 0; line < lines; ++line)
-      b.prefetch(rows.memory, b.add(at, line * kLineFloats));
+      b.prefetch(rows.memory, b.add(at, line * rows.lineElements));
   }
 }

@@ -17,9 +17,9 @@ public:
   void fetch(mlir::Value row, mlir::Value key, int64_t keysOfTurn);
 
 private:
-  struct Rows { // consecutive rows of an operand, `depth` floats each, from `base` on
+  struct Rows { // consecutive rows of an operand, `depth` elements each, from `base` on
     mlir::Value memory, base;
-    int64_t depth;
+    int64_t depth, lineElements;
   };
   std::vector<Rows> operands;
 };

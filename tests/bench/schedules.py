@@ -73,12 +73,12 @@ def candidates(choice, terms, attention, lanes=16):
 
 
 def option_of(schedule):
-    parts = [f"{name}={value}" for name, value in schedule.items() if name != "strategies" and value]
+    parts = [f"{name}={value}" for name, value in schedule.items() if name not in ("strategies", "ms") and value]
     parts += [f"strategy{n + 1}={name}" for n, name in enumerate(schedule["strategies"])]
     return "--schedule=" + ",".join(parts)
 
 
-def time_of(skewer, spec, target, schedule, seconds):
+def time_of(skewer, spec, schedule, seconds):
     """Returns the least milliseconds and the whole schedule; None if the schedule is refused."""
     report = run([skewer, "bench", "--json", f"--seconds={seconds}", "--rows=8", option_of(schedule), spec])
     whole = run([skewer, "explain", "--json", option_of(schedule), spec])
@@ -105,9 +105,13 @@ def measure(options):
             for dtype in TYPES:
                 spec, times = spec_of(layer, dtype, folder), []
                 choice, terms, attention = chosen(options.skewer, spec, options.target)
-                for schedule in candidates(choice, terms, attention):
-                    timed = time_of(options.skewer, spec, options.target, schedule, options.seconds)
-                    if timed and not any(same(timed, other) for other in times):
+                tried = list(candidates(choice, terms, attention))
+                for schedule in tried + tried:  # the machine may be slow for a while
+                    timed = time_of(options.skewer, spec, schedule, options.seconds)
+                    known = timed and next((other for other in times if same(timed, other)), None)
+                    if known:
+                        known["ms"] = min(known["ms"], timed["ms"])
+                    elif timed:
                         times.append(timed)
                 record["layers"].setdefault(layer, {})[dtype] = times
                 best = min(times, key=lambda timed: timed["ms"])

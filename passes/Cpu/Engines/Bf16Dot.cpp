@@ -82,6 +82,8 @@ void Bf16Dot::addVectors(VectorBuilder &b, const AddedProduct &product, const Ti
     Value end = b.minimum(b.add(chain, kChain), product.end);
     SmallVector<Value> none(part.rows * part.vectors, b.constant(0));
     SmallVector<Value> sums = b.loop(chain, end, kStepsOfTurn, none, [&](Value step, ValueRange before) {
+      if (product.beside && part.vector == 0)
+        product.beside(step);
       ProductOperand rows{weights.memory, b.add(weights.base, step), weights.stride};
       ProductOperand columns{values.memory, b.add(panels, b.mul(step, b.lanes)), values.stride};
       return addTurn(b, part, rows, columns, kStepsOfTurn, SmallVector<Value>(before));
