@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Does the cost model choose well? Times schedules of the benchmark's layers, and compares the model's choice with the best of them.
 
-    schedules.py measure --target zen4 -o tests/bench/choices/zen4.json     # on that machine, while nothing else runs
-    schedules.py check tests/bench/choices/*.json                           # on any machine; exit status 1 if a choice is bad
+    schedules.py measure --target zen4 -o choices.json                   # on that machine, while nothing else runs
+    schedules.py check choices.json                                         # on any machine; exit status 1 if a choice is bad
 
 A file of choices has, for each layer and type, the least milliseconds of each schedule that was tried: tiles, blocks and strategies.
 `check` asks `skewer explain` what the model chooses for the file's target. The choice must be one of the schedules of the file, and
