@@ -101,13 +101,14 @@ def AttnSplitWindows : Pass<"attn-split-windows", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::skewer::attn::AttnDialect"];
 }
 def AttnRoundProducts : Pass<"attn-round-products", "::mlir::func::FuncOp"> {
-  let summary = "results of products that only other products multiply become bf16";
+  let summary = "what is computed for products alone becomes bf16";
   let description = [{
     The pass applies if the target multiplies bf16 faster than f32 and all results of the kernel are bf16. A matrix
     product or an attention may have a result that only matrix products and attentions multiply: projections of
-    queries, keys and values, and rows of the last projection. The result is rounded if each of its readers then
-    multiplies bf16: the other operand is bf16 too. Tensors that are added, gathered or looked up keep their digits.
-    The pass runs before a schedule is chosen for a processor.
+    queries, keys and values, and rows of the last projection. Arithmetic may compute queries and keys of an attention
+    from operands, as rotations do. Such a result is rounded if each of its readers then multiplies bf16: the other
+    operand is bf16 too. Tensors that are added, gathered or looked up keep their digits, and so do keys of fewer than
+    32 queries. The pass runs before a schedule is chosen for a processor.
 
     (* example body=@module *)
     becomes, with target=zen4,

@@ -32,9 +32,15 @@ void CpuKernel::plan() {
   for (const ContentTerm &term : shape.content) {
     variance += term.scale * term.scale * double(term.depth);
     inPlace |= term.inPlace;
-    if (context.stage.isComputed(term.key.argument) && !term.inPlace)
+    bool packsComputed = context.stage.isComputed(term.key.argument) ||
+                         (context.stage.isComputed(term.query.argument) && !content.engine.packsFloats());
+    if (packsComputed && !term.inPlace)
       longest = std::max(longest, term.depth);
   }
+  for (const RowTerm &term : shape.rows)
+    if (context.stage.isComputed(term.vector.argument) &&
+        !context.stage.engineOf(term.vector.argument, term.table).packsFloats())
+      longest = std::max(longest, term.depth);
   for (const auto &strategy : strategies) {
     variance += strategy->variance();
     panelsAreRead |= strategy->readsKeyPanels();

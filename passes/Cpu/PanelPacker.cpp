@@ -49,9 +49,12 @@ void PanelPacker::packQueryRows(const CpuEngine &engine, const Walk &walk, int64
         b.less(row, block.rows),
         [&] {
           Value from = b.add(base, b.mul(context.positionOf(block.firstRow, row), walk.query));
-          if (context.stage.isComputed(walk.argument))
+          if (!context.stage.isComputed(walk.argument))
+            return engine.packRow(b, {source, from, walk.depth, depth, scale}, target, to);
+          if (engine.packsFloats())
             return context.stage.computeRow(walk.argument, from, target, to, scale);
-          engine.packRow(b, {source, from, walk.depth, depth, scale}, target, to);
+          context.stage.computeRow(walk.argument, from, context.view(computed), b.index(0), 1);
+          engine.packRow(b, {context.view(computed), b.index(0), 1, depth}, target, to);
         },
         [&] {
           for (int64_t at = 0, steps = engine.stepsOf(depth); at < steps; at += b.lanes)

@@ -10,7 +10,8 @@ class PanelPacker : KernelPart {
 public:
   explicit PanelPacker(KernelContext &context) : KernelPart(context) {}
 
-  /// Reserves memory for a vector of keys of this depth, if some keys have no memory of their own.
+  /// Reserves memory for a vector of rows of this depth, if some keys, or queries that are not packed as floats, have
+  /// no memory of their own.
   void plan(Layout &layout, int64_t depth) { layout.reserve(computed, depth * g.lanes, Layout::Zone::Queries); }
   /// Returns the panels of keys that are packed for a head: those within its bounds, in whole tiles.
   KeyRange panelsOfHead();

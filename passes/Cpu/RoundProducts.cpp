@@ -1,12 +1,13 @@
-// attn-round-products. A tensor that one product computes and that others only multiply is rounded to bf16 where the
-// target multiplies bf16 faster than f32. The tolerance of a kernel whose results are bf16 allows it, as it allows
-// rounded weights (docs/accuracy.md).
+// attn-round-products. A tensor that a product or arithmetic computes and that products only multiply is rounded to
+// bf16 where the target multiplies bf16 faster than f32. The tolerance of a kernel whose results are bf16 allows it, as
+// it allows rounded weights (docs/accuracy.md).
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "passes/Passes.h"
 #include "passes/Schedule/CpuEngine.h"
 #include "passes/Schedule/Machine.h"
 #include "passes/Stages/AttentionShapes.h"
 #include "passes/Stages/Matmul.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace skewer {
@@ -18,6 +19,10 @@ using namespace mlir;
 using namespace skewer;
 using namespace skewer::attn;
 
+// With fewer queries, keys are multiplied where they lie (docs/rationale/cpu-kernels.md), and computed once in any
+// case.
+static constexpr int64_t kFewQueries = 32;
+
 namespace {
 bool isBf16(Type type) { return getElementTypeOrSelf(type).isBF16(); }
 
@@ -25,16 +30,19 @@ class Products {
 public:
   Products(func::FuncOp function, AttentionShapes &shapes) : function(function), shapes(shapes) {}
 
-  /// Returns the results of products, as they are read, whose every reader multiplies bf16 if they are rounded.
-  ArrayRef<Value> find() {
-    for (Operation &op : function.getBody().front())
+  /// Returns the results, as they are read, whose every reader multiplies bf16 if they are rounded.
+  SmallVector<Value> find() {
+    for (Operation &op : function.getBody().front()) {
       if (isProduct(op))
+        products.insert(asRead(op.getResult(0)));
+      if (isProduct(op) || isComputed(op))
         rounded.insert(asRead(op.getResult(0)));
+    }
     // Each removal may leave another product with one operand of f32.
     auto isOfNoUse = [&](Value value) { return !llvm::all_of(value.getUses(), [&](auto &use) { return gains(use); }); };
     while (rounded.remove_if(isOfNoUse)) {
     }
-    return rounded.getArrayRef();
+    return SmallVector<Value>(rounded.getArrayRef());
   }
 
 private:
@@ -43,6 +51,11 @@ private:
     auto einsum = dyn_cast<EinsumOp>(op);
     bool computes = einsum ? matmulOf(einsum).has_value() : attention && mayRound(attention);
     return computes && getElementTypeOrSelf(op.getResult(0)).isF32() && !op.getResult(0).use_empty();
+  }
+  /// Returns whether the operation computes vectors: queries or keys that are turned, scaled or moved.
+  bool isComputed(Operation &op) {
+    return isPointwise(&op) && op.getNumOperands() > 0 && op.getNumResults() == 1 &&
+           getElementTypeOrSelf(op.getResult(0)).isF32() && isa<RankedTensorType>(op.getResult(0).getType());
   }
   bool mayRound(AttentionOp attention) {
     auto further = llvm::drop_begin(attention->getResults());
@@ -53,11 +66,11 @@ private:
   /// Returns whether the reader multiplies the value, and multiplies pairs of bf16 if the value is rounded.
   bool gains(OpOperand &use) {
     Operation *user = use.getOwner();
-    if (auto einsum = dyn_cast<EinsumOp>(user)) {
+    if (auto einsum = dyn_cast<EinsumOp>(user)) { // which rounds rows that are computed when it packs them
       std::optional<Matmul> matmul = matmulOf(einsum);
       Value columns = matmul ? einsum.getInputs()[matmul->columnsInput] : Value();
-      return matmul && use.getOperandNumber() == matmul->rowsInput && isa<BlockArgument>(columns) &&
-             isBf16(columns.getType());
+      return matmul && products.contains(use.get()) && use.getOperandNumber() == matmul->rowsInput &&
+             isa<BlockArgument>(columns) && isBf16(columns.getType());
     }
     auto attention = isa<AttentionOp>(user) ? cast<AttentionOp>(user) : user->getParentOfType<AttentionOp>();
     return attention && !attention.getScheduleAttr() && shapes.walked(attention) && gains(attention, use.get());
@@ -66,7 +79,10 @@ private:
     const AttentionShape &shape = *shapes.walked(attention);
     SmallVector<Value> operands = operandsOf(attention);
     auto number = static_cast<unsigned>(llvm::find(operands, value) - operands.begin());
-    bool all = shape.value.argument != number || isNarrow(asRead(attention->getResult(0)));
+    // Values, and keys of few queries, are computed as f32.
+    bool isStored = products.contains(value);
+    bool all = shape.value.argument != number || (isStored && isNarrow(asRead(attention->getResult(0))));
+    all &= isStored || shape.queries >= kFewQueries;
     for (const ContentTerm &term : shape.content)
       if (term.query.argument == number || term.key.argument == number)
         all &= isNarrow(operands[term.query.argument]) && isNarrow(operands[term.key.argument]);
@@ -84,7 +100,8 @@ private:
 
   func::FuncOp function;
   AttentionShapes &shapes;
-  llvm::SmallSetVector<Value, 8> rounded;
+  llvm::SmallSetVector<Value, 8> rounded; // may be rounded, as far as is known
+  llvm::DenseSet<Value> products;         // of these, results of products, which are stored
 };
 
 struct RoundProducts : skewer::impl::AttnRoundProductsBase<RoundProducts> {
@@ -101,7 +118,8 @@ struct RoundProducts : skewer::impl::AttnRoundProductsBase<RoundProducts> {
     // The stages of a kernel with lengths are prepared already.
     if (!isFaster || function->hasAttr(kLengths) || !llvm::all_of(function.getResultTypes(), isBf16))
       return markAllAnalysesPreserved();
-    for (Value value : Products(function, getAnalysis<AttentionShapes>()).find()) {
+    Products products(function, getAnalysis<AttentionShapes>());
+    for (Value value : products.find()) {
       OpBuilder builder(function.getContext());
       builder.setInsertionPointAfter(value.getDefiningOp());
       Type narrow = cast<RankedTensorType>(value.getType()).clone(builder.getBF16Type());

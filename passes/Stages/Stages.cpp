@@ -210,9 +210,10 @@ bool skewer::isArithmetic(Operation *op) {
          (isWidening(op) || isa<arith::TruncFOp>(op) || op->hasTrait<OpTrait::SameOperandsAndResultType>());
 }
 
+bool skewer::isPointwise(Operation *op) { return isArithmetic(op) || isMap(op) || isa<attn::PositionOp>(op); }
+
 namespace {
 
-bool isPointwise(Operation *op) { return isArithmetic(op) || isMap(op) || isa<attn::PositionOp>(op); }
 bool isNumber(Operation *op) { return isa<arith::ConstantOp, tensor::SplatOp, tensor::DimOp>(op); }
 
 /// Returns whether the operation computes numbers from elements of run-time operands: one load and one conversion each.

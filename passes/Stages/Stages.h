@@ -63,6 +63,9 @@ bool isWidening(mlir::Operation *);
 bool isWidenedArgument(mlir::Value);
 /// Returns the value before widening; the value itself if it is not widened.
 mlir::Value widenedFrom(mlir::Value);
+/// Returns whether each element of the result is computed from an element of each operand: by arithmetic, an index map,
+/// or from positions.
+bool isPointwise(mlir::Operation *);
 /// Returns whether the operation works element by element, with one type except for conversions.
 bool isArithmetic(mlir::Operation *);
 

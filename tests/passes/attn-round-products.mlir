@@ -65,3 +65,28 @@ func.func @moved(%q: tensor<4x64x16xbf16>, %k: tensor<4x64x16xbf16>, %v: tensor<
   %r = attn.einsum "i h d, (h d) e -> i e"(%m, %wo) : (tensor<64x4x16xf32>, tensor<64x64xbf16>) -> tensor<64x64xbf16>
   return %r : tensor<64x64xbf16>
 }
+
+// -----
+// Queries that are computed when they are packed are rounded; with few queries, keys are not packed.
+// CHECK-LABEL: func.func @scaled
+// CHECK: %[[Q:.*]] = arith.mulf
+// CHECK: %[[QUERIES:.*]] = arith.truncf %[[Q]]
+// CHECK: attn.term "i d, j d"(%[[QUERIES]], %arg1)
+func.func @scaled(%q: tensor<64x64xbf16>, %k: tensor<64x64xbf16>, %v: tensor<64x64xbf16>, %c: tensor<64x64xf32>) -> tensor<64x64xbf16> {
+  %wide = arith.extf %q : tensor<64x64xbf16> to tensor<64x64xf32>
+  %scaled = arith.mulf %wide, %c : tensor<64x64xf32>
+  %o = attn.attention "i j" value "j d -> i d"(%v) score {
+    attn.term "i d, j d"(%scaled, %k) scale 1.250000e-01 : tensor<64x64xf32>, tensor<64x64xbf16>
+  } : tensor<64x64xbf16> -> tensor<64x64xbf16>
+  return %o : tensor<64x64xbf16>
+}
+// CHECK-LABEL: func.func @few
+// CHECK-NOT: arith.truncf
+func.func @few(%q: tensor<4x64xbf16>, %k: tensor<64x64xbf16>, %v: tensor<64x64xbf16>, %c: tensor<4x64xf32>) -> tensor<4x64xbf16> {
+  %wide = arith.extf %q : tensor<4x64xbf16> to tensor<4x64xf32>
+  %scaled = arith.mulf %wide, %c : tensor<4x64xf32>
+  %o = attn.attention "i j" value "j d -> i d"(%v) score {
+    attn.term "i d, j d"(%scaled, %k) scale 1.250000e-01 : tensor<4x64xf32>, tensor<64x64xbf16>
+  } : tensor<64x64xbf16> -> tensor<4x64xbf16>
+  return %o : tensor<4x64xbf16>
+}

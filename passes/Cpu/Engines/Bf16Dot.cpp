@@ -1,4 +1,5 @@
 // The engine for bf16 whose sums stay in vector registers, and the pairs of all engines for bf16.
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/X86Vector/X86VectorDialect.h"
 #include "passes/Cpu/Engines/Bf16Pairs.h"
 #include "passes/Cpu/Engines/Bf16Weights.h"
@@ -9,8 +10,20 @@ using namespace skewer;
 
 static VectorType pairsOf(const VectorBuilder &b) { return VectorType::get({2 * b.lanes}, b.builder.getBF16Type()); }
 
+static bool holdsFloats(Value memory) { return cast<MemRefType>(memory.getType()).getElementType().isF32(); }
+
+Value skewer::roundedPairs(VectorBuilder &b, Value first, Value second) {
+  auto name = b.builder.getStringAttr("llvm.x86.avx512bf16.cvtne2ps2bf16.512");
+  auto rounded = LLVM::CallIntrinsicOp::create(b.builder, pairsOf(b), name, ValueRange{second, first});
+  return vector::BitCastOp::create(b.builder, b.vector, rounded.getResult(0));
+}
+
 Value Bf16Pairs::loadSteps(VectorBuilder &b, Value memory, Value at, int64_t count, double) const {
   VectorType type = pairsOf(b);
+  if (holdsFloats(memory)) {
+    Value second = count > b.lanes ? b.loadFirst(memory, b.add(at, b.lanes), count - b.lanes) : b.constant(0);
+    return roundedPairs(b, b.loadFirst(memory, at, std::min(count, b.lanes)), second);
+  }
   if (count == type.getNumElements())
     return vector::BitCastOp::create(b.builder, b.vector, vector::LoadOp::create(b.builder, type, memory, at));
   SmallVector<bool> exists(type.getNumElements(), false);
@@ -33,6 +46,8 @@ Value Bf16Pairs::loadStep(VectorBuilder &b, const RowSource &source, Value step)
   };
   auto bitsAt = [&](Value d) -> Value {
     Value x = memref::LoadOp::create(b.builder, source.memory, b.add(source.base, b.mul(d, source.depthStride)));
+    if (holdsFloats(source.memory)) // of bf16's digits: rounded before
+      x = arith::TruncFOp::create(b.builder, b.builder.getBF16Type(), x);
     Value bits = arith::BitcastOp::create(b.builder, b.builder.getI16Type(), x);
     return arith::ExtUIOp::create(b.builder, b.builder.getI32Type(), bits);
   };

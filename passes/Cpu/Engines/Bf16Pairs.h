@@ -1,10 +1,14 @@
-// The base class of engines for bf16: a step is a pair of elements as they are in memory. vdpbf16ps adds the products
-// of the pairs of each lane. The products are exact in f32; each addition rounds to nearest, and denormal numbers count
-// as 0.
+// The base class of engines for bf16: a step is a pair of elements as they are in memory, or rounded from f32.
+// vdpbf16ps adds the products of the pairs of each lane. The products are exact in f32; each addition rounds to
+// nearest, and denormal numbers count as 0.
 #pragma once
 #include "passes/Cpu/Engines/VectorEngine.h"
 
 namespace skewer {
+
+/// Returns pairs of bf16, rounded to nearest, ties to even: a vector of steps with the numbers of `first`, then those
+/// of `second`. Denormal numbers become 0, as they do in the products.
+mlir::Value roundedPairs(VectorBuilder &, mlir::Value first, mlir::Value second);
 
 class Bf16Pairs : public VectorEngine {
 public:

@@ -1,19 +1,13 @@
 // Emits the packing of weights and values as pairs of bf16 (Bf16Weights.h).
 #include "passes/Cpu/Engines/Bf16Weights.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "passes/Cpu/Engines/Bf16Pairs.h"
 #include "passes/Emit/IntegerLanes.h"
 
 using namespace mlir;
 using namespace skewer;
 
-/// Rounds to nearest, ties to even. Denormal weights become 0, as they do in the products.
 Value Bf16Weights::packWeights(VectorBuilder &b, ArrayRef<Value> weights) const {
-  auto pairs = VectorType::get({2 * b.lanes}, b.builder.getBF16Type());
-  Value rounded =
-      LLVM::CallIntrinsicOp::create(b.builder, pairs, b.builder.getStringAttr("llvm.x86.avx512bf16.cvtne2ps2bf16.512"),
-                                    ValueRange{weights[1], weights[0]})
-          .getResult(0);
-  return vector::BitCastOp::create(b.builder, b.vector, rounded);
+  return roundedPairs(b, weights[0], weights[1]);
 }
 
 Value Bf16Weights::packValues(VectorBuilder &b, Value memory, ArrayRef<Value> places, int64_t count) const {
