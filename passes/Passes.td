@@ -108,7 +108,7 @@ def AttnRoundProducts : Pass<"attn-round-products", "::mlir::func::FuncOp"> {
     queries, keys and values, and rows of the last projection. Arithmetic may compute queries and keys of an attention
     from operands, as rotations do. Such a result is rounded if each of its readers then multiplies bf16: the other
     operand is bf16 too. Tensors that are added, gathered or looked up keep their digits, and so do keys of fewer than
-    32 queries. The pass runs before a schedule is chosen for a processor.
+    32 queries, and sums with exact numbers such as positions. The pass runs before a schedule is chosen for a processor.
 
     (* example body=@module *)
     becomes, with target=zen4,

@@ -50,12 +50,31 @@ private:
     auto attention = dyn_cast<AttentionOp>(op);
     auto einsum = dyn_cast<EinsumOp>(op);
     bool computes = einsum ? matmulOf(einsum).has_value() : attention && mayRound(attention);
-    return computes && getElementTypeOrSelf(op.getResult(0)).isF32() && !op.getResult(0).use_empty();
+    return computes && getElementTypeOrSelf(op.getResult(0)).isF32() && !op.getResult(0).use_empty() &&
+           isOfInputs(op.getResult(0));
   }
   /// Returns whether the operation computes vectors: queries or keys that are turned, scaled or moved.
   bool isComputed(Operation &op) {
     return isPointwise(&op) && op.getNumOperands() > 0 && op.getNumResults() == 1 &&
-           getElementTypeOrSelf(op.getResult(0)).isF32() && isa<RankedTensorType>(op.getResult(0).getType());
+           getElementTypeOrSelf(op.getResult(0)).isF32() && isa<RankedTensorType>(op.getResult(0).getType()) &&
+           isOfInputs(op.getResult(0));
+  }
+  /// Returns whether each summand of the value has a factor that was stored in 16 bits. The rounding of that factor
+  /// moves the value by as much as its own rounding does. Positions and constants that are added are exact, and may be
+  /// so large that a rounded sum would lose the rest.
+  bool isOfInputs(Value value) {
+    Operation *op = value.getDefiningOp();
+    if (!op)
+      return isBf16(value.getType()) || getElementTypeOrSelf(value).isF16();
+    if (isa<arith::AddFOp, arith::SubFOp, ConcatOp>(op))
+      return llvm::all_of(op->getOperands(), [&](Value operand) { return isOfInputs(operand); });
+    if (isa<arith::DivFOp>(op))
+      return isOfInputs(op->getOperand(0));
+    if (auto attention = dyn_cast<AttentionOp>(op))
+      return isOfInputs(attention.getValue());
+    bool isProduct = isa<arith::MulFOp, EinsumOp>(op);
+    bool keepsDigits = isProduct || isWidening(op) || isa<arith::TruncFOp, arith::NegFOp, IndexMapOpInterface>(op);
+    return keepsDigits && llvm::any_of(op->getOperands(), [&](Value operand) { return isOfInputs(operand); });
   }
   bool mayRound(AttentionOp attention) {
     auto further = llvm::drop_begin(attention->getResults());

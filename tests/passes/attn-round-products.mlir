@@ -90,3 +90,16 @@ func.func @few(%q: tensor<4x64xbf16>, %k: tensor<64x64xbf16>, %v: tensor<64x64xb
   } : tensor<64x64xbf16> -> tensor<4x64xbf16>
   return %o : tensor<4x64xbf16>
 }
+
+// -----
+// Exact numbers that are added to queries keep the sum at all its digits.
+// CHECK-LABEL: func.func @shifted
+// CHECK-NOT: arith.truncf
+func.func @shifted(%q: tensor<64x64xbf16>, %k: tensor<64x64xbf16>, %v: tensor<64x64xbf16>, %c: tensor<64x64xf32>) -> tensor<64x64xbf16> {
+  %wide = arith.extf %q : tensor<64x64xbf16> to tensor<64x64xf32>
+  %sum = arith.addf %wide, %c : tensor<64x64xf32>
+  %o = attn.attention "i j" value "j d -> i d"(%v) score {
+    attn.term "i d, j d"(%sum, %k) scale 1.250000e-01 : tensor<64x64xf32>, tensor<64x64xbf16>
+  } : tensor<64x64xbf16> -> tensor<64x64xbf16>
+  return %o : tensor<64x64xbf16>
+}
