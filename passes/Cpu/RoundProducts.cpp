@@ -7,6 +7,7 @@
 #include "passes/Schedule/Machine.h"
 #include "passes/Stages/AttentionShapes.h"
 #include "passes/Stages/Matmul.h"
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -19,8 +20,7 @@ using namespace mlir;
 using namespace skewer;
 using namespace skewer::attn;
 
-// With fewer queries, keys are multiplied where they lie (docs/rationale/cpu-kernels.md), and computed once in any
-// case.
+// With fewer queries, keys are multiplied where they lie, and computed once in any case.
 static constexpr int64_t kFewQueries = 32;
 
 namespace {
@@ -59,13 +59,20 @@ private:
            getElementTypeOrSelf(op.getResult(0)).isF32() && isa<RankedTensorType>(op.getResult(0).getType()) &&
            isOfInputs(op.getResult(0));
   }
-  /// Returns whether each summand of the value has a factor that was stored in 16 bits. The rounding of that factor
-  /// moves the value by as much as its own rounding does. Positions and constants that are added are exact, and may be
-  /// so large that a rounded sum would lose the rest.
+  /// Returns whether each summand of the value has a factor that was stored as bf16. The rounding of that factor moves
+  /// the value by as much as its own rounding does. Positions and constants that are added are exact, and may be so
+  /// large that a rounded sum would lose the rest.
   bool isOfInputs(Value value) {
+    if (auto known = ofInputs.find(value); known != ofInputs.end())
+      return known->second;
+    bool is = findOfInputs(value);
+    ofInputs[value] = is;
+    return is;
+  }
+  bool findOfInputs(Value value) {
     Operation *op = value.getDefiningOp();
     if (!op)
-      return isBf16(value.getType()) || getElementTypeOrSelf(value).isF16();
+      return isBf16(value.getType());
     if (isa<arith::AddFOp, arith::SubFOp, ConcatOp>(op))
       return llvm::all_of(op->getOperands(), [&](Value operand) { return isOfInputs(operand); });
     if (isa<arith::DivFOp>(op))
@@ -121,6 +128,7 @@ private:
   AttentionShapes &shapes;
   llvm::SmallSetVector<Value, 8> rounded; // may be rounded, as far as is known
   llvm::DenseSet<Value> products;         // of these, results of products, which are stored
+  llvm::DenseMap<Value, bool> ofInputs;   // isOfInputs, as far as it was asked
 };
 
 struct RoundProducts : skewer::impl::AttnRoundProductsBase<RoundProducts> {
