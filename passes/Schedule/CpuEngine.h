@@ -45,7 +45,7 @@ struct WeighedValues {
   ElementType result = {};  // of the memory in which the result of the attention is stored
   bool areRows = true;      // the elements of a row are adjacent
   bool areChanged = false;  // a strategy adds to them
-  bool areReadOnce = false; // no other rows meet them, so packing them does not pay
+  bool areReadOnce = false; // their keys are multiplied where they lie, so few rows meet them, and packing does not pay
   bool areOfPhases = false; // the rows of a work item are not adjacent
 };
 

@@ -17,6 +17,7 @@ struct PlainReads {
 };
 
 struct Row : CheckedRow {
+  static constexpr double kUsualClock = 1.05; // the most that the clock of a call is usually above that of the peak
   Timing timing;
   double fmaPeak = 0;         // GFLOP/s of FMAs, measured around the timing
   double productsOverFma = 1; // the peak of the fastest engine that multiplies, as a multiple of it
@@ -28,8 +29,8 @@ struct Row : CheckedRow {
   double gflops() const { return timing.median > 0 ? flops / timing.median * 1e-9 : 0; }
   double peak() const { return fmaPeak * productsOverFma; }
   /// Returns whether the processor can do the work in this time. If not, time and peak were not measured under the same
-  /// clock.
-  bool isPossible() const { return fmaPeak <= 0 || arithmetic * 1e-9 <= peak() * timing.median; }
+  /// clock; a clock that changes by a few percent is usual.
+  bool isPossible() const { return fmaPeak <= 0 || arithmetic * 1e-9 <= kUsualClock * peak() * timing.median; }
   /// Returns the share of the peak that the useful operations are; more than 100 if the kernel needs fewer of them.
   /// Returns nothing if the work is not counted or not possible.
   std::optional<double> percent() const;

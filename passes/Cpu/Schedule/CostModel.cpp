@@ -55,16 +55,17 @@ const CpuEngineCost &contentEngine(const AttentionSizes &sizes, const Target &ta
   return cpuEngineFor(sizes.isInPhases || !sizes.depth ? ElementType::F32 : sizes.element, target);
 }
 
+/// Returns whether all keys are multiplied where they lie.
+bool meetsKeysInPlace(const AttentionSizes &sizes) { return sizes.depthInPlace && !sizes.depth; }
 /// Returns whether one row block has all queries of a head, and multiplies the keys in place.
 bool isReadOnce(const AttentionSizes &sizes, int64_t rowBlock) {
-  return sizes.depthInPlace && !sizes.depth && rowBlock >= sizes.queries && !sizes.isInPhases;
+  return meetsKeysInPlace(sizes) && rowBlock >= sizes.queries && !sizes.isInPhases;
 }
 
-/// Returns the engine that multiplies weights with values, in blocks of `rowBlock` rows.
-const CpuEngineCost &valuesEngine(const AttentionSizes &sizes, RegisterTile tile, int64_t rowBlock,
-                                  const Target &target) {
+/// Returns the engine that multiplies weights with values.
+const CpuEngineCost &valuesEngine(const AttentionSizes &sizes, RegisterTile tile, const Target &target) {
   WeighedValues values = sizes.values;
-  values.areReadOnce = isReadOnce(sizes, rowBlock);
+  values.areReadOnce = meetsKeysInPlace(sizes);
   values.areOfPhases = sizes.isInPhases;
   return cpuEngineOf(values, tile.rows, target);
 }
@@ -168,7 +169,7 @@ RegisterTile chooseTile(const AttentionSizes &sizes, const Target &target, const
       LiveShares live = liveShares({rows, vectors}, sizes, target);
       double cycles = live.scores * contentCycles(llvm::alignTo(count, rows), sizes, {rows, vectors}, target) +
                       live.values * multiplyCycles(count, widthVectors, sizes.keys, {rows, vectors}, target,
-                                                   valuesEngine(sizes, {rows, vectors}, rows, target));
+                                                   valuesEngine(sizes, {rows, vectors}, target));
       // With too few independent accumulators, the FMAs wait for their own results.
       cycles *= std::max(1.0, target.fmaLatency * target.fmaPerCycle / double(rows * std::min(vectors, widthVectors)));
       // Row groups go through one panel of keys after another. A panel that is too large for L1 comes from L2 for each
@@ -206,7 +207,7 @@ double skewer::cyclesPerRow(const AttentionSizes &sizes, const Blocking &blockin
   int64_t rows = blocking.rowBlock, keys = std::max<int64_t>(1, blocking.keyBlock);
   const CpuEngineCost &ofContent = contentEngine(sizes, target);
   RegisterTile scores = multipliedTile(tile, rows, ofContent, target);
-  const CpuEngineCost &ofValues = valuesEngine(sizes, scores, rows, target);
+  const CpuEngineCost &ofValues = valuesEngine(sizes, scores, target);
   RegisterTile values = multipliedTile(tile, rows, ofValues, target);
   int64_t widthVectors = llvm::divideCeil(sizes.width, target.lanes);
   auto all = double(std::max(scores.rows, values.rows));
@@ -246,7 +247,7 @@ double skewer::cyclesPerRow(const AttentionSizes &sizes, const Blocking &blockin
 double skewer::productsOverFma(const AttentionSizes &sizes, const Blocking &blocking, const Target &target) {
   const CpuEngineCost &ofContent = contentEngine(sizes, target);
   RegisterTile scores = multipliedTile(blocking.registers(), blocking.rowBlock, ofContent, target);
-  const CpuEngineCost &ofValues = valuesEngine(sizes, scores, blocking.rowBlock, target);
+  const CpuEngineCost &ofValues = valuesEngine(sizes, scores, target);
   return std::max(ofContent.products(target), ofValues.products(target)) / fma().products(target);
 }
 

@@ -281,8 +281,11 @@ public:
 private:
   /// Returns the cycles for a vector of scores of one row.
   static double cyclesOf(const ContentTerm &term, const Target &target) {
+    ElementType element = term.query.element == term.key.element ? term.key.element : ElementType::F32;
+    bool fills = term.depth % (2 * target.lanes) == 0; // pairs (KeyDots::engineOf)
+    double products = fills ? std::max(1.0, productsOverFma(element, target)) : 1;
     double steps = double(target.lanes * llvm::divideCeil(term.depth, target.lanes));
-    return steps / target.fmaPerCycle + kCyclesOfSum * double(target.lanes - 1) + 1;
+    return steps / products / target.fmaPerCycle + kCyclesOfSum * double(target.lanes - 1) + 1;
   }
 };
 } // namespace
