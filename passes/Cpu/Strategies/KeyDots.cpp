@@ -282,8 +282,10 @@ private:
   /// Returns the cycles for a vector of scores of one row.
   static double cyclesOf(const ContentTerm &term, const Target &target) {
     ElementType element = term.query.element == term.key.element ? term.key.element : ElementType::F32;
-    bool fills = term.depth % (2 * target.lanes) == 0; // pairs (KeyDots::engineOf)
-    double products = fills ? std::max(1.0, productsOverFma(element, target)) : 1;
+    // Sums over lanes stay in vectors, also where AMX is the fastest engine (KeyDots::engineOf).
+    const CpuEngineCost &pairs = cpuEngine("bf16_dot");
+    bool fills = pairs.fits(element, target) && term.depth % (pairs.elementsOfStep() * target.lanes) == 0;
+    double products = fills ? std::max(1.0, pairs.products(target) / target.fmaPerCycle) : 1;
     double steps = double(target.lanes * llvm::divideCeil(term.depth, target.lanes));
     return steps / products / target.fmaPerCycle + kCyclesOfSum * double(target.lanes - 1) + 1;
   }
