@@ -101,14 +101,15 @@ def AttnSplitWindows : Pass<"attn-split-windows", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::skewer::attn::AttnDialect"];
 }
 def AttnRoundProducts : Pass<"attn-round-products", "::mlir::func::FuncOp"> {
-  let summary = "what is computed for products alone becomes bf16";
+  let summary = "tensors that only products read become bf16";
   let description = [{
     The pass applies if the target multiplies bf16 faster than f32 and all results of the kernel are bf16. A matrix
     product or an attention may have a result that only matrix products and attentions multiply: projections of
     queries, keys and values, and rows of the last projection. Arithmetic may compute queries and keys of an attention
     from operands, as rotations do. Such a result is rounded if each of its readers then multiplies bf16: the other
     operand is bf16 too. Tensors that are added, gathered or looked up keep their digits, and so do keys of fewer than
-    32 queries, and sums with exact numbers such as positions. The pass runs before a schedule is chosen for a processor.
+    32 queries, and sums with exact numbers such as positions. The pass runs before a schedule is chosen for a
+    processor.
 
     (* example body=@module *)
     becomes, with target=zen4,

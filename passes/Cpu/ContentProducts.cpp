@@ -132,8 +132,8 @@ void ContentProducts::packKeys() {
 void ContentProducts::packQueries(const RowBlock &block) {
   for (unsigned number = 0; number < shape.content.size(); ++number)
     if (const ContentTerm &term = shape.content[number]; !term.inPlace && !isRepeated(number))
-      packer.packQueryRows(engine, term.query, term.depth, engine.packsFloats() ? term.scale : 1, block, queryMemory,
-                           g.depth, offsets[number]);
+      packer.packQueryRows(engine, term.query, term.depth, engine.packedFactor(term.scale), block, queryMemory, g.depth,
+                           offsets[number]);
 }
 
 TileProduct ContentProducts::productOf(const TilePart &tile, Value row, Value vector) const {

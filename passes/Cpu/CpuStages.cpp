@@ -59,7 +59,7 @@ void CpuStages::planStage(const Stage &stage) {
       forms.scaled.push_back(rows != Value());
       forms.narrow.push_back(tensors.isStored(memory) && memory != operand);
       Value read = rows ? rows : memory;
-      // What is computed when it is packed has the digits to which it is rounded.
+      // An operand without memory has the type to which it is rounded.
       forms.elements.push_back(tensors.isStored(read) ? elementTypeOf(tensors.storage[read].element)
                                                       : elementTypeOf(widenedFrom(operand).getType()));
     }

@@ -91,6 +91,9 @@ public:
   /// Returns whether a step is one f32, so that factors can be packed, panels can be added up, and other code may read
   /// what is packed. If not, rows and columns are packed as they are in memory.
   virtual bool packsFloats() const = 0;
+  /// Return the parts of a factor of products that are packed with one operand, and that are applied to the sums.
+  double packedFactor(double factor) const { return packsFloats() ? factor : 1; }
+  double factorOfSums(double factor) const { return packsFloats() ? 1 : factor; }
   int64_t stepsOf(int64_t depth) const { return cost.stepsOf(depth); }
   /// Emit what the engine needs before the first product of a phase and after the last one, for a range of work items.
   virtual void begin(VectorBuilder &) const {}

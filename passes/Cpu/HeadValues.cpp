@@ -18,7 +18,7 @@ const CpuEngine *HeadValues::engineOf(bool change) const {
   weighed.result = stage.result;
   weighed.areRows = shape.value.depth == 1;
   weighed.areChanged = change;
-  weighed.areReadOnce = !g.depth && llvm::any_of(shape.content, [](const ContentTerm &term) { return term.inPlace; });
+  weighed.areInPlace = !g.depth && llvm::any_of(shape.content, [](const ContentTerm &term) { return term.inPlace; });
   weighed.areOfPhases = g.rowStep > 1;
   const CpuEngineCost &cost = cpuEngineOf(weighed, g.tileRows * g.groupsTogether, stage.target);
   return cost.takesWeights() ? &engineOfCost(cost) : nullptr;

@@ -107,7 +107,8 @@ void CpuStages::packColumns(const MatmulPlan &product, const MatmulColumns &colu
         v.store(v.loadFirst(source, from, lanes), packed, to);
       });
     };
-    v.when(v.less(panel, code.index(whole)), [&] { copy(product.lanes); }, [&] { copy(last ? last : product.lanes); });
+    v.when(
+        v.less(panel, code.index(whole)), [&] { copy(product.lanes); }, [&] { copy(last ? last : product.lanes); });
   });
 }
 

@@ -53,8 +53,9 @@ void PanelPacker::packQueryRows(const CpuEngine &engine, const Walk &walk, int64
             return engine.packRow(b, {source, from, walk.depth, depth, scale}, target, to);
           if (engine.packsFloats())
             return context.stage.computeRow(walk.argument, from, target, to, scale);
-          context.stage.computeRow(walk.argument, from, context.view(computed), b.index(0), 1);
-          engine.packRow(b, {context.view(computed), b.index(0), 1, depth}, target, to);
+          Value row = context.view(computed);
+          context.stage.computeRow(walk.argument, from, row, b.index(0), 1);
+          engine.packRow(b, {row, b.index(0), 1, depth}, target, to);
         },
         [&] {
           for (int64_t at = 0, steps = engine.stepsOf(depth); at < steps; at += b.lanes)

@@ -7,6 +7,7 @@
 #include "passes/Schedule/Machine.h"
 #include "passes/Stages/AttentionShapes.h"
 #include "passes/Stages/Matmul.h"
+#include "passes/Stages/PackedOperands.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SetVector.h"
@@ -20,9 +21,6 @@ using namespace mlir;
 using namespace skewer;
 using namespace skewer::attn;
 
-// With fewer queries, keys are multiplied where they lie, and computed once in any case.
-static constexpr int64_t kFewQueries = 32;
-
 namespace {
 bool isBf16(Type type) { return getElementTypeOrSelf(type).isBF16(); }
 
@@ -33,10 +31,12 @@ public:
   /// Returns the results, as they are read, whose every reader multiplies bf16 if they are rounded.
   SmallVector<Value> find() {
     for (Operation &op : function.getBody().front()) {
-      if (isProduct(op))
+      bool isStored = isStoredProduct(op);
+      if (!isStored && !isComputed(op))
+        continue;
+      rounded.insert(asRead(op.getResult(0)));
+      if (isStored)
         products.insert(asRead(op.getResult(0)));
-      if (isProduct(op) || isComputed(op))
-        rounded.insert(asRead(op.getResult(0)));
     }
     // Each removal may leave another product with one operand of f32.
     auto isOfNoUse = [&](Value value) { return !llvm::all_of(value.getUses(), [&](auto &use) { return gains(use); }); };
@@ -46,7 +46,8 @@ public:
   }
 
 private:
-  bool isProduct(Operation &op) {
+  /// Returns whether the operation is a matrix product or an attention, whose stage stores the result.
+  bool isStoredProduct(Operation &op) {
     auto attention = dyn_cast<AttentionOp>(op);
     auto einsum = dyn_cast<EinsumOp>(op);
     bool computes = einsum ? matmulOf(einsum).has_value() : attention && mayRound(attention);

@@ -45,7 +45,7 @@ struct WeighedValues {
   ElementType result = {};  // of the memory in which the result of the attention is stored
   bool areRows = true;      // the elements of a row are adjacent
   bool areChanged = false;  // a strategy adds to them
-  bool areReadOnce = false; // their keys are multiplied where they lie, so few rows meet them, and packing does not pay
+  bool areInPlace = false;  // their keys are multiplied where they lie: too few rows meet them for packing to pay
   bool areOfPhases = false; // the rows of a work item are not adjacent
 };
 
@@ -55,7 +55,10 @@ llvm::ArrayRef<const CpuEngineCost *> cpuEngines();
 const CpuEngineCost &cpuEngine(llvm::StringRef name);
 /// Returns the fastest engine for operands of this type in memory; f32 if they have different types, or no memory.
 const CpuEngineCost &cpuEngineFor(ElementType element, const Target &);
-/// Returns the products of a cycle of that engine, as a multiple of those of FMAs.
+/// Returns the engine with sums in vector registers that multiplies the most elements of this type at once, whatever
+/// the rate: for products that wait for memory.
+const CpuEngineCost &widestVectorsFor(ElementType element, const Target &);
+/// Returns the products of a cycle of the fastest engine for this type, as a multiple of those of FMAs.
 double productsOverFma(ElementType element, const Target &);
 /// Returns the engine that multiplies weights with values, `rows` rows at once: the fastest one for their type if it
 /// takes weights, packs these values and has a result of their type; else the first one. Scheduling and the kernel both

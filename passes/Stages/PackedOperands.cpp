@@ -10,8 +10,6 @@ using namespace skewer;
 // The most additions and multiplications for each element; with more, a loop of its own is as good. A rotation has
 // three.
 static constexpr int kMostOperations = 12;
-// With fewer queries, keys that heads share are computed once, not once for each head.
-static constexpr int64_t kFewQueries = 32;
 
 /// Returns the number of operations per element, for `elements` elements; more than kMostOperations if one of them is
 /// not of the arith dialect. Arithmetic with fewer elements, which maps repeat, is in memory and costs nothing.

@@ -4,6 +4,10 @@
 #include "dialect/IR/Attn.h"
 
 namespace skewer {
+
+/// With fewer queries, keys that heads share are computed once, not once for each head, and are multiplied where they
+/// lie.
+constexpr int64_t kFewQueries = 32;
 class AttentionShapes;
 
 /// Returns whether the attention reads the operand, a result of arithmetic or of an index map, in whole rows only,

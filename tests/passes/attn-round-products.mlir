@@ -103,3 +103,15 @@ func.func @shifted(%q: tensor<64x64xbf16>, %k: tensor<64x64xbf16>, %v: tensor<64
   } : tensor<64x64xbf16> -> tensor<64x64xbf16>
   return %o : tensor<64x64xbf16>
 }
+
+// -----
+// Operands of f32 keep their digits.
+// CHECK-LABEL: func.func @wide
+// CHECK-NOT: arith.truncf
+func.func @wide(%q: tensor<64x64xf32>, %c: tensor<64x64xf32>, %k: tensor<64x64xbf16>, %v: tensor<64x64xbf16>) -> tensor<64x64xbf16> {
+  %scaled = arith.mulf %q, %c : tensor<64x64xf32>
+  %o = attn.attention "i j" value "j d -> i d"(%v) score {
+    attn.term "i d, j d"(%scaled, %k) scale 1.250000e-01 : tensor<64x64xf32>, tensor<64x64xbf16>
+  } : tensor<64x64xbf16> -> tensor<64x64xbf16>
+  return %o : tensor<64x64xbf16>
+}

@@ -10,7 +10,8 @@ using Spoil = llvm::function_ref<mlir::Operation *(mlir::gpu::GPUModuleOp, size_
 
 /// Returns a Spoil that edits the n-th operation that `matches`.
 template <typename Op>
-auto editing(std::function<void(Op)> edit, std::function<bool(Op)> matches = [](Op) { return true; }) {
+auto editing(
+    std::function<void(Op)> edit, std::function<bool(Op)> matches = [](Op) { return true; }) {
   return [=](mlir::gpu::GPUModuleOp module, size_t number) -> mlir::Operation * {
     Op found;
     module.walk([&](Op op) {

@@ -60,7 +60,8 @@ void expectSeen(const Subject &subject, Spoil spoil, size_t least, size_t spare 
 
 TEST(GpuWgmmaFault, TheLayersAreRightWithoutOne) {
   for (const Subject &subject : {kPlainSubject, kTables, withHiddenNan()}) {
-    Planted planted = plantEach(subject, [](mlir::gpu::GPUModuleOp module, size_t) { return module; }, 1);
+    Planted planted = plantEach(
+        subject, [](mlir::gpu::GPUModuleOp module, size_t) { return module; }, 1);
     EXPECT_EQ(planted.missed.size(), 1u) << subject.text;
   }
 }

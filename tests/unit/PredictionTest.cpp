@@ -56,7 +56,7 @@ TEST(Prediction, TilesTakeTheValuesThatTheKernelPacksForThem) {
   EXPECT_EQ(name({ElementType::BF16, ElementType::F32}), "fma");
   EXPECT_EQ(name({ElementType::F16, ElementType::F16}), "fma");
   for (bool WeighedValues::*other :
-       {&WeighedValues::areChanged, &WeighedValues::areReadOnce, &WeighedValues::areOfPhases}) {
+       {&WeighedValues::areChanged, &WeighedValues::areInPlace, &WeighedValues::areOfPhases}) {
     WeighedValues changed = values;
     changed.*other = true;
     EXPECT_EQ(name(changed), "fma");
@@ -83,6 +83,23 @@ TEST(Prediction, TilesTakeTheValuesThatTheKernelPacksForThem) {
   EXPECT_FALSE(sizes.values.areChanged);
   strategies.named("added_to_values")->addSizes(formsOf(*shape).front(), *shape, sizes);
   EXPECT_TRUE(sizes.values.areChanged);
+}
+
+TEST(Engines, PairsServeTypesAndTargetsThatHaveThem) {
+  Target zen4 = *findTarget("zen4"), tiles = *findTarget("emeraldrapids"), old = *findTarget("x86-64-v3");
+  EXPECT_EQ(cpuEngineFor(ElementType::BF16, zen4).name(), "bf16_dot");
+  EXPECT_EQ(cpuEngineFor(ElementType::F16, zen4).name(), "fma");
+  EXPECT_EQ(cpuEngineFor(ElementType::BF16, old).name(), "fma");
+  EXPECT_DOUBLE_EQ(productsOverFma(ElementType::BF16, zen4), 2);
+  EXPECT_DOUBLE_EQ(productsOverFma(ElementType::F32, zen4), 1);
+  // Where memory bounds the products, the rate of pairs does not matter, and tiles are of no use.
+  EXPECT_EQ(widestVectorsFor(ElementType::BF16, tiles).name(), "bf16_dot");
+  EXPECT_EQ(widestVectorsFor(ElementType::BF16, old).name(), "fma");
+  EXPECT_EQ(widestVectorsFor(ElementType::F32, tiles).name(), "fma");
+  WeighedValues values{ElementType::BF16, ElementType::BF16};
+  EXPECT_EQ(cpuEngineOf(values, 6, zen4).name(), "bf16_dot");
+  values.areInPlace = true;
+  EXPECT_EQ(cpuEngineOf(values, 6, zen4).name(), "fma") << "the cache would be packed for few rows";
 }
 
 TEST(CodeNames, AreThoseOfTheCodeGenerator) {

@@ -21,12 +21,12 @@ WorkFacts workFactsOf(const KernelPlan &signature, double usefulFlops, const std
   for (const TensorArgument &output : signature.outputs)
     work.bytesMoved += bytes(output);
   work.usefulFlops = usefulFlops;
-  // Matrix products multiply in the type of the results, if all have one.
-  auto isOfFirst = [&](const TensorArgument &output) { return output.type == signature.outputs.front().type; };
-  if (!signature.outputs.empty() && llvm::all_of(signature.outputs, isOfFirst))
-    work.productsOverFma = productsOverFma(signature.outputs.front().type, target);
   for (const LayerFacts &layer : layers)
     work.productsOverFma = std::max(work.productsOverFma, layer.work.productsOverFma);
+  // Matrix products beside the attentions multiply in the type of the results, if all have one.
+  auto isOfFirst = [&](const TensorArgument &output) { return output.type == signature.outputs.front().type; };
+  if (!fused && !signature.outputs.empty() && llvm::all_of(signature.outputs, isOfFirst))
+    work.productsOverFma = std::max(work.productsOverFma, productsOverFma(signature.outputs.front().type, target));
   work.peak = target.peak() * work.productsOverFma;
   work.memoryRate = target.memoryRate * 1e9;
   work.computeSeconds = usefulFlops / work.peak;

@@ -46,7 +46,7 @@ Value Bf16Pairs::loadStep(VectorBuilder &b, const RowSource &source, Value step)
   };
   auto bitsAt = [&](Value d) -> Value {
     Value x = memref::LoadOp::create(b.builder, source.memory, b.add(source.base, b.mul(d, source.depthStride)));
-    if (holdsFloats(source.memory)) // of bf16's digits: rounded before
+    if (holdsFloats(source.memory))
       x = arith::TruncFOp::create(b.builder, b.builder.getBF16Type(), x);
     Value bits = arith::BitcastOp::create(b.builder, b.builder.getI16Type(), x);
     return arith::ExtUIOp::create(b.builder, b.builder.getI32Type(), bits);

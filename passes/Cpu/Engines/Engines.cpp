@@ -24,7 +24,7 @@ const CpuEngine &skewer::engineOfCost(const CpuEngineCost &cost) {
 }
 
 const VectorEngine &skewer::widestEngineFor(ElementType element, const Target &target) {
-  return bf16DotVectors().cost.fits(element, target) ? bf16DotVectors() : fmaVectors();
+  return static_cast<const VectorEngine &>(engineOfCost(widestVectorsFor(element, target)));
 }
 
 void CpuEngine::multiplyInto(VectorBuilder &b, const TileProduct &product, const ProductOperand &target) const {

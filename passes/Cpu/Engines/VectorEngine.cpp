@@ -63,7 +63,8 @@ void VectorEngine::packPanel(VectorBuilder &b, const PanelSource &source, const 
       [&] {
         if (!last)
           return stepwise(0); // a panel behind the last column
-        b.when(b.less(first, b.index(rows)), [&] { squares(last); }, [&] { stepwise(0); });
+        b.when(
+            b.less(first, b.index(rows)), [&] { squares(last); }, [&] { stepwise(0); });
       },
       [&] { squares(lanes); });
 }

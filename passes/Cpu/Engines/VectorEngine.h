@@ -32,8 +32,7 @@ private:
                                           int64_t steps, llvm::SmallVector<mlir::Value> sums) const;
 };
 
-/// Returns the engine that multiplies the most elements of this type at once, whatever the rate: for products that wait
-/// for memory.
+/// Returns the engine of widestVectorsFor.
 const VectorEngine &widestEngineFor(ElementType element, const Target &);
 
 } // namespace skewer

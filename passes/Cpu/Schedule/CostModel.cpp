@@ -65,7 +65,7 @@ bool isReadOnce(const AttentionSizes &sizes, int64_t rowBlock) {
 /// Returns the engine that multiplies weights with values.
 const CpuEngineCost &valuesEngine(const AttentionSizes &sizes, RegisterTile tile, const Target &target) {
   WeighedValues values = sizes.values;
-  values.areReadOnce = meetsKeysInPlace(sizes);
+  values.areInPlace = meetsKeysInPlace(sizes);
   values.areOfPhases = sizes.isInPhases;
   return cpuEngineOf(values, tile.rows, target);
 }

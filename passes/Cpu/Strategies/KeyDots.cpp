@@ -69,7 +69,7 @@ public:
     if (stride > vectors.stepsOf(term.depth))
       b.loop(b.index(0), b.mul(block.groups, tileRows), 1,
              [&](Value row) { b.store(b.constant(0), queriesMemory, b.add(b.mul(row, stride), stride - lanes)); });
-    double scale = vectors.packsFloats() ? term.scale : 1;
+    double scale = vectors.packedFactor(term.scale);
     kernel.packer.packQueryRows(vectors, term.query, term.depth, scale, block, queriesMemory, stride);
   }
 
@@ -113,7 +113,8 @@ private:
   /// Returns the engine whose vectors of elements, as queries and keys are in memory, the depth fills; else FMAs.
   const VectorEngine &engineOf(const ContentTerm &term) const {
     auto elementOf = [&](const Walk &walk) {
-      return walk.depth == 1 ? stage.elements[walk.argument] : ElementType::F32;
+      bool isRead = walk.depth == 1 && (!stage.isComputed(walk.argument) || stage.isScaled(walk.argument));
+      return isRead ? stage.elements[walk.argument] : ElementType::F32;
     };
     ElementType element = elementOf(term.key);
     const VectorEngine &engine = widestEngineFor(
@@ -282,12 +283,11 @@ private:
   /// Returns the cycles for a vector of scores of one row.
   static double cyclesOf(const ContentTerm &term, const Target &target) {
     ElementType element = term.query.element == term.key.element ? term.key.element : ElementType::F32;
-    // Sums over lanes stay in vectors, also where AMX is the fastest engine (KeyDots::engineOf).
-    const CpuEngineCost &pairs = cpuEngine("bf16_dot");
-    bool fills = pairs.fits(element, target) && term.depth % (pairs.elementsOfStep() * target.lanes) == 0;
-    double products = fills ? std::max(1.0, pairs.products(target) / target.fmaPerCycle) : 1;
+    const CpuEngineCost &widest = widestVectorsFor(element, target);
+    bool fills = term.depth % (widest.elementsOfStep() * target.lanes) == 0;
+    double products = std::max(target.fmaPerCycle, fills ? widest.products(target) : 0); // as KeyDots::engineOf
     double steps = double(target.lanes * llvm::divideCeil(term.depth, target.lanes));
-    return steps / products / target.fmaPerCycle + kCyclesOfSum * double(target.lanes - 1) + 1;
+    return steps / products + kCyclesOfSum * double(target.lanes - 1) + 1;
   }
 };
 } // namespace

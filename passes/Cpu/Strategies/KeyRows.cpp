@@ -9,7 +9,7 @@ using namespace mlir;
 using namespace skewer;
 
 KeyRows::KeyRows(CpuKernel &kernel, const RowTerm &term) : PickedRows(kernel, term) {
-  factor = engine.packsFloats() ? term.scale : 1;
+  factor = engine.packedFactor(term.scale);
   table.itemsOfCopy = term.rows;
 }
 
@@ -60,7 +60,7 @@ void KeyRows::keyProducts(Value first, Value end, Value vector, int64_t vectors)
                         summation(),
                         {tableMemory, b.add(copy, b.mul(row, steps())), steps()},
                         {vectorsMemory, panel, panelFloats}};
-    product.scale = scaleOfSums();
+    product.scale = engine.factorOfSums(term.scale);
     engine.multiplyInto(b, product, {productsMemory, b.mul(b.sub(row, first), productStride), productStride});
   });
 }

@@ -39,7 +39,7 @@ void OffsetTable::packItem(Value target, Value copy, Value panel) {
   PanelTarget place = panelsOf(target, copy);
   engine.packPanel(b,
                    {memory.arguments[term.table], positions.baseOf(term.tableBase), term.rowStride, term.depthStride,
-                    term.rows, term.depth, engine.packsFloats() ? factor : 1, term.linear.sign < 0, rowLength()},
+                    term.rows, term.depth, engine.packedFactor(factor), term.linear.sign < 0, rowLength()},
                    place, panel);
 }
 
@@ -73,8 +73,8 @@ void OffsetLogits::open() {
 
 void OffsetLogits::packQueries(const RowBlock &block) {
   if (ownQueries)
-    kernel.packer.packQueryRows(engine, term.vector, term.depth, engine.packsFloats() ? term.scale : 1, block,
-                                queriesMemory, steps());
+    kernel.packer.packQueryRows(engine, term.vector, term.depth, engine.packedFactor(term.scale), block, queriesMemory,
+                                steps());
 }
 
 /// Returns the first and the last value of an axis over a row group; its whole extent if the axis wraps inside the
@@ -129,7 +129,7 @@ void OffsetLogits::computeLogits(Value group, Value firstRow, Value lowKey, Valu
                         summation,
                         {queriesMemory, rowsBase, rowStride},
                         {tableMemory, panelBase, stride()}};
-    product.scale = engine.packsFloats() ? 1 : term.scale;
+    product.scale = engine.factorOfSums(term.scale);
     engine.multiplyInto(b, product, {logitsMemory, column, logitsStride});
   };
   // Whole tiles first, then single vectors: one more tile would compute up to three vectors too many.

@@ -19,8 +19,6 @@ protected:
   Summation summation() const { return compensated ? kCompensated : Summation{chunk}; }
   int64_t steps() const { return engine.stepsOf(term.depth); } // of a vector and a row of the table
   int64_t stride() const { return CpuEngine::panelStride(steps(), lanes); }
-  /// Returns the factor of finished sums: an engine that does not pack floats scales neither rows nor tables.
-  double scaleOfSums() const { return engine.packsFloats() ? 1 : term.scale; }
   /// Returns the first row of the first panel that holds a picked row.
   int64_t firstRow() const { return term.firstRow / lanes * lanes; }
   /// Returns the number of rows, one float each in the products, from `firstRow` to the last picked row.

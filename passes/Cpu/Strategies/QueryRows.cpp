@@ -27,7 +27,7 @@ void QueryRows::packItem(Value target, Value copy, Value item) {
   Value base = positions.baseOf(term.tableBase), targetBase = b.mul(copy, table.copyFloats);
   engine.packPanel(b,
                    {memory.arguments[term.table], base, term.rowStride, term.depthStride, term.rows, term.depth,
-                    engine.packsFloats() ? factor : 1, /*reversed=*/false, rowLength()},
+                    engine.packedFactor(factor), /*reversed=*/false, rowLength()},
                    {target, targetBase, stride()}, item);
 }
 
@@ -39,8 +39,8 @@ Value QueryRows::endPanel() {
 
 void QueryRows::packQueries(const RowBlock &block) {
   if (ownVectors)
-    kernel.packer.packQueryRows(engine, term.vector, term.depth, engine.packsFloats() ? term.scale : 1, block,
-                                vectorsMemory, steps());
+    kernel.packer.packQueryRows(engine, term.vector, term.depth, engine.packedFactor(term.scale), block, vectorsMemory,
+                                steps());
 }
 
 void QueryRows::rowLogits(Value group, Value firstPanel, Value endPanel, Value target) {
@@ -53,7 +53,7 @@ void QueryRows::rowLogits(Value group, Value firstPanel, Value endPanel, Value t
                         summation(),
                         {vectorsMemory, rowsBase, rowStride},
                         {tableMemory, b.add(copy, b.mul(panel, stride())), stride()}};
-    product.scale = scaleOfSums();
+    product.scale = engine.factorOfSums(term.scale);
     engine.multiplyInto(b, product,
                         {productsMemory, b.add(target, b.mul(b.sub(panel, firstPanel), lanes)), productStride});
   };

@@ -32,13 +32,21 @@ const CpuEngineCost &cpuEngineFor(ElementType element, const Target &target) {
   return *best;
 }
 
+const CpuEngineCost &widestVectorsFor(ElementType element, const Target &target) {
+  const CpuEngineCost *widest = cpuEngines().front();
+  for (const CpuEngineCost *engine : cpuEngines().drop_front())
+    if (!engine->rowsInMemory() && engine->fits(element, target) && engine->elementsOfStep() > widest->elementsOfStep())
+      widest = engine;
+  return *widest;
+}
+
 double productsOverFma(ElementType element, const Target &target) {
   return cpuEngineFor(element, target).products(target) / cpuEngines().front()->products(target);
 }
 
 const CpuEngineCost &cpuEngineOf(const WeighedValues &values, int64_t rows, const Target &target) {
   const CpuEngineCost &engine = cpuEngineFor(values.element, target);
-  bool arePacked = values.areRows && !values.areChanged && !values.areReadOnce && !values.areOfPhases;
+  bool arePacked = values.areRows && !values.areChanged && !values.areInPlace && !values.areOfPhases;
   bool fits = engine.takesWeights() && values.result == values.element && engine.holds(rows, 1, target);
   return arePacked && fits ? engine : *cpuEngines().front();
 }
