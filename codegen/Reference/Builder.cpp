@@ -7,7 +7,9 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include <functional>
 #include <set>
 
 using namespace mlir;
@@ -39,17 +41,18 @@ bool isMinusInfinity(Value tensor) {
 
 /// Returns whether a condition on values chose -inf for some scores, `scores if a[j] > 0 else -inf`: this hides keys.
 /// An -inf in an operand is a number like any other.
-bool choosesMinusInfinity(Value scores, unsigned depth = 0) {
-  constexpr unsigned kDeepest = 32;
-  Operation *op = depth < kDeepest ? scores.getDefiningOp() : nullptr;
-  if (!op)
-    return false;
-  if (auto apply = dyn_cast<attn::ApplyOp>(op); apply && apply.getFunction() == attn::kChoice)
-    if (llvm::any_of(apply.getInputs().drop_front(), isMinusInfinity))
-      return true;
-  return llvm::any_of(op->getOperands(), [&](Value operand) {
-    return isa<RankedTensorType>(operand.getType()) && choosesMinusInfinity(operand, depth + 1);
-  });
+bool choosesMinusInfinity(Value scores) {
+  llvm::SmallPtrSet<Operation *, 16> visited;
+  std::function<bool(Value)> chooses = [&](Value value) {
+    Operation *op = value.getDefiningOp();
+    if (!op || !isa<RankedTensorType>(value.getType()) || !visited.insert(op).second)
+      return false;
+    if (auto apply = dyn_cast<attn::ApplyOp>(op); apply && apply.getFunction() == attn::kChoice)
+      if (llvm::any_of(apply.getInputs().drop_front(), isMinusInfinity))
+        return true;
+    return llvm::any_of(op->getOperands(), chooses);
+  };
+  return chooses(scores);
 }
 
 bool hasTooManyAxes(const Reading &reading) {

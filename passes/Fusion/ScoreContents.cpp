@@ -83,24 +83,33 @@ bool ScoreContents::isOfPairsInMemory(const Factor &factor) {
   return 2 * elements(own) <= elements(axes) && readsPairs({factor.operand, factor.subscripts});
 }
 
-bool ScoreContents::readsPairs(const ElementOf &element, unsigned depth) {
-  constexpr unsigned kDeepest = 16;
-  Operation *op = element.tensor.getDefiningOp();
-  if (isArithmeticOnNumbers(op))
-    return depth < kDeepest && llvm::any_of(op->getOperands(), [&](Value operand) {
-             return readsPairs({operand, element.at}, depth + 1);
-           });
+bool ScoreContents::readsPairs(const ElementOf &whole) {
   ExpansionOptions options = optionsOfScores();
   options.arithmetic = options.scaledOperands = false;
-  return llvm::any_of(Expansion(domain, std::nullopt, options).expand(element.tensor, element.at),
-                      [&](const Summand &summand) {
-                        return llvm::any_of(summand.factors, [&](const Factor &factor) {
-                          if (isArithmeticOnNumbers(factor.operand.getDefiningOp()))
-                            return readsPairs({factor.operand, factor.subscripts}, depth + 1);
-                          return !splatValue(factor.operand) && !factor.operand.getDefiningOp<attn::PositionOp>() &&
-                                 depends(factor, query) && depends(factor, key);
-                        });
-                      });
+  std::vector<ElementOf> waiting = {whole}, known;
+  while (!waiting.empty()) {
+    ElementOf element = waiting.back();
+    waiting.pop_back();
+    if (llvm::any_of(known,
+                     [&](const ElementOf &other) { return other.tensor == element.tensor && other.at == element.at; }))
+      continue;
+    known.push_back(element);
+    Operation *op = element.tensor.getDefiningOp();
+    if (isArithmeticOnNumbers(op)) {
+      for (Value operand : op->getOperands())
+        waiting.push_back({operand, element.at});
+      continue;
+    }
+    for (const Summand &summand : Expansion(domain, std::nullopt, options).expand(element.tensor, element.at))
+      for (const Factor &factor : summand.factors) {
+        if (isArithmeticOnNumbers(factor.operand.getDefiningOp()))
+          waiting.push_back({factor.operand, factor.subscripts});
+        else if (!splatValue(factor.operand) && !factor.operand.getDefiningOp<attn::PositionOp>() &&
+                 depends(factor, query) && depends(factor, key))
+          return true;
+      }
+  }
+  return false;
 }
 
 bool ScoreContents::isOfOffset(const Factor &factor) const {

@@ -40,7 +40,7 @@ private:
   /// Returns whether a tensor that is computed for each pair is made of a tensor in memory that is at least as large,
   /// and has at most half as many elements as the scores: it is then computed once for all heads.
   bool isOfPairsInMemory(const Factor &);
-  bool readsPairs(const ElementOf &, unsigned depth = 0);
+  bool readsPairs(const ElementOf &);
   double elements(const std::set<std::string> &axes) const;
   bool isOfOffset(const Factor &factor) const;
   const std::vector<Summand> &summandsOf(const ElementOf &);

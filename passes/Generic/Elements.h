@@ -38,10 +38,20 @@ public:
   /// Sets the domain to the ranges of the axes of an operation.
   void setDomain(const std::map<std::string, Extent> &);
 
-  subscript::Domain domain;                                          // the ranges of the axes of the loops
-  std::vector<std::tuple<mlir::Value, Point, mlir::Value>> computed; // elements that can be reused, see `element`
+  /// Elements with the value that was computed for each: one that several operations read is computed once.
+  using Computed = std::vector<std::tuple<mlir::Value, Point, mlir::Value>>;
+
+  subscript::Domain domain; // the ranges of the axes of the loops
+  Computed computed;        // elements that can be reused, see `element`
 
 private:
+  /// The elements that a walk has met. One that several operations read is walked once: a chain of operations that each
+  /// read the previous one twice would otherwise take 2^n steps.
+  using Visited = std::vector<std::pair<mlir::Value, Point>>;
+  /// Adds an element to those visited; returns whether it was not among them.
+  static bool isFirstVisit(Visited &, mlir::Value tensor, const Point &);
+  bool vectorises(mlir::Value tensor, const Point &, const std::string &axis, Visited &);
+  bool vectorises(mlir::Operation *, const Point &, const std::string &axis, Visited &);
   /// An index map, or a product of index maps, at a point of its result: the points of its operands, the condition that
   /// they are inside, and the value outside.
   struct Moved {
@@ -72,7 +82,7 @@ private:
   /// Returns the operands of a tensor that is computed, if `scaledFrom` has a tensor for it.
   std::optional<ScaledRows> scaledRows(mlir::Value tensor);
   /// Returns whether the elements of a row may differ.
-  bool differsAlongRow(mlir::Value tensor, const Point &);
+  bool differsAlongRow(mlir::Value tensor, const Point &, Visited &);
   std::optional<subscript::Expr> positionAt(attn::PositionOp, const Point &);
   mlir::Value arithmetic(mlir::Operation *, const Point &, const Symbols &, const std::string &vectorAxis);
   /// Returns the result of an operation of one element, with the mark where it is absent.
@@ -81,6 +91,7 @@ private:
   /// for products and sums of positions.
   bool dependsOnPosition(mlir::Value tensor);
   mlir::Value precise(mlir::Value tensor, const Point &, const Symbols &, const std::string &vectorAxis);
+  mlir::Value precise(mlir::Value tensor, const Point &, const Symbols &, const std::string &vectorAxis, Computed &);
   // Reads at any known distances, for vectors whose lanes are known at compile time (`pinned`; OperandRows.cpp).
   std::optional<llvm::SmallVector<int64_t>> lanePattern(const Storage &, const Point &, const std::string &axis);
   mlir::Value loadPattern(const Storage &, mlir::Value place, llvm::ArrayRef<int64_t> pattern);

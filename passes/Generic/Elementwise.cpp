@@ -6,6 +6,8 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "passes/Generic/Elements.h"
+#include "llvm/ADT/SmallPtrSet.h"
+#include <functional>
 
 using namespace mlir;
 using namespace skewer;
@@ -102,25 +104,43 @@ static bool moves(const Expr &expression, const std::string &axis) {
   return subscript::symbolsOf(expression).count(axis) != 0;
 }
 
+bool Elements::isFirstVisit(Visited &visited, Value tensor, const Point &point) {
+  if (llvm::is_contained(visited, std::pair(tensor, point)))
+    return false;
+  visited.push_back({tensor, point});
+  return true;
+}
+
 bool Elements::vectorises(Value tensor, const Point &point, const std::string &axis) {
-  if (!tensors.isStored(tensor))
-    return vectorises(tensor.getDefiningOp(), point, axis);
+  Visited visited;
+  return vectorises(tensor, point, axis, visited);
+}
+
+bool Elements::vectorises(Operation *op, const Point &point, const std::string &axis) {
+  Visited visited;
+  return vectorises(op, point, axis, visited);
+}
+
+bool Elements::vectorises(Value tensor, const Point &point, const std::string &axis, Visited &visited) {
+  if (!tensors.isStored(tensor)) // the first "no" ends the walk, so an element that was met before said yes
+    return !isFirstVisit(visited, tensor, point) || vectorises(tensor.getDefiningOp(), point, axis, visited);
   return pinned ? lanePattern(tensors.storage[tensor], point, axis).has_value()
                 : step(tensors.storage[tensor], point, axis).has_value();
 }
 
-bool Elements::vectorises(Operation *op, const Point &point, const std::string &axis) {
+bool Elements::vectorises(Operation *op, const Point &point, const std::string &axis, Visited &visited) {
   if (isMap(op)) {
     auto move = moved(op, point);
-    return move && !moves(move->inside, axis) &&
-           llvm::all_of(move->reads, [&](const auto &read) { return vectorises(read.first, read.second, axis); });
+    return move && !moves(move->inside, axis) && llvm::all_of(move->reads, [&](const auto &read) {
+             return vectorises(read.first, read.second, axis, visited);
+           });
   }
   if (auto position = dyn_cast<attn::PositionOp>(op)) {
     auto expression = positionAt(position, point);
     return expression && !moves(*expression, axis);
   }
   return isArithmetic(op) && op->hasTrait<OpTrait::Vectorizable>() &&
-         llvm::all_of(op->getOperands(), [&](Value operand) { return vectorises(operand, point, axis); });
+         llvm::all_of(op->getOperands(), [&](Value operand) { return vectorises(operand, point, axis, visited); });
 }
 
 Value Elements::element(Value tensor, const Point &point, const Symbols &symbols, const std::string &vectorAxis) {
@@ -206,15 +226,30 @@ Value Elements::produce(Operation *op, const Point &point, const Symbols &symbol
 }
 
 bool Elements::dependsOnPosition(Value tensor) {
-  Operation *op = tensor.getDefiningOp();
-  if (!op || tensors.isStored(tensor))
-    return false;
-  return isa<attn::PositionOp>(op) ||
-         ((isMap(op) || isArithmetic(op)) &&
-          llvm::any_of(op->getOperands(), [&](Value operand) { return dependsOnPosition(operand); }));
+  llvm::SmallPtrSet<Operation *, 16> visited;
+  std::function<bool(Value)> depends = [&](Value value) {
+    Operation *op = value.getDefiningOp();
+    if (!op || tensors.isStored(value) || !visited.insert(op).second)
+      return false;
+    return isa<attn::PositionOp>(op) || ((isMap(op) || isArithmetic(op)) && llvm::any_of(op->getOperands(), depends));
+  };
+  return depends(tensor);
 }
 
 Value Elements::precise(Value tensor, const Point &point, const Symbols &symbols, const std::string &vectorAxis) {
+  Computed known;
+  return precise(tensor, point, symbols, vectorAxis, known);
+}
+
+Value Elements::precise(Value tensor, const Point &point, const Symbols &symbols, const std::string &vectorAxis,
+                        Computed &known) {
+  for (const auto &[other, where, value] : known)
+    if (other == tensor && where == point)
+      return value;
+  auto keep = [&](Value value) {
+    known.push_back({tensor, point, value});
+    return value;
+  };
   Operation *op = tensor.getDefiningOp();
   auto widened = [&]() -> Value {
     Value value = element(tensor, point, symbols, vectorAxis);
@@ -235,24 +270,24 @@ Value Elements::precise(Value tensor, const Point &point, const Symbols &symbols
     for (const auto &[operand, from] : move->reads) {
       if (tensors.storage[operand].number == 1.0 && move->reads.size() > 1)
         continue;
-      Value factor = precise(operand, from, symbols, vectorAxis);
+      Value factor = precise(operand, from, symbols, vectorAxis, known);
       if (!factor)
         return {};
       product = product ? arith::MulFOp::create(b, product, factor).getResult() : factor;
     }
-    return product ? product : widened();
+    return keep(product ? product : widened());
   }
   if (isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp, arith::NegFOp>(op)) {
     SmallVector<Value> operands;
     for (Value operand : op->getOperands()) {
-      operands.push_back(precise(operand, point, symbols, vectorAxis));
+      operands.push_back(precise(operand, point, symbols, vectorAxis, known));
       if (!operands.back())
         return {};
     }
     OperationState state(b.getLoc(), op->getName());
     state.addOperands(operands);
     state.addTypes(operands[0].getType());
-    return b.create(state)->getResult(0);
+    return keep(b.create(state)->getResult(0));
   }
   return widened();
 }

@@ -175,19 +175,21 @@ void Elements::computeRow(Value tensor, Value first, Value target, Value at, dou
   domain = std::move(outside);
 }
 
-bool Elements::differsAlongRow(Value tensor, const Point &point) {
+bool Elements::differsAlongRow(Value tensor, const Point &point, Visited &visited) {
   if (tensors.storage[tensor].number)
     return false;
   if (tensors.isStored(tensor))
     return llvm::any_of(point, [&](const Expr &index) { return subscript::symbolsOf(index).count(kRowElement) > 0; });
+  if (!isFirstVisit(visited, tensor, point)) // the first "yes" ends the walk
+    return false;
   Operation *op = tensor.getDefiningOp();
+  auto differs = [&](Value of, const Point &at) { return differsAlongRow(of, at, visited); };
   if (isMap(op)) {
     auto move = moved(op, point);
     return !move || subscript::symbolsOf(move->inside).count(kRowElement) ||
-           llvm::any_of(move->reads, [&](const auto &read) { return differsAlongRow(read.first, read.second); });
+           llvm::any_of(move->reads, [&](const auto &read) { return differs(read.first, read.second); });
   }
-  return !isArithmetic(op) ||
-         llvm::any_of(op->getOperands(), [&](Value operand) { return differsAlongRow(operand, point); });
+  return !isArithmetic(op) || llvm::any_of(op->getOperands(), [&](Value operand) { return differs(operand, point); });
 }
 
 bool Elements::takeApart(Value tensor, const Point &point, ScaledRows &found) {
@@ -208,7 +210,10 @@ bool Elements::takeApart(Value tensor, const Point &point, ScaledRows &found) {
     for (Value operand : op->getOperands())
       factors.push_back({operand, point});
   }
-  auto differs = [&](const auto &factor) { return differsAlongRow(factor.first, factor.second); };
+  auto differs = [&](const auto &factor) {
+    Visited visited;
+    return differsAlongRow(factor.first, factor.second, visited);
+  };
   if (llvm::count_if(factors, differs) != 1)
     return false;
   auto rows = llvm::find_if(factors, differs);
