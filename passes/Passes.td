@@ -105,10 +105,11 @@ def AttnRoundProducts : Pass<"attn-round-products", "::mlir::func::FuncOp"> {
   let description = [{
     The pass applies if the target multiplies bf16 faster than f32 and all results of the kernel are bf16. A matrix
     product or an attention may have a result that only matrix products and attentions multiply: projections of
-    queries, keys and values, and rows of the last projection. Arithmetic may compute queries and keys of an attention
-    from operands, as rotations do. Such a result is rounded if each of its readers then multiplies bf16: the other
-    operand is bf16 too. Tensors that are added, gathered or looked up keep their digits, and so do keys of fewer than
-    32 queries, and sums with exact numbers such as positions. The pass runs before a schedule is chosen for a
+    queries, keys and values, and rows of the last projection. An attention may have a result that is only scaled and
+    then rounded, as gates do; its weights are then multiplied as bf16. Arithmetic may compute queries and keys of an
+    attention from operands, as rotations do. Such a result is rounded if each of its readers then multiplies bf16: the
+    other operand is bf16 too. Tensors that are added, gathered or looked up keep their digits, and so do keys of fewer
+    than 32 queries, and sums with exact numbers such as positions. The pass runs before a schedule is chosen for a
     processor.
 
     (* example body=@module *)

@@ -24,6 +24,12 @@ using namespace skewer::attn;
 namespace {
 bool isBf16(Type type) { return getElementTypeOrSelf(type).isBF16(); }
 
+/// Returns whether the reader scales or moves the value.
+bool isScaledBy(OpOperand &use) {
+  return isa<arith::MulFOp, arith::NegFOp, RearrangeOp>(use.getOwner()) ||
+         (isa<arith::DivFOp>(use.getOwner()) && use.getOperandNumber() == 0);
+}
+
 class Products {
 public:
   Products(func::FuncOp function, AttentionShapes &shapes) : function(function), shapes(shapes) {}
@@ -51,8 +57,24 @@ private:
     auto attention = dyn_cast<AttentionOp>(op);
     auto einsum = dyn_cast<EinsumOp>(op);
     bool computes = einsum ? matmulOf(einsum).has_value() : attention && mayRound(attention);
-    return computes && getElementTypeOrSelf(op.getResult(0)).isF32() && !op.getResult(0).use_empty() &&
-           isOfInputs(op.getResult(0));
+    if (!computes || op.getResult(0).use_empty() || !getElementTypeOrSelf(op.getResult(0)).isF32())
+      return false;
+    return !endsRounded(op) && isOfInputs(op.getResult(0));
+  }
+  /// Returns whether the stage of a product ends with arithmetic that rounds its result, so that only bf16 is stored.
+  /// Further results must not be read before that.
+  static bool endsRounded(Operation &op) {
+    Value value = asRead(op.getResult(0));
+    while (value.hasOneUse() && !isa<arith::TruncFOp>(*value.user_begin()) && isArithmetic(*value.user_begin()))
+      value = value.user_begin()->getResult(0);
+    if (!llvm::all_of(value.getUsers(), llvm::IsaPred<arith::TruncFOp>))
+      return false;
+    Operation *rounding = *value.user_begin();
+    return llvm::all_of(llvm::drop_begin(op.getResults()), [&](Value further) {
+      return llvm::all_of(further.getUsers(), [&](Operation *user) {
+        return rounding->isBeforeInBlock(op.getBlock()->findAncestorOpInBlock(*user));
+      });
+    });
   }
   /// Returns whether the operation computes vectors: queries or keys that are turned, scaled or moved.
   bool isComputed(Operation &op) {
@@ -84,21 +106,51 @@ private:
     bool keepsDigits = isProduct || isWidening(op) || isa<arith::TruncFOp, arith::NegFOp, IndexMapOpInterface>(op);
     return keepsDigits && llvm::any_of(op->getOperands(), [&](Value operand) { return isOfInputs(operand); });
   }
+  /// Returns whether the attention may round its weights. Weights that are a result keep their digits. The logarithm of
+  /// their sum does too, because it is made of weights that are not rounded.
   bool mayRound(AttentionOp attention) {
-    auto further = llvm::drop_begin(attention->getResults());
-    return shapes.walked(attention) && llvm::all_of(further, [](Value result) { return result.use_empty(); });
+    return shapes.walked(attention) && (!attention.getWeights() || attention.getWeights().use_empty());
   }
   bool isNarrow(Value value) { return isBf16(value.getType()) || rounded.contains(value); }
 
-  /// Returns whether the reader multiplies the value, and multiplies pairs of bf16 if the value is rounded.
+  /// Returns whether the attention that returns the value then multiplies weights and values as pairs of bf16.
+  bool gainsAsResult(Value value) {
+    while (auto move = value.getDefiningOp<RearrangeOp>())
+      value = move.getInput();
+    auto attention = value.getDefiningOp<AttentionOp>();
+    return attention && isNarrow(attention.getValue());
+  }
+  /// Returns whether the reader is a matrix product that multiplies the value with bf16, as its rows: it rounds rows
+  /// that are computed when it packs them.
+  static bool roundsRows(OpOperand &use) {
+    auto einsum = dyn_cast<EinsumOp>(use.getOwner());
+    std::optional<Matmul> matmul = einsum ? matmulOf(einsum) : std::nullopt;
+    Value columns = matmul ? einsum.getInputs()[matmul->columnsInput] : Value();
+    return matmul && use.getOperandNumber() == matmul->rowsInput && isa<BlockArgument>(columns) &&
+           isBf16(columns.getType());
+  }
+  /// Returns whether the reader scales or moves the value, and each reader of what it makes does so too, up to one that
+  /// rounds it: then the rounding of the value moves a result by as much as that last one does.
+  static bool isScaledAndRounded(OpOperand &use) {
+    if (!isScaledBy(use))
+      return isa<arith::TruncFOp>(use.getOwner());
+    llvm::SetVector<Operation *> readers;
+    readers.insert(use.getOwner());
+    for (size_t k = 0; k < readers.size(); ++k)
+      for (OpOperand &further : readers[k]->getResult(0).getUses())
+        if (isScaledBy(further))
+          readers.insert(further.getOwner());
+        else if (!isa<arith::TruncFOp>(further.getOwner()) && !roundsRows(further))
+          return false;
+    return true;
+  }
+  /// Returns whether the value need not be f32 for this reader, and someone gains by its rounding.
   bool gains(OpOperand &use) {
     Operation *user = use.getOwner();
-    if (auto einsum = dyn_cast<EinsumOp>(user)) { // which rounds rows that are computed when it packs them
-      std::optional<Matmul> matmul = matmulOf(einsum);
-      Value columns = matmul ? einsum.getInputs()[matmul->columnsInput] : Value();
-      return matmul && products.contains(use.get()) && use.getOperandNumber() == matmul->rowsInput &&
-             isa<BlockArgument>(columns) && isBf16(columns.getType());
-    }
+    if (isScaledAndRounded(use))
+      return gainsAsResult(use.get());
+    if (isa<EinsumOp>(user))
+      return products.contains(use.get()) && roundsRows(use);
     auto attention = isa<AttentionOp>(user) ? cast<AttentionOp>(user) : user->getParentOfType<AttentionOp>();
     return attention && !attention.getScheduleAttr() && shapes.walked(attention) && gains(attention, use.get());
   }
@@ -147,13 +199,23 @@ struct RoundProducts : skewer::impl::AttnRoundProductsBase<RoundProducts> {
     if (!isFaster || function->hasAttr(kLengths) || !llvm::all_of(function.getResultTypes(), isBf16))
       return markAllAnalysesPreserved();
     Products products(function, getAnalysis<AttentionShapes>());
-    for (Value value : products.find()) {
-      OpBuilder builder(function.getContext());
-      builder.setInsertionPointAfter(value.getDefiningOp());
-      Type narrow = cast<RankedTensorType>(value.getType()).clone(builder.getBF16Type());
-      auto rounding = arith::TruncFOp::create(builder, value.getLoc(), narrow, value);
-      value.replaceAllUsesExcept(rounding, rounding);
-    }
+    for (Value value : products.find())
+      round(value);
+  }
+
+  /// Rounds the value for all of its readers. Products take bf16, arithmetic takes what is widened again.
+  static void round(Value value) {
+    OpBuilder builder(value.getContext());
+    builder.setInsertionPointAfter(value.getDefiningOp());
+    Type narrow = cast<RankedTensorType>(value.getType()).clone(builder.getBF16Type());
+    auto rounding = arith::TruncFOp::create(builder, value.getLoc(), narrow, value);
+    value.replaceUsesWithIf(rounding, [&](OpOperand &use) {
+      return use.getOwner() != rounding && !isa<arith::TruncFOp>(use.getOwner()) && !isScaledBy(use);
+    });
+    if (value.hasOneUse())
+      return;
+    auto widened = arith::ExtFOp::create(builder, value.getLoc(), value.getType(), rounding.getResult());
+    value.replaceAllUsesExcept(widened, rounding);
   }
 };
 } // namespace

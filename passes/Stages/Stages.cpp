@@ -259,7 +259,7 @@ public:
 private:
   void place(Operation *op) {
     Readers &own = readers[op];
-    for (Operation *user : op->getUsers()) {
+    for (Operation *user : op->getResult(0).getUsers()) {
       while (user->getBlock() != &block) // a term of an attention
         user = user->getParentOp();
       if (isNumber(user))
@@ -378,8 +378,8 @@ private:
   /// the rounded result, so that they may multiply it as such.
   bool isStoredRounding(Operation *op) {
     Operation *product = isa<arith::TruncFOp>(op) ? op->getOperand(0).getDefiningOp() : nullptr;
-    return product && product->hasOneUse() && endsWithArithmetic(product) && !op->use_empty() &&
-           llvm::all_of(op->getUsers(), isWidening);
+    return product && op->getOperand(0) == product->getResult(0) && mayEndAt(product, op) &&
+           endsWithArithmetic(product) && !op->use_empty() && llvm::all_of(op->getUsers(), isWidening);
   }
 
   /// Returns whether the columns of a matrix product are an argument of fewer bits, widened: they are packed as they
@@ -416,16 +416,26 @@ private:
     return einsum && isMatmul && isMatmul(einsum);
   }
 
+  /// Returns whether the stage that computes the operation may come where `root` is: only `root`'s arithmetic reads the
+  /// first result, and nothing reads the further ones before.
+  bool mayEndAt(Operation *op, Operation *root) {
+    return op->getResult(0).hasOneUse() && llvm::all_of(llvm::drop_begin(op->getResults()), [&](Value further) {
+             return llvm::all_of(further.getUsers(), [&](Operation *user) {
+               return root->isBeforeInBlock(block.findAncestorOpInBlock(*user));
+             });
+           });
+  }
+
   /// Makes a matrix product or a fused attention part of the stage of its only reader, if that reader is arithmetic
-  /// that ends in a stage of its own. If a stage reads two such operations, the later one is part of it. A stage with
-  /// arithmetic stores one result, so an attention with further results, also with those that nobody reads, has a stage
-  /// of its own.
+  /// that ends in a stage of its own. If a stage reads two such operations, the later one is part of it. The stage
+  /// stores what the arithmetic makes of the first result, and further results as they are.
   bool finish(Operation *op, const Readers &own) {
-    if (op->getNumResults() != 1 || !op->hasOneUse() || own.stored || own.maps || own.packed ||
-        own.stages.size() != 1 || !endsWithArithmetic(op))
+    if (own.stored || own.maps || own.packed || own.stages.size() != 1 || !endsWithArithmetic(op))
       return false;
     Operation *root = own.stages.front();
-    Operation *reader = *op->user_begin();
+    if (!mayEndAt(op, root))
+      return false;
+    Operation *reader = *op->getResult(0).user_begin();
     while (reader != root && isArithmetic(reader) && reader->hasOneUse())
       reader = *reader->user_begin();
     return reader == root && isArithmetic(root) && finished.try_emplace(root, op).second;
@@ -486,7 +496,10 @@ std::vector<Stage> skewer::stagesOf(func::FuncOp function, const IsMatmul &isMat
 
 SmallVector<Value> skewer::resultsOf(const Stage &stage) {
   Operation *op = stage.result.getDefiningOp();
-  return op ? SmallVector<Value>(op->getResults()) : SmallVector<Value>{stage.result};
+  SmallVector<Value> results = op ? SmallVector<Value>(op->getResults()) : SmallVector<Value>{stage.result};
+  if (stage.finishes)
+    llvm::append_range(results, llvm::drop_begin(stage.finishes->getResults()));
+  return results;
 }
 
 void skewer::separateResults(func::FuncOp function) {

@@ -31,7 +31,8 @@ struct Stage {
   /// Returns the operation that the stage's loops compute.
   mlir::Operation *maker() const { return finishes ? finishes : result.getDefiningOp(); }
 };
-/// Returns all results of a stage: its result and, if an attention has one, the log-sum-exp of its rows.
+/// Returns all results of a stage: its result and, if it is of an attention, further ones that the attention has, such
+/// as the log-sum-exp of its rows.
 llvm::SmallVector<mlir::Value> resultsOf(const Stage &);
 
 /// Decides which einsums are matrix products. Such an einsum computes arithmetic and index maps in front of its rows

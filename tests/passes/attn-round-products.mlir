@@ -4,7 +4,7 @@
 // NONE: none
 
 // A target that multiplies f32 keeps all digits.
-// FLOATS-NOT: arith.truncf
+// FLOATS-NOT: {{arith.truncf.*x64xf32}}
 
 // Projections, the attention's result, and what the last projection reads.
 // CHECK-LABEL: func.func @module
@@ -114,4 +114,63 @@ func.func @wide(%q: tensor<64x64xf32>, %c: tensor<64x64xf32>, %k: tensor<64x64xb
     attn.term "i d, j d"(%scaled, %k) scale 1.250000e-01 : tensor<64x64xf32>, tensor<64x64xbf16>
   } : tensor<64x64xbf16> -> tensor<64x64xbf16>
   return %o : tensor<64x64xbf16>
+}
+
+// -----
+// A result that is scaled and then rounded is bf16, if the arithmetic that rounds it cannot end the attention's stage.
+// CHECK-LABEL: func.func @sinks
+// CHECK: %[[O:.*]], %[[L:.*]] = attn.attention
+// CHECK: %[[ROUNDED:.*]] = arith.truncf %[[O]] : tensor<64x16xf32> to tensor<64x16xbf16>
+// CHECK: %[[WIDE:.*]] = arith.extf %[[ROUNDED]]
+// CHECK: arith.mulf %[[WIDE]]
+func.func @sinks(%q: tensor<64x16xbf16>, %k: tensor<64x16xbf16>, %v: tensor<64x16xbf16>) -> tensor<64x16xbf16> {
+  %o, %lse = attn.attention "i j" value "j d -> i d"(%v) score {
+    attn.term "i d, j d"(%q, %k) scale 1.250000e-01 : tensor<64x16xbf16>, tensor<64x16xbf16>
+  } : tensor<64x16xbf16> -> tensor<64x16xf32> lse tensor<64xf32>
+  %scale = math.exp %lse : tensor<64xf32>
+  %scales = attn.rearrange "i -> i d" sizes {d = 16 : i64} %scale : tensor<64xf32> to tensor<64x16xf32>
+  %scaled = arith.mulf %o, %scales : tensor<64x16xf32>
+  %r = arith.truncf %scaled : tensor<64x16xf32> to tensor<64x16xbf16>
+  return %r : tensor<64x16xbf16>
+}
+// CHECK-LABEL: func.func @gated
+// CHECK: %[[O:.*]], %[[L:.*]] = attn.attention
+// CHECK: %[[G:.*]] = arith.mulf %[[O]]
+// CHECK: arith.truncf %[[G]]
+func.func @gated(%q: tensor<64x16xbf16>, %k: tensor<64x16xbf16>, %v: tensor<64x16xbf16>, %gate: tensor<64x16xf32>) -> (tensor<64x16xbf16>, tensor<64xbf16>) {
+  %o, %lse = attn.attention "i j" value "j d -> i d"(%v) score {
+    attn.term "i d, j d"(%q, %k) scale 1.250000e-01 : tensor<64x16xbf16>, tensor<64x16xbf16>
+  } : tensor<64x16xbf16> -> tensor<64x16xf32> lse tensor<64xf32>
+  %scaled = arith.mulf %o, %gate : tensor<64x16xf32>
+  %r = arith.truncf %scaled : tensor<64x16xf32> to tensor<64x16xbf16>
+  %l = arith.truncf %lse : tensor<64xf32> to tensor<64xbf16>
+  return %r, %l : tensor<64x16xbf16>, tensor<64xbf16>
+}
+// A sum keeps the digits of both: what remains of two large ones may be small.
+// CHECK-LABEL: func.func @sum
+// CHECK: %[[O:.*]], %[[L:.*]] = attn.attention
+// CHECK: %[[S:.*]] = arith.addf %[[O]]
+// CHECK: arith.truncf %[[S]]
+func.func @sum(%q: tensor<64x16xbf16>, %k: tensor<64x16xbf16>, %v: tensor<64x16xbf16>) -> tensor<64x16xbf16> {
+  %o, %lse = attn.attention "i j" value "j d -> i d"(%v) score {
+    attn.term "i d, j d"(%q, %k) scale 1.250000e-01 : tensor<64x16xbf16>, tensor<64x16xbf16>
+  } : tensor<64x16xbf16> -> tensor<64x16xf32> lse tensor<64xf32>
+  %wide = attn.rearrange "i -> i d" sizes {d = 16 : i64} %lse : tensor<64xf32> to tensor<64x16xf32>
+  %sum = arith.addf %o, %wide : tensor<64x16xf32>
+  %r = arith.truncf %sum : tensor<64x16xf32> to tensor<64x16xbf16>
+  return %r : tensor<64x16xbf16>
+}
+// A gate between the attention and a projection.
+// CHECK-LABEL: func.func @projected
+// CHECK: %[[O:.*]] = attn.attention
+// CHECK: %[[ROUNDED:.*]] = arith.truncf %[[O]]
+// CHECK: %[[WIDE:.*]] = arith.extf %[[ROUNDED]]
+// CHECK: arith.mulf %[[WIDE]]
+func.func @projected(%q: tensor<64x16xbf16>, %k: tensor<64x16xbf16>, %v: tensor<64x16xbf16>, %gate: tensor<64x16xf32>, %wo: tensor<16x64xbf16>) -> tensor<64x64xbf16> {
+  %o = attn.attention "i j" value "j d -> i d"(%v) score {
+    attn.term "i d, j d"(%q, %k) scale 1.250000e-01 : tensor<64x16xbf16>, tensor<64x16xbf16>
+  } : tensor<64x16xbf16> -> tensor<64x16xf32>
+  %scaled = arith.mulf %o, %gate : tensor<64x16xf32>
+  %r = attn.einsum "i d, d e -> i e"(%scaled, %wo) : (tensor<64x16xf32>, tensor<16x64xbf16>) -> tensor<64x64xbf16>
+  return %r : tensor<64x64xbf16>
 }
