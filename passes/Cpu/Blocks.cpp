@@ -149,10 +149,9 @@ void CpuKernel::weighGroup(const KeyBlock &block, Value group, const KeyRange &k
     runs = {{b.divide(block.lowKey, g.lanes), end}, {b.maximum(lowVector, end), highVector}};
   }
   Value firstOfGroup = b.mul(group, g.tileRows);
-  b.loop(firstOfGroup, b.add(firstOfGroup, g.tileRows), 1, [&](Value row) {
-    weights.leaveScores(block, row, runs);
-    softmax.weigh(block, row, runs);
-  });
+  if (weights.areResult())
+    b.loop(firstOfGroup, b.add(firstOfGroup, g.tileRows), 1, [&](Value row) { weights.leaveScores(block, row, runs); });
+  softmax.weigh(block, firstOfGroup, runs);
   WeightedRows rows{group, block.firstRow, block.lowKey, low, high};
   addValues(rows, runs);
   for (const auto &strategy : strategies)

@@ -5,12 +5,16 @@
 
 namespace skewer {
 
+/// What a strategy reads of the packed content. `Queries`: they must be packed, with the scale. `KeyPanels`: all keys
+/// must also be in panels, without it.
+enum class ContentUse { None, Queries, KeyPanels };
+
 class ContentProducts : KernelPart {
 public:
   /// Chooses the engine, and sets the depth and the panels of the geometry.
   ContentProducts(KernelContext &, PanelPacker &);
-  /// Reserves the buffers. `panelsAreRead`: a strategy reads the packed keys, so that all of them must be in panels.
-  void plan(Layout &, bool panelsAreRead);
+  /// Reserves the buffers. `use`: the most that a strategy reads of them.
+  void plan(Layout &, ContentUse use);
   void open();
   /// If heads take turns at a phase: begins the head of this turn, which has packed keys of its own.
   void enterTurn(mlir::Value turn);
@@ -43,6 +47,8 @@ public:
 private:
   static constexpr int64_t kInPlace = -1; // the offset of a term whose keys are in no panel
   bool isRepeated(unsigned term) const;   // an earlier term has packed its queries
+  bool mayReadQueries() const;
+  ProductOperand rowsFrom(mlir::Value row) const;
   Summation summation() const;
   TileProduct productOf(const TilePart &, mlir::Value row, mlir::Value vector) const;
   double scaleOfSums() const;
@@ -54,6 +60,8 @@ private:
   PanelPacker &packer;
   std::vector<int64_t> offsets; // of each term
   int64_t dots = 0;
+  bool readsQueries = false; // rows are multiplied where they are in memory, and the packed keys have the scale
+  mlir::Value firstQuery;    // then, the place of the first row of the block
   Buffer keyPanels, dotRows, queryRows;
   mlir::Value keyMemory, dotMemory, queryMemory;
 };

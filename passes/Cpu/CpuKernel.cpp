@@ -28,7 +28,8 @@ void CpuKernel::plan() {
   Geometry &sizes = context.geometry;
   double variance = 0;
   int64_t longest = 0; // depth of the keys without memory
-  bool panelsAreRead = false, valuesChange = false, inPlace = false;
+  auto contentUse = ContentUse::None;
+  bool valuesChange = false, inPlace = false;
   for (const ContentTerm &term : shape.content) {
     variance += term.scale * term.scale * double(term.depth);
     inPlace |= term.inPlace;
@@ -43,7 +44,7 @@ void CpuKernel::plan() {
       longest = std::max(longest, term.depth);
   for (const auto &strategy : strategies) {
     variance += strategy->variance();
-    panelsAreRead |= strategy->readsKeyPanels();
+    contentUse = std::max(contentUse, strategy->contentUse());
     valuesChange |= strategy->changesValues();
     if (auto [walk, depth] = strategy->packedKeys(); walk && context.stage.isComputed(walk->argument))
       longest = std::max(longest, depth);
@@ -62,7 +63,7 @@ void CpuKernel::plan() {
   for (const auto &strategy : strategies)
     strategy->plan(layout);
   packer.plan(layout, longest);
-  content.plan(layout, panelsAreRead);
+  content.plan(layout, contentUse);
   values.plan(layout, valuesChange);
   packedWeights.plan(layout);
   // Results that are made of weights keep their digits.

@@ -17,13 +17,14 @@ struct RowSource {
 };
 /// The columns that are packed into panels: memory[base + row*rowStride + d*depthStride] × factor for `rows` columns
 /// and `depth` elements. With `reversed`, columns count from the last row of the source down. With `length`, columns
-/// behind it are 0, and panels with none of its columns are not written.
+/// behind it are 0, and panels with none of its columns are not written. With `apart`, panels share columns.
 struct PanelSource {
   mlir::Value memory, base;
   int64_t rowStride, depthStride, rows, depth;
   double factor = 1;
   bool reversed = false;
   mlir::Value length = {}; // how many of the columns exist; null: all
+  int64_t apart = 0;       // columns from the first one of a panel to the first one of the next; 0: the lanes
 };
 /// The place of panels: panel `panel` begins at base + panel*stride, and packing begins at its step `firstStep`.
 struct PanelTarget {

@@ -51,3 +51,16 @@ Value skewer::largestIn(VectorBuilder &b, Value buffer, Value from, Value to) {
   })[0];
   return ifFinite(b, maximum);
 }
+
+Value skewer::largestOf(VectorBuilder &b, Value buffer, Value from, int64_t count) {
+  Value none = b.constant(-std::numeric_limits<float>::infinity());
+  int64_t whole = count / b.lanes * b.lanes;
+  Value largest = b.loop(b.index(0), b.index(whole), b.lanes, ValueRange{none}, [&](Value x, ValueRange carried) {
+    return SmallVector<Value>{larger(b, b.load(buffer, b.add(from, x)), carried[0])};
+  })[0];
+  if (whole < count) {
+    Value last = b.select(b.firstLanes(count - whole), b.load(buffer, b.add(from, whole)), none);
+    largest = larger(b, last, largest);
+  }
+  return ifFinite(b, reduceMax(b, largest));
+}

@@ -11,6 +11,8 @@ Positions::Values keyLanes(VectorBuilder &, const AttentionShape &, mlir::Value 
 std::string keyInOrder(const AttentionShape &);
 /// Returns the largest of the elements [from, to) of a buffer; 0 if that is not a finite number.
 mlir::Value largestIn(VectorBuilder &, mlir::Value buffer, mlir::Value from, mlir::Value to);
+/// Returns the same for `count` elements from `from` on. The buffer must have whole vectors of them.
+mlir::Value largestOf(VectorBuilder &, mlir::Value buffer, mlir::Value from, int64_t count);
 /// Returns `x`, or 0 if `x` is not a finite number: infinities are left to the softmax.
 mlir::Value ifFinite(VectorBuilder &, mlir::Value x);
 

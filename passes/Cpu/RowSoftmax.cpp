@@ -19,6 +19,8 @@ void RowSoftmax::plan(Layout &layout) {
   layout.reserve(sumsBuffer, g.rowBlock, Layout::Zone::Block);
   layout.reserve(scalesBuffer, 2 * g.rowBlock, Layout::Zone::Block);
   layout.reserve(shiftsBuffer, shape.further.lse ? g.rowBlock : 0, Layout::Zone::Block);
+  layout.reserve(referencesBuffer, shape.direct ? 0 : 2 * g.tileRows, Layout::Zone::Block);
+  layout.reserve(totalsBuffer, shape.direct ? 0 : g.tileRows * g.lanes, Layout::Zone::Block);
 }
 
 void RowSoftmax::open() {
@@ -27,6 +29,10 @@ void RowSoftmax::open() {
   scales = context.view(scalesBuffer);
   if (shape.further.lse)
     shifts = context.view(shiftsBuffer);
+  if (shape.direct)
+    return;
+  references = context.view(referencesBuffer);
+  totals = context.view(totalsBuffer);
 }
 
 void RowSoftmax::begin(Value row) {
@@ -98,11 +104,15 @@ void RowSoftmax::writeTotal(Value row, Value firstRow, Value sum) {
     b.storeScalar(sum, memory.total, placeOf(firstRow, row));
 }
 
-void RowSoftmax::weigh(const KeyBlock &block, Value row, VectorRuns runs) {
+void RowSoftmax::forRows(Value firstRow, llvm::function_ref<void(Value row, Value r)> body) {
+  b.loop(b.index(0), b.index(g.tileRows), 1, [&](Value r) { body(b.add(firstRow, r), r); });
+}
+
+void RowSoftmax::weigh(const KeyBlock &block, Value firstRow, VectorRuns runs) {
   if (!shape.direct)
-    exponentials(block, row, runs);
+    exponentials(block, firstRow, runs);
   else if (shape.further.total)
-    total(block, row, runs);
+    forRows(firstRow, [&](Value row, Value) { total(block, row, runs); });
 }
 
 void RowSoftmax::total(const KeyBlock &block, Value row, VectorRuns runs) {
@@ -124,48 +134,72 @@ Value RowSoftmax::sumOfChains(Value count, Value start, llvm::function_ref<Value
 Value RowSoftmax::maximumSoFar(Value row) { return reduceMax(b, b.load(maxima, b.mul(row, g.lanes))); }
 
 /// A row without a visible key so far has maximum -inf; -inf - -inf would be NaN.
-Value RowSoftmax::referenceOf(Value maximum) {
+Value RowSoftmax::scalarReferenceOf(Value maximum) {
   Value none = b.compare(arith::CmpFPredicate::OEQ, maximum, b.constantScalar(-kInfinity));
-  return b.broadcast(b.select(none, b.constantScalar(0), maximum));
+  return b.select(none, b.constantScalar(0), maximum);
 }
 
-void RowSoftmax::exponentials(const KeyBlock &block, Value row, VectorRuns runs) {
+Value RowSoftmax::baseOf(const KeyBlock &block, Value row, Value lowVector) {
+  return b.add(b.mul(row, g.scoreStride), b.sub(b.mul(lowVector, g.lanes), block.lowKey));
+}
+
+Value RowSoftmax::sizeOf(Value lowVector, Value highVector) { return b.mul(b.sub(highVector, lowVector), g.lanes); }
+
+/// The rows of a tile take each step together. To reduce a vector to its maximum or its sum takes some 25 cycles, one
+/// instruction after another; those of several rows overlap. A row that did all steps would wait twice: swin-7, with
+/// rows of four vectors, took 67 cycles a row.
+void RowSoftmax::exponentials(const KeyBlock &block, Value firstRow, VectorRuns runs) {
   Value scores = memory.scores;
-  Value largest = maximumSoFar(row), reference = referenceOf(largest);
-  Value total = b.constant(0);
-  auto base = [&](Value lowVector) {
-    return b.add(b.mul(row, g.scoreStride), b.sub(b.mul(lowVector, g.lanes), block.lowKey));
-  };
-  auto count = [&](Value lowVector, Value highVector) { return b.mul(b.sub(highVector, lowVector), g.lanes); };
-  for (auto [lowVector, highVector] : runs) {
-    Value from = base(lowVector);
-    total = sumOfChains(count(lowVector, highVector), total, [&](Value x) {
-      Value at = b.add(from, x);
-      Value exponent = b.subf(b.load(scores, at), reference);
-      Value weight = g.weightsAreRounded ? expOfRoundedWeight(b, exponent) : expOfWeight(b, exponent);
-      b.store(weight, scores, at);
-      return weight;
-    });
-  }
-  Value own = reduceAdd(b, total);
-  if (block.isSecond) {
-    b.when(block.isSecond, [&] {
-      for (auto [lowVector, highVector] : runs) {
-        Value from = base(lowVector);
-        b.loop(b.index(0), count(lowVector, highVector), g.lanes, [&](Value x) {
-          Value at = b.add(from, x);
-          b.store(b.mulf(b.load(scores, at), b.constant(kSmaller)), scores, at);
-        });
-      }
-    });
+  auto maximumPlace = [&](Value r) { return b.add(r, g.tileRows); };
+  forRows(firstRow, [&](Value row, Value r) {
+    Value largest = maximumSoFar(row);
+    b.storeScalar(largest, references, maximumPlace(r));
+    b.storeScalar(scalarReferenceOf(largest), references, r);
+  });
+  forRows(firstRow, [&](Value row, Value r) {
+    Value reference = b.broadcast(b.scalar(references, r)), total = b.constant(0);
+    for (auto [lowVector, highVector] : runs) {
+      Value from = baseOf(block, row, lowVector);
+      total = sumOfChains(sizeOf(lowVector, highVector), total, [&](Value x) {
+        Value at = b.add(from, x);
+        Value exponent = b.subf(b.load(scores, at), reference);
+        Value weight = g.weightsAreRounded ? expOfRoundedWeight(b, exponent) : expOfWeight(b, exponent);
+        b.store(weight, scores, at);
+        return weight;
+      });
+    }
+    b.store(total, totals, b.mul(r, g.lanes));
+  });
+  if (block.isSecond)
+    b.when(block.isSecond, [&] { makeSmaller(block, firstRow, runs); });
+  forRows(firstRow, [&](Value row, Value r) {
+    addSum(block, row, b.scalar(references, maximumPlace(r)), reduceAdd(b, b.load(totals, b.mul(r, g.lanes))));
+  });
+}
+
+/// Makes the weights of a second pass smaller (RowBlock::isSecond).
+void RowSoftmax::makeSmaller(const KeyBlock &block, Value firstRow, VectorRuns runs) {
+  forRows(firstRow, [&](Value row, Value) {
+    for (auto [lowVector, highVector] : runs) {
+      Value from = baseOf(block, row, lowVector);
+      b.loop(b.index(0), sizeOf(lowVector, highVector), g.lanes, [&](Value x) {
+        Value at = b.add(from, x);
+        b.store(b.mulf(b.load(memory.scores, at), b.constant(kSmaller)), memory.scores, at);
+      });
+    }
+  });
+}
+
+/// Adds the sum `own` of the weights of a row in a block of keys to the row's sum. `largest` is the row's maximum.
+void RowSoftmax::addSum(const KeyBlock &block, Value row, Value largest, Value own) {
+  if (block.isSecond)
     own = b.mulf(own, b.select(block.isSecond, b.constantScalar(kSmaller), b.constantScalar(1)));
-  }
   if (!g.manyKeyBlocks) {
     if (shape.further.lse)
       setMaximum(row, largest);
     return setSum(row, own);
   }
-  Value before = b.broadcast(maximum(row));
+  Value before = b.broadcast(maximum(row)), reference = b.broadcast(scalarReferenceOf(largest));
   Value rescale = vector::ExtractOp::create(b.builder, expOfWeight(b, b.subf(before, reference)), ArrayRef<int64_t>{0});
   setFactor(row, rescale);
   setMaximum(row, largest);

@@ -21,9 +21,9 @@ public:
   void restart(mlir::Value row);
   /// Stores the scores of a tile at their places, and raises the maxima of its rows.
   void meet(const ScoreTile &, llvm::ArrayRef<mlir::Value> places);
-  /// Turns the scores of a row in a block of keys into weights, and adds them to the row's sum. Direct weights are only
-  /// added up, if their sum is a result.
-  void weigh(const KeyBlock &, mlir::Value row, VectorRuns);
+  /// Turns the scores of the rows of a tile in a block of keys into weights, and adds them to the rows' sums. Direct
+  /// weights are only added up, if their sum is a result.
+  void weigh(const KeyBlock &, mlir::Value firstRow, VectorRuns);
 
   /// Returns whether a number may be subtracted from all scores of a row.
   bool mayShift() const { return shape.isPlainSoftmax(); }
@@ -31,7 +31,7 @@ public:
   void noteShift(mlir::Value row, mlir::Value shift);
 
   /// Returns the maximum of a row so far, as the number that is subtracted from its scores: 0 for a row without any.
-  mlir::Value reference(mlir::Value row) { return referenceOf(maximumSoFar(row)); }
+  mlir::Value reference(mlir::Value row) { return b.broadcast(scalarReferenceOf(maximumSoFar(row))); }
   // Each function loads or stores one number of a row: the sum of its weights, the maximum that the sum refers to, the
   // factor by which sums of earlier key blocks shrink, and the shift.
   mlir::Value sum(mlir::Value row) { return b.scalar(sums, row); }
@@ -52,17 +52,24 @@ public:
 
 private:
   mlir::Value maximumSoFar(mlir::Value row);
-  mlir::Value referenceOf(mlir::Value maximum);
+  mlir::Value scalarReferenceOf(mlir::Value maximum);
   mlir::Value placeOf(mlir::Value firstRow, mlir::Value row);
-  void exponentials(const KeyBlock &, mlir::Value row, VectorRuns);
+  void forRows(mlir::Value firstRow, llvm::function_ref<void(mlir::Value row, mlir::Value r)>);
+  mlir::Value baseOf(const KeyBlock &, mlir::Value row, mlir::Value lowVector);
+  mlir::Value sizeOf(mlir::Value lowVector, mlir::Value highVector);
+  void exponentials(const KeyBlock &, mlir::Value firstRow, VectorRuns);
+  void makeSmaller(const KeyBlock &, mlir::Value firstRow, VectorRuns);
+  void addSum(const KeyBlock &, mlir::Value row, mlir::Value largest, mlir::Value own);
   void total(const KeyBlock &, mlir::Value row, VectorRuns);
   mlir::Value sumOfChains(mlir::Value count, mlir::Value start, llvm::function_ref<mlir::Value(mlir::Value x)> term);
 
-  Buffer maximaBuffer, sumsBuffer, scalesBuffer, shiftsBuffer;
+  Buffer maximaBuffer, sumsBuffer, scalesBuffer, shiftsBuffer, referencesBuffer, totalsBuffer;
   mlir::Value maxima; // of each row: a vector
   mlir::Value sums;   // of each row
   mlir::Value scales; // of each row: the factor for earlier key blocks; second half: the maximum that sums refer to
   mlir::Value shifts; // of each row: the number that is subtracted from its scores
+  // Of each row of a tile: its maximum, the number that its exponentials subtract, and its weights' sum, a vector.
+  mlir::Value references, totals;
 };
 
 } // namespace skewer

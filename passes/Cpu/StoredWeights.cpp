@@ -38,8 +38,6 @@ void StoredWeights::hideAll(const RowBlock &block) {
 }
 
 void StoredWeights::leaveScores(const KeyBlock &block, Value row, VectorRuns runs) {
-  if (!areResult())
-    return;
   b.when(b.less(row, block.rows), [&] {
     Value place = placeOf(context.positionOf(block.firstRow, row));
     Value scores = b.sub(b.mul(row, g.scoreStride), block.lowKey);

@@ -38,8 +38,8 @@ public:
     int64_t depth = 0;
   };
   virtual PackedKeys packedKeys() const { return {}; }
-  /// Returns whether the strategy reads the packed keys of the content, so that all of them must be in panels.
-  virtual bool readsKeyPanels() const { return false; }
+  /// Returns what the strategy reads of the packed content.
+  virtual ContentUse contentUse() const { return ContentUse::None; }
   /// Returns whether the strategy adds to the packed values, so that values cannot be read in place.
   virtual bool changesValues() const { return false; }
   /// Returns how many positions a row of a block is from the next one; more than 1 if the rows of a tile are not

@@ -30,7 +30,16 @@ void ValueSums::plan(Layout &layout) {
 
 void ValueSums::open() { memory.accumulators = context.view(accumulators); }
 
+bool ValueSums::areStoredOnce() const {
+  const KeyBounds &bounds = shape.bounds;
+  bool mayBeNone = shape.hasLength() || bounds.low || bounds.high || bounds.tiles || shape.visible || hidesKeys(shape);
+  return !mayBeNone && !g.manyKeyBlocks && g.parts == 1 && !shape.prefix && !values.engine() &&
+         shape.valueTerms.empty();
+}
+
 void ValueSums::begin(Value row) {
+  if (areStoredOnce())
+    return;
   for (int64_t v = 0; v < g.widthVectors; ++v)
     b.store(b.constant(0), memory.accumulators, b.add(b.mul(row, g.widthVectors * g.lanes), v * g.lanes));
 }

@@ -24,6 +24,8 @@ public:
   mlir::Value someAreNoNumbers(mlir::Value rows);
 
 private:
+  /// Returns whether all keys of a row are met at once, so that their sums are stored and nothing is added to them.
+  bool areStoredOnce() const;
   struct KeyTurn { // `count` consecutive keys from `key` on
     mlir::Value key;
     int64_t count;

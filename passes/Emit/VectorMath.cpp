@@ -4,6 +4,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "passes/Emit/IntegerLanes.h"
 #include "passes/Emit/Polynomials.h"
+#include <cmath>
 #include <limits>
 
 using namespace mlir;
@@ -84,8 +85,47 @@ static Value powerOfTwo(VectorBuilder &b, const Multiple &multiple) {
 
 static constexpr float kLowestWeight = -87.3365448f; // its exponential is the smallest normal number
 
+namespace {
+/// x = (k + j/16)·ln 2 + rest, where |rest| is at most ln 2 / 32, for whole k and 0 <= j < 16.
+struct Sixteenth {
+  Value sixteenths; // k + j/16
+  Value power;      // 2^(j/16)
+  Value rest;
+};
+} // namespace
+
+/// Takes a number apart. A permutation reads its bits modulo 16, so that one instruction looks up 2^(j/16).
+static Sixteenth nearestSixteenth(VectorBuilder &b, Value x) {
+  constexpr float kRoundsSixteenths = 0x1.8p19f; // a float of this size has four bits for its fraction
+  SmallVector<float> powers;
+  for (int j = 0; j < 16; ++j)
+    powers.push_back(static_cast<float>(std::exp2(j / 16.0)));
+  Value table = arith::ConstantOp::create(
+      b.builder, DenseElementsAttr::get(cast<ShapedType>(b.vector), llvm::ArrayRef<float>(powers)));
+  Value rounded = b.fma(x, b.constant(1.44269502f), b.constant(kRoundsSixteenths));
+  Value sixteenths = b.subf(rounded, b.constant(kRoundsSixteenths));
+  Value bits = arith::BitcastOp::create(b.builder, b.integers, rounded);
+  return {sixteenths, permute(b, table, bits), b.fma(sixteenths, b.constant(-0.693147182f), x)};
+}
+
+/// Returns the exponential of the number that was taken apart, where `x` is at least `kLowestWeight`, else 0.
+/// `excess` is e^rest - 1. The instruction that scales takes the whole part of its second operand.
+static Value joined(VectorBuilder &b, const Sixteenth &parts, Value excess, Value x) {
+  return scaled(b, b.fma(parts.power, excess, parts.power), parts.sixteenths,
+                b.compare(Predicate::UGE, x, b.constant(kLowestWeight)));
+}
+
+/// The coefficients minimise the largest relative error, with e^0 = 1; the polynomial itself is exact to 2e-9.
+static Value expBySixteenths(VectorBuilder &b, Value x) {
+  Sixteenth parts = nearestSixteenth(b, x);
+  Value factor = b.fma(parts.rest, b.constant(0x1.555556p-3f), b.constant(0x1.00021p-1f));
+  return joined(b, parts, b.mulf(b.fma(factor, parts.rest, b.constant(1)), parts.rest), x);
+}
+
 // The coefficients minimise the largest relative error (Remez by weighted least squares, rounded one after another).
 Value skewer::expOfWeight(VectorBuilder &b, Value x, bool large) {
+  if (canScale(b) && !large)
+    return expBySixteenths(b, x);
   Value low = b.constant(kLowestWeight), inside = x;
   // Clamp x so that the exponent below stays in range. The comparison keeps a NaN in x.
   if (!canScale(b))
@@ -111,15 +151,11 @@ Value skewer::expOfWeight(VectorBuilder &b, Value x, bool large) {
   return b.select(b.compare(arith::CmpFPredicate::UNO, x, x), x, power);
 }
 
-// The polynomial minimises the largest relative error, with e^0 = 1.
 Value skewer::expOfRoundedWeight(VectorBuilder &b, Value x) {
   if (!canScale(b))
     return expOfWeight(b, x);
-  Multiple multiple = nearestMultiple(b, x, 1.44269502f); // the multiple of ln 2
-  Value rest = b.fma(multiple.whole, b.constant(-0.693147182f), x), power = b.constant(0x1.52499cp-3f);
-  for (float c : {0x1.021d7cp-1f, 0x1.000cd8p+0f, 1.0f})
-    power = b.fma(power, rest, b.constant(c));
-  return scaled(b, power, multiple.whole, b.compare(arith::CmpFPredicate::UGE, x, b.constant(kLowestWeight)));
+  Sixteenth parts = nearestSixteenth(b, x);
+  return joined(b, parts, parts.rest, x);
 }
 
 /// Returns the minimum of x and the limit; a NaN in x stays.

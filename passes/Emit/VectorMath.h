@@ -9,12 +9,12 @@ namespace skewer {
 // (x86-64-v2).
 
 /// Returns e^x for x up to 88.72; exactly 0 for results below the smallest normal number (also for -inf), NaN for
-/// NaN, 1 for 0. The error is 0.8 ulp for x above -1, and an ulp more for each 5 below. With `large`, it is 0.9 ulp
-/// for any x, for one more instruction. Without FMA (x86-64-v2), it is 1.2 ulp with `large`; else x is rounded as by
+/// NaN, 1 for 0. The error is 1 ulp for x above -4, and an ulp more for each 25 below. With `large`, it is 0.9 ulp
+/// for any x, for three more instructions. Without FMA (x86-64-v2), it is 1.2 ulp with `large`; else x is rounded as by
 /// a subtraction.
 mlir::Value expOfWeight(VectorBuilder &, mlir::Value x, bool large = false);
 /// Returns e^x for x up to 88.72, for weights that are rounded to 8 digits: exactly 0 below the smallest normal number,
-/// NaN for NaN, 1 for 0. The relative error is at most 1.1e-4. It is `expOfWeight` on processors without an instruction
+/// NaN for NaN, 1 for 0. The relative error is at most 2.4e-4. It is `expOfWeight` on processors without an instruction
 /// that scales by powers of two.
 mlir::Value expOfRoundedWeight(VectorBuilder &, mlir::Value x);
 /// Returns e^x for any x: exactly 0 below the smallest normal number, infinite beyond the largest, NaN for NaN. Errors:

@@ -128,8 +128,8 @@ TEST(VectorMath, ExponentialsAtTheEnds) {
 /// Weights are exponentials of differences from the largest score: 1 at that score, 0 for hidden keys. With FMA a
 /// smaller weight has a larger error, because its multiple of log2(e) is rounded once.
 TEST(VectorMath, Weights) {
-  expectUnits(steps(-4, 0, 0.000244140625 * 3), weight, std::exp, 0.9L, 1.2L);
-  expectUnits(steps(-16, -4, 0.0009765625 * 3), weight, std::exp, 1.3L, 1.2L);
+  expectUnits(steps(-4, 0, 0.000244140625 * 3), weight, std::exp, 1, 1.2L);
+  expectUnits(steps(-16, -4, 0.0009765625 * 3), weight, std::exp, 1.4L, 1.2L);
   expectUnits(steps(-87.3, -16, 0.00390625 * 3), weight, std::exp, 4.5L, 1.2L);
   for (const Width &width : widths()) {
     std::vector<float> ends = {0, -0.0f, -87.3365f, -87.34f, -88, -1e30f, -3.4028235e38f, -INFINITY, NAN, -1e-30f};

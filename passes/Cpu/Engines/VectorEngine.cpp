@@ -10,7 +10,8 @@ void VectorEngine::packPanel(VectorBuilder &b, const PanelSource &source, const 
                              Value panel) const {
   const int64_t lanes = b.lanes, rows = source.rows, lineStride = target.lineStride ? target.lineStride : lanes;
   const int64_t steps = stepsOf(source.depth), elements = cost.elementsOfStep();
-  Value first = b.mul(panel, lanes), count = source.length ? source.length : b.index(rows);
+  Value first = b.mul(panel, source.apart ? source.apart : lanes),
+        count = source.length ? source.length : b.index(rows);
   Value base = b.add(target.base, b.add(b.mul(panel, target.stride), target.firstStep * lineStride));
   auto rowOffset = [&](Value row) {
     Value at = source.reversed ? b.sub(source.length ? b.add(count, -1) : b.index(rows - 1), row) : row;
@@ -57,6 +58,9 @@ void VectorEngine::packPanel(VectorBuilder &b, const PanelSource &source, const 
     return b.when(
         b.less(count, b.add(first, lanes)), [&] { b.when(b.less(first, count), [&] { stepwise(0); }); },
         [&] { squares(lanes); });
+  if (source.apart)
+    return b.when(
+        b.less(first, b.index(rows - lanes + 1)), [&] { squares(lanes); }, [&] { stepwise(0); });
   int64_t last = rows % lanes;
   b.when(
       b.less(b.index(rows - 1), b.add(first, lanes - 1)),

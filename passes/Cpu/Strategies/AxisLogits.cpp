@@ -22,16 +22,13 @@ public:
     if (!hasEveryRow() || !kernel.softmax.mayShift())
       return;
     Value origin = originOf(row, b.add(block.firstRow, row), block.firstRow, b.index(0));
-    int64_t extent = term.linear.keyAxis.extent, whole = extent / lanes * lanes;
-    Value shift = largestIn(b, logitsMemory, origin, b.add(origin, extent)), shifts = b.broadcast(shift);
+    int64_t extent = term.linear.keyAxis.extent;
+    Value shift = largestOf(b, logitsMemory, origin, extent), shifts = b.broadcast(shift);
     kernel.softmax.noteShift(row, shift);
-    b.loop(b.index(0), b.index(whole), lanes, [&](Value x) {
+    // Lanes behind the last logit belong to the same row, which does not read them.
+    b.loop(b.index(0), b.index(extent), lanes, [&](Value x) {
       Value at = b.add(origin, x);
       b.store(b.subf(b.load(logitsMemory, at), shifts), logitsMemory, at);
-    });
-    b.loop(b.index(whole), b.index(extent), 1, [&](Value x) {
-      Value at = b.add(origin, x);
-      b.storeScalar(b.subf(b.scalar(logitsMemory, at), shift), logitsMemory, at);
     });
   }
 
@@ -59,7 +56,7 @@ private:
   Value originOf(Value row, Value position, Value firstRow, Value lowKey) {
     Value start = startOf(b.divide(row, tileRows), firstRow, lowKey);
     Value query = positions.axisOf(term.linear.queryAxis, position);
-    Value column = b.sub(b.sub(firstColumn(), query), b.mul(start, lanes));
+    Value column = b.sub(b.sub(firstColumn(), query), b.mul(start, columnsApart()));
     return b.add(b.add(b.mul(row, logitsStride), margin), column);
   }
 };

@@ -39,7 +39,7 @@ void OffsetTable::packItem(Value target, Value copy, Value panel) {
   PanelTarget place = panelsOf(target, copy);
   engine.packPanel(b,
                    {memory.arguments[term.table], positions.baseOf(term.tableBase), term.rowStride, term.depthStride,
-                    term.rows, term.depth, engine.packedFactor(factor), term.linear.sign < 0, rowLength()},
+                    term.rows, term.depth, engine.packedFactor(factor), term.linear.sign < 0, rowLength(), apart},
                    place, panel);
 }
 
@@ -51,6 +51,20 @@ Value OffsetTable::firstColumn() {
     return b.sub(b.sub(rowLength(), b.index(term.linear.constant + 1)), shift);
   // Tables that count query - key are packed in reverse.
   return term.linear.sign > 0 ? b.add(shift, constant) : b.sub(b.index(constant), shift);
+}
+
+OffsetLogits::OffsetLogits(CpuKernel &kernel, const RowTerm &term)
+    : OffsetTable(kernel, term, kernel.context.stage.engineOf(term.vector.argument, term.table)) {
+  // A group with one value of the query axis needs as many columns as the key axis has values. If these fit in a
+  // vector, a panel for each first column makes it one vector: columns from any place on lie in two panels, else.
+  bool isOneVector = !isWhole() && term.linear.queryAxis.inner % tileRows == 0 && term.linear.keyAxis.extent <= lanes;
+  constexpr int64_t kMostPanels = 128; // of 4 KB at a depth of 64: half of a small L2
+  if (!isOneVector || term.rows > kMostPanels || shape.hasLength() || !term.linear.shift.isConstant(0) ||
+      !engine.packsFloats())
+    return;
+  apart = 1;
+  table.itemsOfCopy = term.rows;
+  table.copyFloats = table.itemsOfCopy * stride();
 }
 
 void OffsetLogits::plan(Layout &layout) {
@@ -101,7 +115,7 @@ Value OffsetLogits::startOf(Value group, Value firstRow, Value lowKey) {
   auto [low, high] = axisRange(term.linear.queryAxis, first, lastRow(group, firstRow));
   Value keys = term.linear.keyAxis.isWhole(shape.keys) ? lowKey : b.index(0);
   Value column = b.sub(b.add(keys, firstColumn()), high);
-  return b.maximum(b.floorDiv(column, lanes), b.index(0));
+  return b.maximum(b.floorDiv(column, columnsApart()), b.index(0));
 }
 
 void OffsetLogits::computeLogits(Value group, Value firstRow, Value lowKey, Value highKey) {
@@ -122,7 +136,7 @@ void OffsetLogits::computeLogits(Value group, Value firstRow, Value lowKey, Valu
   bool huge = isWhole() && context.isHuge(term.scale, term.depth);
   Summation summation = huge ? kCompensated : Summation{large ? kChunk : std::max<int64_t>(steps(), 1)};
   auto tile = [&](Value panel, int64_t vectors) {
-    Value column = b.add(target, b.mul(b.sub(panel, start), lanes));
+    Value column = b.add(target, b.mul(b.sub(panel, start), columnsApart()));
     Value panelBase = b.add(copy, b.mul(panel, stride()));
     TileProduct product{{0, tileRows, 0, vectors},
                         steps(),
@@ -132,6 +146,8 @@ void OffsetLogits::computeLogits(Value group, Value firstRow, Value lowKey, Valu
     product.scale = engine.factorOfSums(term.scale);
     engine.multiplyInto(b, product, {logitsMemory, column, logitsStride});
   };
+  if (apart)
+    return b.when(b.less(start, b.index(table.itemsOfCopy)), [&] { tile(start, 1); });
   // Whole tiles first, then single vectors: one more tile would compute up to three vectors too many.
   Value count = b.maximum(b.sub(end, start), b.index(0));
   Value whole = b.add(start, b.mul(b.divide(count, tileVectors), tileVectors));

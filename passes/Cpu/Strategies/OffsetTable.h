@@ -13,6 +13,7 @@ public:
   OffsetTable(CpuKernel &, const RowTerm &, const CpuEngine &);
   PackedTable *packedTable() override { return &table; }
   void packItem(mlir::Value target, mlir::Value copy, mlir::Value panel) override;
+  ContentUse contentUse() const override { return ownQueries ? ContentUse::None : ContentUse::Queries; }
 
 protected:
   /// Returns where the panels of a copy lie.
@@ -29,6 +30,8 @@ protected:
   int64_t constant = 0;    // column of (query axis 0, key axis 0)
   double factor = 1;       // table entries are multiplied by this
   bool ownQueries = false; // the content's packed queries do not serve, so the term packs its own
+  int64_t apart = 0;       // columns from a panel to the next one; 0: the lanes, so that panels share none
+  int64_t columnsApart() const { return apart ? apart : lanes; }
 };
 
 /// Returns the term if its row is linear in positions; of whole positions, or of one axis of a map. Else returns null.
@@ -41,15 +44,14 @@ inline const RowTerm *linearTerm(const TermForm &form, const AttentionShape &sha
 /// Computes the logits of the columns that a group of rows can reach, `logitsStride` floats for each row.
 class OffsetLogits : public OffsetTable {
 public:
-  OffsetLogits(CpuKernel &kernel, const RowTerm &term)
-      : OffsetTable(kernel, term, kernel.context.stage.engineOf(term.vector.argument, term.table)) {}
+  OffsetLogits(CpuKernel &kernel, const RowTerm &term);
   void plan(Layout &) override;
   void open() override;
   void packQueries(const RowBlock &) override;
 
 protected:
   bool isWhole() const { return term.linear.isWhole(shape.queries, shape.keys); }
-  /// Returns the first vector of columns that a group reaches in a block of keys.
+  /// Returns the first panel of columns that a group reaches in a block of keys.
   mlir::Value startOf(mlir::Value group, mlir::Value firstRow, mlir::Value lowKey);
   void computeLogits(mlir::Value group, mlir::Value firstRow, mlir::Value lowKey, mlir::Value highKey);
 

@@ -13,6 +13,7 @@ public:
   PickedRows(CpuKernel &, const RowTerm &);
   double variance() const override { return term.scale * term.scale * double(term.depth); }
   PackedTable *packedTable() override { return &table; }
+  ContentUse contentUse() const override { return ownVectors ? ContentUse::None : ContentUse::Queries; }
   void open() override;
 
 protected:
@@ -75,7 +76,7 @@ public:
   KeyRows(CpuKernel &, const RowTerm &);
   PackedKeys packedKeys() const override { return {&term.vector, term.depth}; }
   void packKeys() override;
-  bool readsKeyPanels() const override { return !ownVectors; }
+  ContentUse contentUse() const override { return ownVectors ? ContentUse::None : ContentUse::KeyPanels; }
   void open() override;
 
 protected:

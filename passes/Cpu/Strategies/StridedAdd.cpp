@@ -84,7 +84,7 @@ public:
       bringTable(phase);
   }
 
-  bool readsKeyPanels() const override { return true; }
+  ContentUse contentUse() const override { return ContentUse::KeyPanels; }
   ProductsOfSteps contentProducts(const ScoreTile &tile) override {
     return [this, &tile](const TilePart &part, Value firstStep, int64_t steps, SmallVector<Value> start) {
       // Parts of the tile: vectors of keys, and rows of the phase.
