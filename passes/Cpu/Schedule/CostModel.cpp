@@ -173,8 +173,11 @@ RegisterTile chooseTile(const AttentionSizes &sizes, const Target &target, const
       double cycles = live.scores * contentCycles(llvm::alignTo(count, rows), sizes, {rows, vectors}, target) +
                       live.values * multiplyCycles(count, widthVectors, sizes.keys, {rows, vectors}, target,
                                                    valuesEngine(sizes, {rows, vectors}, target));
-      // With too few independent accumulators, the FMAs wait for their own results.
-      cycles *= std::max(1.0, target.fmaLatency * target.fmaPerCycle / double(rows * std::min(vectors, widthVectors)));
+      // Products of terms end with up to vectors - 1 single vectors for each group of rows, which may take longer.
+      double products = double(sizes.more.size()) + sizes.extraPerKey + (sizes.extraPerRow > 0);
+      double longer = engine.stepCycles(rows, 1, target) - engine.stepCycles(rows, vectors, target) / double(vectors);
+      cycles += live.scores * products * std::max(0.0, longer) * double(vectors - 1) / 2 *
+                double(engine.stepsOf(sizes.depth)) * double(llvm::divideCeil(count, rows));
       // Row groups go through one panel of keys after another. A panel that is too large for L1 comes from L2 for each
       // row group.
       double panelBytes = kFloatBytes * std::min(vectors, keyVectors) * target.lanes * engine.stepsOf(sizes.depth);

@@ -15,14 +15,18 @@ public:
   bool holds(int64_t rows, int64_t vectors, const Target &target) const override {
     return rows * vectors + vectors + 1 <= target.registers;
   }
+  /// A sum needs the one of the step before.
   double stepCycles(int64_t rows, int64_t vectors, const Target &target) const override {
-    return std::max(double(rows * vectors) / rate(target), double(rows + vectors) / target.loadsPerCycle);
+    return std::max({double(rows * vectors) / rate(target), double(rows + vectors) / target.loadsPerCycle,
+                     latency(target)});
   }
   double products(const Target &target) const override { return rate(target) * double(elementsOfStep()); }
 
 protected:
   /// Returns the instructions of a cycle that multiply a vector.
   virtual double rate(const Target &) const = 0;
+  /// Returns the cycles until such an instruction has its result.
+  virtual double latency(const Target &target) const { return target.fmaLatency; }
 
 private:
   static constexpr int64_t kRows[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, kVectors[] = {1, 2, 3, 4, 5, 6};
@@ -51,6 +55,7 @@ public:
 
 protected:
   double rate(const Target &target) const override { return target.bf16DotsPerCycle; }
+  double latency(const Target &target) const override { return 1.5 * target.fmaLatency; } // measured on Zen 4: 6 and 4
 };
 
 } // namespace
