@@ -3,13 +3,12 @@
 #include "codegen/Reference/EinsumNode.h"
 #include "codegen/Reference/ElementNodes.h"
 #include "dialect/IR/BuiltinFunctions.h"
+#include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
-#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/TypeSwitch.h"
-#include <functional>
 #include <set>
 
 using namespace mlir;
@@ -42,17 +41,15 @@ bool isMinusInfinity(Value tensor) {
 /// Returns whether a condition on values chose -inf for some scores, `scores if a[j] > 0 else -inf`: this hides keys.
 /// An -inf in an operand is a number like any other.
 bool choosesMinusInfinity(Value scores) {
-  llvm::SmallPtrSet<Operation *, 16> visited;
-  std::function<bool(Value)> chooses = [&](Value value) {
-    Operation *op = value.getDefiningOp();
-    if (!op || !isa<RankedTensorType>(value.getType()) || !visited.insert(op).second)
-      return false;
-    if (auto apply = dyn_cast<attn::ApplyOp>(op); apply && apply.getFunction() == attn::kChoice)
-      if (llvm::any_of(apply.getInputs().drop_front(), isMinusInfinity))
-        return true;
-    return llvm::any_of(op->getOperands(), chooses);
-  };
-  return chooses(scores);
+  SetVector<Operation *> before;
+  BackwardSliceOptions options;
+  options.inclusive = true;
+  (void)getBackwardSlice(scores, &before, options);
+  return llvm::any_of(before, [](Operation *op) {
+    auto apply = dyn_cast<attn::ApplyOp>(op);
+    return apply && apply.getFunction() == attn::kChoice &&
+           llvm::any_of(apply.getInputs().drop_front(), isMinusInfinity);
+  });
 }
 
 bool hasTooManyAxes(const Reading &reading) {

@@ -5,8 +5,8 @@
 
 namespace skewer {
 
-/// What a strategy reads of the packed content. `Queries`: they must be packed, with the scale. `KeyPanels`: all keys
-/// must also be in panels, without it.
+/// The parts of the packed content that a strategy reads. A strategy that reads `Queries` needs packed rows with the
+/// scale. One that reads `KeyPanels` also needs every key in a panel, without the scale.
 enum class ContentUse { None, Queries, KeyPanels };
 
 class ContentProducts : KernelPart {

@@ -67,14 +67,8 @@ private:
     Value value = asRead(op.getResult(0));
     while (value.hasOneUse() && !isa<arith::TruncFOp>(*value.user_begin()) && isArithmetic(*value.user_begin()))
       value = value.user_begin()->getResult(0);
-    if (!llvm::all_of(value.getUsers(), llvm::IsaPred<arith::TruncFOp>))
-      return false;
-    Operation *rounding = *value.user_begin();
-    return llvm::all_of(llvm::drop_begin(op.getResults()), [&](Value further) {
-      return llvm::all_of(further.getUsers(), [&](Operation *user) {
-        return rounding->isBeforeInBlock(op.getBlock()->findAncestorOpInBlock(*user));
-      });
-    });
+    return !value.use_empty() && llvm::all_of(value.getUsers(), llvm::IsaPred<arith::TruncFOp>) &&
+           mayEndAt(&op, *value.user_begin());
   }
   /// Returns whether the operation computes vectors: queries or keys that are turned, scaled or moved.
   bool isComputed(Operation &op) {

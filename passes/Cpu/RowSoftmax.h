@@ -68,8 +68,8 @@ private:
   mlir::Value sums;   // of each row
   mlir::Value scales; // of each row: the factor for earlier key blocks; second half: the maximum that sums refer to
   mlir::Value shifts; // of each row: the number that is subtracted from its scores
-  // Of each row of a tile: its maximum, the number that its exponentials subtract, and its weights' sum, a vector.
-  mlir::Value references, totals;
+  mlir::Value references; // of each row of a tile: the number that its exponentials subtract; second half: its maximum
+  mlir::Value totals;     // of each row of a tile: a vector of sums of its weights
 };
 
 } // namespace skewer

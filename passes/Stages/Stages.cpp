@@ -378,8 +378,9 @@ private:
   /// the rounded result, so that they may multiply it as such.
   bool isStoredRounding(Operation *op) {
     Operation *product = isa<arith::TruncFOp>(op) ? op->getOperand(0).getDefiningOp() : nullptr;
-    return product && op->getOperand(0) == product->getResult(0) && mayEndAt(product, op) &&
-           endsWithArithmetic(product) && !op->use_empty() && llvm::all_of(op->getUsers(), isWidening);
+    return product && op->getOperand(0) == product->getResult(0) && product->getResult(0).hasOneUse() &&
+           mayEndAt(product, op) && endsWithArithmetic(product) && !op->use_empty() &&
+           llvm::all_of(op->getUsers(), isWidening);
   }
 
   /// Returns whether the columns of a matrix product are an argument of fewer bits, widened: they are packed as they
@@ -416,16 +417,6 @@ private:
     return einsum && isMatmul && isMatmul(einsum);
   }
 
-  /// Returns whether the stage that computes the operation may come where `root` is: only `root`'s arithmetic reads the
-  /// first result, and nothing reads the further ones before.
-  bool mayEndAt(Operation *op, Operation *root) {
-    return op->getResult(0).hasOneUse() && llvm::all_of(llvm::drop_begin(op->getResults()), [&](Value further) {
-             return llvm::all_of(further.getUsers(), [&](Operation *user) {
-               return root->isBeforeInBlock(block.findAncestorOpInBlock(*user));
-             });
-           });
-  }
-
   /// Makes a matrix product or a fused attention part of the stage of its only reader, if that reader is arithmetic
   /// that ends in a stage of its own. If a stage reads two such operations, the later one is part of it. The stage
   /// stores what the arithmetic makes of the first result, and further results as they are.
@@ -433,7 +424,7 @@ private:
     if (own.stored || own.maps || own.packed || own.stages.size() != 1 || !endsWithArithmetic(op))
       return false;
     Operation *root = own.stages.front();
-    if (!mayEndAt(op, root))
+    if (!op->getResult(0).hasOneUse() || !mayEndAt(op, root))
       return false;
     Operation *reader = *op->getResult(0).user_begin();
     while (reader != root && isArithmetic(reader) && reader->hasOneUse())
@@ -492,6 +483,14 @@ private:
 
 std::vector<Stage> skewer::stagesOf(func::FuncOp function, const IsMatmul &isMatmul, bool packsRows) {
   return Divider(function, isMatmul, packsRows).run();
+}
+
+bool skewer::mayEndAt(Operation *op, Operation *root) {
+  return llvm::all_of(llvm::drop_begin(op->getResults()), [&](Value further) {
+    return llvm::all_of(further.getUsers(), [&](Operation *user) {
+      return root->isBeforeInBlock(op->getBlock()->findAncestorOpInBlock(*user));
+    });
+  });
 }
 
 SmallVector<Value> skewer::resultsOf(const Stage &stage) {

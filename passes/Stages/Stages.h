@@ -31,6 +31,10 @@ struct Stage {
   /// Returns the operation that the stage's loops compute.
   mlir::Operation *maker() const { return finishes ? finishes : result.getDefiningOp(); }
 };
+/// Returns whether the stage of an operation may end with arithmetic on the first result, up to `root`: nothing reads a
+/// further result before `root`.
+bool mayEndAt(mlir::Operation *, mlir::Operation *root);
+
 /// Returns all results of a stage: its result and, if it is of an attention, further ones that the attention has, such
 /// as the log-sum-exp of its rows.
 llvm::SmallVector<mlir::Value> resultsOf(const Stage &);

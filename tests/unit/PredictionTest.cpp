@@ -92,7 +92,7 @@ TEST(Engines, PairsServeTypesAndTargetsThatHaveThem) {
   EXPECT_EQ(cpuEngineFor(ElementType::BF16, old).name(), "fma");
   EXPECT_DOUBLE_EQ(productsOverFma(ElementType::BF16, zen4), 2);
   EXPECT_DOUBLE_EQ(productsOverFma(ElementType::F32, zen4), 1);
-  // Where memory bounds the products, the rate of pairs does not matter, and tiles are of no use.
+  // If memory limits the speed, the widest vectors are chosen even if they multiply at a low rate. Tiles are not.
   EXPECT_EQ(widestVectorsFor(ElementType::BF16, tiles).name(), "bf16_dot");
   EXPECT_EQ(widestVectorsFor(ElementType::BF16, old).name(), "fma");
   EXPECT_EQ(widestVectorsFor(ElementType::F32, tiles).name(), "fma");

@@ -23,7 +23,7 @@ WorkFacts workFactsOf(const KernelPlan &signature, double usefulFlops, const std
   work.usefulFlops = usefulFlops;
   for (const LayerFacts &layer : layers)
     work.productsOverFma = std::max(work.productsOverFma, layer.work.productsOverFma);
-  // Matrix products beside the attentions multiply in the type of the results, if all have one.
+  // Matrix products outside attentions multiply in the type of the results if all results have the same type.
   auto isOfFirst = [&](const TensorArgument &output) { return output.type == signature.outputs.front().type; };
   if (!fused && !signature.outputs.empty() && llvm::all_of(signature.outputs, isOfFirst))
     work.productsOverFma = std::max(work.productsOverFma, productsOverFma(signature.outputs.front().type, target));
