@@ -38,7 +38,8 @@ static constexpr double kTieShare = 0.05;
 // packing is noticeable.
 static constexpr int64_t kRowsPerItem = 512;
 // Blocks of more than 32 tiles have at most this many rows. A small tile needs them where a term costs much for each
-// block of rows: deberta in bf16 takes 9.0 ms with 128 rows and 8.1 with 192.
+// block of rows: with tiles of 4x6, deberta in bf16 takes 9.0 ms with 128 rows and 8.5 with 256 (Zen 4,
+// tests/bench/schedules/zen4.json).
 static constexpr int64_t kMostRowsOfSmallTiles = 256;
 // The number of work items that keep the threads of a large machine busy; and the most traffic for the partial result
 // of a part of the keys, written and read again, as a share of the keys and values that the part reads.
