@@ -33,7 +33,11 @@ void CpuKernel::weighInRange(RowBlock &block, const std::function<void()> &weigh
   block.isSecond = arith::XOrIOp::create(b.builder, before->getArgument(0), constant(true));
   b.when(block.isSecond, [&] { restartRows(block); });
   weighKeys();
-  Value again = arith::AndIOp::create(b.builder, before->getArgument(0), sums.someAreNoNumbers(block.rows)).getResult();
+  softmax.addTotals(block);
+  Value some = sums.someAreNoNumbers(block.rows);
+  if (g.looseReferences)
+    some = arith::OrIOp::create(b.builder, some, softmax.someSumsAreNoNumbers(block.rows));
+  Value again = arith::AndIOp::create(b.builder, before->getArgument(0), some).getResult();
   scf::ConditionOp::create(b.builder, again, ValueRange{again});
   b.builder.createBlock(&loop.getAfter(), {}, {b.builder.getI1Type()}, {b.builder.getLoc()});
   scf::YieldOp::create(b.builder, ValueRange{constant(false)});
@@ -137,22 +141,25 @@ void CpuKernel::meetKeys(const KeyBlock &block) {
   b.loop(whole, end, 1, [&](Value vector) { tile(vector, 1); });
 }
 
+/// Returns the runs of vectors of keys that a group of rows sees in a block: those from `keys.low` on, and the prefix.
+SmallVector<std::pair<Value, Value>> CpuKernel::runsOf(const KeyBlock &block, const KeyRange &keys) {
+  Value lowVector = b.divide(keys.low, g.lanes), highVector = b.divide(b.add(keys.high, g.lanes - 1), g.lanes);
+  if (!shape.prefix)
+    return {{lowVector, highVector}};
+  Value end = b.divide(b.add(context.live.prefixEnd(block.lowKey, keys.high), g.lanes - 1), g.lanes);
+  return {{b.divide(block.lowKey, g.lanes), end}, {b.maximum(lowVector, end), highVector}};
+}
+
 /// Turns the scores of a group of rows into weights, and calls `addValues` with the runs of vectors of keys that have
 /// weights.
 void CpuKernel::weighGroup(const KeyBlock &block, Value group, const KeyRange &keys,
                            function_ref<void(const WeightedRows &, VectorRuns)> addValues) {
-  Value low = keys.low, high = keys.high;
-  Value lowVector = b.divide(low, g.lanes), highVector = b.divide(b.add(high, g.lanes - 1), g.lanes);
-  SmallVector<std::pair<Value, Value>> runs = {{lowVector, highVector}};
-  if (shape.prefix) {
-    Value end = b.divide(b.add(context.live.prefixEnd(block.lowKey, high), g.lanes - 1), g.lanes);
-    runs = {{b.divide(block.lowKey, g.lanes), end}, {b.maximum(lowVector, end), highVector}};
-  }
+  SmallVector<std::pair<Value, Value>> runs = runsOf(block, keys);
   Value firstOfGroup = b.mul(group, g.tileRows);
   if (weights.areResult())
     b.loop(firstOfGroup, b.add(firstOfGroup, g.tileRows), 1, [&](Value row) { weights.leaveScores(block, row, runs); });
   softmax.weigh(block, firstOfGroup, runs);
-  WeightedRows rows{group, block.firstRow, block.lowKey, low, high};
+  WeightedRows rows{group, block.firstRow, block.lowKey, keys.low, keys.high};
   addValues(rows, runs);
   for (const auto &strategy : strategies)
     strategy->addToValues(rows);
@@ -196,29 +203,48 @@ void CpuKernel::weighPacked(const KeyBlock &block) {
   });
 }
 
+/// Turns the scores of a group of rows into packed weights, for the keys of `all`. If some value is not finite, it
+/// multiplies the keys that the group sees, `keys`, with the values instead.
+void CpuKernel::weighOrPack(const KeyBlock &block, Value group, const KeyRange &keys, const KeyRange &all) {
+  Value finite = values.areFinite();
+  auto ifFinite = [&](const std::function<void()> &then, const std::function<void()> &otherwise) {
+    finite ? b.when(finite, then, otherwise) : then();
+  };
+  auto add = [&](const WeightedRows &rows, VectorRuns) { sums.add(rows); };
+  if (g.weightsArePowers) {
+    auto pack = [&] {
+      SmallVector<std::pair<Value, Value>> runs = runsOf(block, keys);
+      softmax.raise(block, b.mul(group, g.tileRows), runs, [&] { sums.rescale(group); });
+      packedWeights.packPowers(block, group, runs, all);
+    };
+    return ifFinite(pack, [&] { weighGroup(block, group, keys, add); });
+  }
+  weighGroup(block, group, keys, [&](const WeightedRows &rows, VectorRuns runs) {
+    auto pack = [&] {
+      sums.rescale(group);
+      packedWeights.pack(block, group, runs, all);
+    };
+    ifFinite(pack, [&] { add(rows, runs); });
+  });
+}
+
 /// Turns the scores of several groups into packed weights, and multiplies these with the values. If some value is not
 /// finite, each group multiplies the keys that it sees instead.
 void CpuKernel::weighTogether(const KeyBlock &block, Value firstGroup, const KeyRange &all) {
   LiveKeys &live = context.live;
-  Value finite = values.areFinite(), end = b.minimum(b.add(firstGroup, g.groupsTogether), block.groups);
-  auto ifFinite = [&](const std::function<void()> &then, const std::function<void()> &otherwise) {
-    finite ? b.when(finite, then, otherwise) : then();
-  };
+  Value end = b.minimum(b.add(firstGroup, g.groupsTogether), block.groups);
   b.loop(firstGroup, end, 1, [&](Value group) {
-    auto [low, high] = live.isLimited() ? context.liveOf(block, group) : std::pair(all.low, all.high);
-    auto weigh = [&, low = low, high = high] {
-      weighGroup(block, group, {low, high}, [&](const WeightedRows &rows, VectorRuns runs) {
-        auto pack = [&] {
-          sums.rescale(group);
-          packedWeights.pack(block, group, runs, all);
-        };
-        ifFinite(pack, [&] { sums.add(rows); });
-      });
-    };
     if (!live.isLimited())
-      return weigh();
-    b.when(live.meets({low, high}, block.lowKey, block.lowKey, block.highKey), weigh,
-           [&] { packedWeights.pack(block, group, {}, all); });
+      return weighOrPack(block, group, all, all);
+    auto [low, high] = context.liveOf(block, group);
+    b.when(
+        live.meets({low, high}, block.lowKey, block.lowKey, block.highKey),
+        [&, low = low, high = high] {
+          weighOrPack(block, group, {low, high}, all);
+        },
+        [&] { packedWeights.pack(block, group, {}, all); });
   });
-  ifFinite([&] { packedWeights.multiply(block, firstGroup, all); }, {});
+  auto multiply = [&] { packedWeights.multiply(block, firstGroup, all); };
+  Value finite = values.areFinite();
+  finite ? b.when(finite, multiply) : multiply();
 }

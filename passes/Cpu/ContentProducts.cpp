@@ -173,7 +173,7 @@ TileProduct ContentProducts::productOf(const TilePart &tile, Value row, Value ve
   return {tile, g.depth, summation(), rowsFrom(row), {keyMemory, b.mul(vector, g.panelStride), g.panelStride}};
 }
 
-/// Returns the factor of the sums of an engine that packs queries without their scale. All terms have the same one.
+/// All terms have the same factor.
 double ContentProducts::scaleOfSums() const {
   for (const ContentTerm &term : shape.content)
     if (!engine.packsFloats() && !term.inPlace)
@@ -197,7 +197,7 @@ void ContentProducts::multiplyAhead(const KeyBlock &block, Value firstGroup, Val
 SmallVector<Value> ContentProducts::sumsOf(const ScoreTile &tile, ArrayRef<Value> places, const ProductsOfSteps &own) {
   if (multipliesAhead() && !own) {
     SmallVector<Value> sums;
-    double scale = scaleOfSums();
+    double scale = scaleOfSums() / g.scoreScale;
     for (Value place : places) {
       Value sum = b.load(memory.scores, place);
       sums.push_back(scale == 1 ? sum : b.mulf(sum, b.constant(scale)));
@@ -210,7 +210,7 @@ SmallVector<Value> ContentProducts::sumsOf(const ScoreTile &tile, ArrayRef<Value
   Value scores = memory.scores;
   if (!own) {
     TileProduct product = productOf(whole, tile.row, tile.vector);
-    product.scale = scaleOfSums();
+    product.scale = scaleOfSums() / g.scoreScale;
     return engine.multiply(b, product, {scores, places, g.scoreStride});
   }
   int64_t chunk = stepsOfPass();

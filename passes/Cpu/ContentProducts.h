@@ -20,6 +20,8 @@ public:
   void enterTurn(mlir::Value turn);
 
   const CpuEngine &engine;
+  /// Returns the factor of the sums of an engine that packs queries without their scale; else 1.
+  double scaleOfSums() const;
   /// Returns the offset of a term in the packed depth. Terms with the same queries share an offset.
   int64_t offsetOf(unsigned term) const { return offsets[term]; }
   /// Returns whether another term has the offset of this one.
@@ -51,7 +53,6 @@ private:
   ProductOperand rowsFrom(mlir::Value row) const;
   Summation summation() const;
   TileProduct productOf(const TilePart &, mlir::Value row, mlir::Value vector) const;
-  double scaleOfSums() const;
   void packDotKeys(const ContentTerm &, double factor, int64_t depthOffset, bool accumulate);
   llvm::SmallVector<mlir::Value> addChunk(const TilePart &, int64_t first, int64_t steps,
                                           llvm::ArrayRef<mlir::Value> places, const ProductsOfSteps &);

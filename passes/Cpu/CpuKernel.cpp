@@ -15,7 +15,7 @@ CpuKernel::CpuKernel(VectorBuilder &b, const AttentionShape &shape, AttentionSta
     : context(b, shape, std::move(stage)), packer(context), content(context, packer), lines(context, strategies),
       hidden(context), softmax(context), values(context, packer), parts(context, softmax), b(b), shape(shape),
       g(context.geometry), upcoming(context), sums(context, values, hidden, softmax, upcoming),
-      packedWeights(context, values, upcoming), weights(context, softmax), stream(context),
+      packedWeights(context, values, softmax, upcoming), weights(context, softmax), stream(context),
       result(context, softmax, weights, stream), strategies(makeStrategies(*this)),
       tiles(context, content, lines, hidden, softmax, strategies), items(context, content, values, strategies) {
   plan();
@@ -66,6 +66,14 @@ void CpuKernel::plan() {
   content.plan(layout, contentUse);
   values.plan(layout, valuesChange);
   packedWeights.plan(layout);
+  // Scores that an engine leaves in memory need not be read twice.
+  sizes.weightsArePowers = packedWeights.areMadePacked();
+  sizes.maximaByRows = sizes.weightsArePowers && content.multipliesAhead();
+  sizes.looseReferences = sizes.maximaByRows && sizes.manyKeyBlocks && sizes.tileRows % sizes.lanes == 0;
+  // A factor of all scores need not multiply each of them.
+  bool areProducts = shape.isPlainSoftmax() && shape.rows.empty() && shape.others.empty();
+  if (areProducts && sizes.weightsArePowers && !parts.exist() && content.scaleOfSums() > 0)
+    sizes.scoreScale = content.scaleOfSums();
   // Results that are made of weights keep their digits.
   sizes.weightsAreRounded = packedWeights.areUsed() && !shape.further.lse && !shape.further.weights;
   tiles.plan(layout);

@@ -73,7 +73,9 @@ private:
   void weighValues(const KeyBlock &);
   void weighGroup(const KeyBlock &, mlir::Value group, const KeyRange &keys,
                   llvm::function_ref<void(const WeightedRows &, VectorRuns)> addValues);
+  llvm::SmallVector<std::pair<mlir::Value, mlir::Value>> runsOf(const KeyBlock &, const KeyRange &keys);
   void weighPacked(const KeyBlock &);
+  void weighOrPack(const KeyBlock &, mlir::Value group, const KeyRange &keys, const KeyRange &all);
   void weighTogether(const KeyBlock &, mlir::Value firstGroup, const KeyRange &keys);
 
   VectorBuilder &b;

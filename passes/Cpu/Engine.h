@@ -67,6 +67,10 @@ struct AddedProduct {
   ProductOperand weights, values, target;
   BesideSteps beside = {};
 };
+/// A vector of steps of weights, and a vector of f32 with the sums of the weights of each step.
+struct PackedPowers {
+  mlir::Value steps, sums;
+};
 /// The part of an engine that multiplies weights with values. Rows hold weights, rounded to the elements of the engine;
 /// the columns of panels are the width of the values, and a step holds the values of adjacent keys.
 class WeightEngine {
@@ -80,6 +84,16 @@ public:
                                  int64_t count) const = 0;
   /// Returns `step` with 0 for the elements for which `exists` is false.
   virtual mlir::Value keepExisting(VectorBuilder &, mlir::Value step, llvm::ArrayRef<mlir::Value> exists) const = 0;
+  /// Returns whether `packPowers` makes packed weights of exponents, in fewer instructions than an exponential in f32
+  /// and a rounding.
+  virtual bool makesPowers(const VectorBuilder &, const Target &) const = 0;
+  /// Returns a vector of steps of the weights e^(scale·x) · 2^-octaves, for vectors of consecutive numbers x: one
+  /// vector for each element of a step. A weight is 0 if its number is NaN, and at most 2^127.
+  virtual PackedPowers packPowers(VectorBuilder &, llvm::ArrayRef<mlir::Value> numbers, double scale,
+                                  mlir::Value octaves) const = 0;
+  /// Returns the first element of a step, which holds consecutive elements: of a row of weights that `packPowers` or
+  /// `packWeights` made, and of the values that it is multiplied with.
+  virtual mlir::Value elementOfStep(VectorBuilder &, mlir::Value step, bool ofPowers) const = 0;
   virtual void addProduct(VectorBuilder &, const AddedProduct &) const = 0;
 };
 

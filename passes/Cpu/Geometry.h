@@ -33,6 +33,10 @@ struct Geometry {
   int64_t lineStride, lineMargin;   // floats from a line of biases to the next one, and before its first key
   bool manyKeyBlocks;
   bool weightsAreRounded = false; // to bf16 or fewer digits, so that exponentials of few digits serve
+  double scoreScale = 1;          // what multiplies the scores where exponentials are made of them; positive
+  bool weightsArePowers = false;  // an engine makes packed weights of scores, without weights in f32
+  bool looseReferences = false;   // exponentials subtract the maxima of the first keys while sums stay in range
+  bool maximaByRows = false;      // found row by row where weights are made, and not where scores are stored
   bool streaming = false;         // one block of rows has all queries of a head, so each key and value is read once
 };
 

@@ -69,31 +69,25 @@ void HeadValues::pack() {
 
 /// Packs the values of the keys [low, high) into panels, in whole vectors of steps, with 0 for other keys.
 void HeadValues::packPanels(Value low, Value high) {
-  int64_t elements = ownEngine->cost.elementsOfStep(), keys = g.lanes * elements;
-  Value first = b.mul(b.divide(low, keys), g.lanes), end = b.mul(b.divide(b.add(high, keys - 1), keys), g.lanes);
-  // Steps that hold some of the keys, and those of them that hold no other key.
-  Value firstHeld = b.divide(low, elements), endHeld = b.divide(b.add(high, elements - 1), elements);
-  Value firstWhole = b.divide(b.add(low, elements - 1), elements), endWhole = b.divide(high, elements);
+  int64_t keys = g.lanes * ownEngine->cost.elementsOfStep();
+  auto stepsBefore = [&](Value key) { return b.mul(b.divide(key, keys), g.lanes); };
+  Value first = stepsBefore(low), end = stepsBefore(b.add(high, keys - 1));
+  Value firstWhole = b.minimum(stepsBefore(b.add(low, keys - 1)), end);
+  Value endWhole = b.maximum(firstWhole, stepsBefore(high));
   b.when(b.less(low, high), [&] {
-    b.loop(first, firstHeld, 1, [&](Value step) { clearStep(step); });
-    b.loop(firstHeld, firstWhole, 1, [&](Value step) { packStep(step, {low, high}); });
+    b.loop(first, firstWhole, 1, [&](Value step) { packStep(step, {low, high}); });
     b.loop(firstWhole, endWhole, 1, [&](Value step) { packStep(step, {}); });
-    b.loop(b.maximum(firstWhole, endWhole), endHeld, 1, [&](Value step) { packStep(step, {low, high}); });
-    b.loop(endHeld, end, 1, [&](Value step) { clearStep(step); });
+    b.loop(endWhole, end, 1, [&](Value step) { packStep(step, {low, high}); });
   });
 }
 
 Value HeadValues::panelPlace(Value step, int64_t vector) { return b.add(b.mul(step, g.lanes), vector * panelStride()); }
 
-void HeadValues::clearStep(Value step) {
-  for (int64_t v = 0; v < g.widthVectors; ++v)
-    b.store(b.constant(0), panelMemory, panelPlace(step, v));
-}
-
 /// Packs the values of the keys of one step; if `some` is given, with 0 for keys outside of it, which are not read.
 void HeadValues::packStep(Value step, const KeyRange &some) {
   int64_t elements = ownEngine->cost.elementsOfStep();
-  Value first = b.mul(step, elements), source = context.memory.arguments[shape.value.argument];
+  Value first = ownEngine->forWeights()->elementOfStep(b, step, g.weightsArePowers),
+        source = context.memory.arguments[shape.value.argument];
   SmallVector<Value> places, exist;
   for (int64_t e = 0; e < elements; ++e) {
     Value key = b.add(first, e);

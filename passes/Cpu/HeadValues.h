@@ -54,7 +54,6 @@ private:
   int64_t panelStride() const;
   void packPanels(mlir::Value low, mlir::Value high);
   mlir::Value panelPlace(mlir::Value step, int64_t vector);
-  void clearStep(mlir::Value step);
   void packStep(mlir::Value step, const KeyRange &some);
 
   PanelPacker &packer;

@@ -1,6 +1,7 @@
 // Packs weights, and multiplies them with the panels of values (PackedWeights.h).
 #include "passes/Cpu/PackedWeights.h"
 #include "llvm/Support/MathExtras.h"
+#include <limits>
 
 using namespace mlir;
 using namespace skewer;
@@ -26,41 +27,92 @@ KeyRange PackedWeights::tilesOf(const KeyRange &keys) const {
   return {b.divide(keys.low, ofVector), b.divide(b.add(keys.high, ofVector - 1), ofVector)};
 }
 
-void PackedWeights::pack(const KeyBlock &block, Value group, VectorRuns own, const KeyRange &all) {
-  KeyRange tiles = tilesOf(all);
-  Value lowVector = b.divide(block.lowKey, g.lanes), lowTile = b.divide(lowVector, elements());
-  auto weightsOf = [&](Value row, Value vector) {
+/// Packs the `r`-th row of a group. `other` stands for what is not in memory. Returns the state after the last vector.
+SmallVector<Value> PackedWeights::packRow(const Group &group, Value r, float other, ValueRange initial,
+                                          PackTile packTile) {
+  KeyRange tiles = tilesOf(group.all);
+  Value lowVector = b.divide(group.block.lowKey, g.lanes), lowTile = b.divide(lowVector, elements());
+  Value row = b.add(b.mul(group.number, g.tileRows), r);
+  Value firstPacked = b.mul(b.remainder(group.number, g.groupsTogether), g.tileRows);
+  Value to = b.mul(b.add(firstPacked, r), rowStride());
+  auto vectorAt = [&](Value vector) {
     return b.load(memory.scores, b.add(b.mul(row, g.scoreStride), b.mul(b.sub(vector, lowVector), g.lanes)));
   };
-  auto weightsIfOwn = [&](Value row, Value vector) {
-    Value isOwn, none = b.constant(0);
-    for (auto [low, high] : own) {
+  auto vectorIfOwn = [&](Value vector) {
+    Value isOwn, none = b.constant(other);
+    for (auto [low, high] : group.own) {
       Value inside = arith::AndIOp::create(b.builder, b.less(b.add(low, -1), vector), b.less(vector, high));
       isOwn = isOwn ? arith::OrIOp::create(b.builder, isOwn, inside).getResult() : inside;
     }
-    return isOwn ? b.select(isOwn, weightsOf(row, b.maximum(vector, lowVector)), none) : none;
+    return isOwn ? b.select(isOwn, vectorAt(b.maximum(vector, lowVector)), none) : none;
   };
   // Packed vectors of which all weights are in the last run need no test.
   Value wholeLow = tiles.high, wholeHigh = tiles.high;
-  if (!own.empty()) {
-    auto [low, high] = own.back();
+  if (!group.own.empty()) {
+    auto [low, high] = group.own.back();
     wholeLow = b.minimum(b.divide(b.add(low, elements() - 1), elements()), tiles.high);
     wholeHigh = b.maximum(wholeLow, b.minimum(b.divide(b.maximum(high, b.index(0)), elements()), tiles.high));
   }
-  Value firstRow = b.mul(group, g.tileRows), firstPacked = b.mul(b.remainder(group, g.groupsTogether), g.tileRows);
+  SmallVector<Value> state(initial);
+  auto packTiles = [&](Value low, Value high, function_ref<Value(Value vector)> vectorOf) {
+    state = b.loop(low, high, 1, state, [&](Value tile, ValueRange before) {
+      SmallVector<Value> vectors, next(before);
+      for (int64_t e = 0; e < elements(); ++e)
+        vectors.push_back(vectorOf(b.add(b.mul(tile, elements()), e)));
+      b.store(packTile(vectors, next), packedMemory, b.add(to, b.mul(b.sub(tile, lowTile), g.lanes)));
+      return next;
+    });
+  };
+  packTiles(tiles.low, wholeLow, vectorIfOwn);
+  packTiles(wholeLow, wholeHigh, vectorAt);
+  packTiles(wholeHigh, tiles.high, vectorIfOwn);
+  return state;
+}
+
+void PackedWeights::pack(const KeyBlock &block, Value group, VectorRuns own, const KeyRange &all) {
   b.loop(b.index(0), b.index(g.tileRows), 1, [&](Value r) {
-    Value row = b.add(firstRow, r), to = b.mul(b.add(firstPacked, r), rowStride());
-    auto packTiles = [&](Value low, Value high, function_ref<Value(Value row, Value vector)> weights) {
-      b.loop(low, high, 1, [&](Value tile) {
-        SmallVector<Value> ofTile;
-        for (int64_t e = 0; e < elements(); ++e)
-          ofTile.push_back(weights(row, b.add(b.mul(tile, elements()), e)));
-        b.store(engine().packWeights(b, ofTile), packedMemory, b.add(to, b.mul(b.sub(tile, lowTile), g.lanes)));
-      });
+    packRow({block, group, own, all}, r, 0, {},
+            [&](ArrayRef<Value> weights, SmallVectorImpl<Value> &) { return engine().packWeights(b, weights); });
+  });
+}
+
+bool PackedWeights::areMadePacked() const {
+  const FurtherResults &further = shape.further;
+  if (!areUsed() || shape.direct || !shape.valueTerms.empty() || further.lse || further.weights)
+    return false;
+  bool isOneChain = g.keyBlock <= kChain * g.lanes * elements(); // a chain adds one sum for each packed vector
+  return isOneChain && engine().makesPowers(b, context.stage.target);
+}
+
+/// A weight that is made of NaN is 0, so that the numbers are tested beside. With loose references, weights may also be
+/// too large for bf16. Both make the sum NaN.
+void PackedWeights::packPowers(const KeyBlock &block, Value group, VectorRuns own, const KeyRange &keys) {
+  constexpr float kNone = -std::numeric_limits<float>::infinity(), kNaN = std::numeric_limits<float>::quiet_NaN();
+  constexpr double kMostOctaves = 120; // of a weight above 1
+  Value octaves = softmax.octavesBelow(block);
+  Value most = b.constant(float(kMostOctaves * llvm::numbers::ln2 / g.scoreScale));
+  softmax.addWeights(b.mul(group, g.tileRows), [&](Value r, Value reference, Value total) {
+    Value all = b.compare(arith::CmpFPredicate::ORD, b.constant(0), b.constant(0));
+    SmallVector<Value> state{total, all, all}; // the sum, and which lanes are good in the first vectors and in others
+    auto test = [&](Value &good, arith::CmpFPredicate predicate, Value x, Value y) {
+      good = arith::AndIOp::create(b.builder, good, b.compare(predicate, x, y));
     };
-    packTiles(tiles.low, wholeLow, weightsIfOwn);
-    packTiles(wholeLow, wholeHigh, weightsOf);
-    packTiles(wholeHigh, tiles.high, weightsIfOwn);
+    auto packTile = [&](ArrayRef<Value> scores, SmallVectorImpl<Value> &state) {
+      SmallVector<Value> above;
+      for (Value score : scores)
+        above.push_back(b.subf(score, reference));
+      PackedPowers powers = engine().packPowers(b, above, g.scoreScale, octaves);
+      state[0] = b.addf(state[0], powers.sums);
+      if (g.looseReferences)
+        for (auto [number, x] : llvm::enumerate(above))
+          test(state[number ? 2 : 1], arith::CmpFPredicate::OLT, x, most);
+      else
+        test(state[1], arith::CmpFPredicate::ORD, above.front(), above.back());
+      return powers.steps;
+    };
+    state = packRow({block, group, own, keys}, r, kNone, state, packTile);
+    Value areGood = arith::AndIOp::create(b.builder, state[1], state[2]);
+    return b.select(areGood, state[0], b.constant(kNaN));
   });
 }
 

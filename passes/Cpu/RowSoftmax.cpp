@@ -12,7 +12,10 @@ using namespace skewer;
 static constexpr float kInfinity = std::numeric_limits<float>::infinity();
 /// The factor of the smaller weights of a second pass. It is a power of two, so that they lose no digit. For up to 2^39
 /// keys, the sum of such weights is below 1/2, and the sum of weights × values is finite.
-static constexpr float kSmaller = 0x1p-40f;
+static constexpr float kSmaller = 0x1p-40f, kOctavesBelow = 40;
+/// Loose references are those of the first keys that a row sees. A finite number that hides keys, as -1e9 does, is
+/// below this one and serves as little as a reference as -inf.
+static constexpr float kLowestReference = -0x1p20f;
 
 void RowSoftmax::plan(Layout &layout) {
   layout.reserve(maximaBuffer, g.rowBlock * g.lanes, Layout::Zone::Block);
@@ -21,6 +24,7 @@ void RowSoftmax::plan(Layout &layout) {
   layout.reserve(shiftsBuffer, shape.further.lse ? g.rowBlock : 0, Layout::Zone::Block);
   layout.reserve(referencesBuffer, shape.direct ? 0 : 2 * g.tileRows, Layout::Zone::Block);
   layout.reserve(totalsBuffer, shape.direct ? 0 : g.tileRows * g.lanes, Layout::Zone::Block);
+  layout.reserve(powersBuffer, g.weightsArePowers ? g.rowBlock * g.lanes : 0, Layout::Zone::Block);
 }
 
 void RowSoftmax::open() {
@@ -32,6 +36,7 @@ void RowSoftmax::open() {
   if (shape.direct)
     return;
   references = context.view(referencesBuffer);
+  powers = context.view(powersBuffer);
   totals = context.view(totalsBuffer);
 }
 
@@ -45,15 +50,24 @@ void RowSoftmax::begin(Value row) {
 
 void RowSoftmax::restart(Value row) {
   setSum(row, b.constantScalar(0));
+  if (g.weightsArePowers)
+    b.store(b.constant(0), powers, b.mul(row, g.lanes));
   if (g.manyKeyBlocks && !shape.direct)
     setMaximum(row, b.constantScalar(-kInfinity));
 }
 
+/// Returns whether a vector is what memory holds at this place already.
+static bool isLoadedFrom(Value vector, Value memory, Value place) {
+  auto load = vector.getDefiningOp<vector::LoadOp>();
+  return load && load.getBase() == memory && load.getIndices().front() == place;
+}
+
 void RowSoftmax::meet(const ScoreTile &tile, ArrayRef<Value> places) {
   Value scores = memory.scores;
-  if (shape.direct) {
+  if (shape.direct || g.maximaByRows) {
     for (auto [score, place] : llvm::zip(tile.sums, places))
-      b.store(score, scores, place);
+      if (!isLoadedFrom(score, scores, place))
+        b.store(score, scores, place);
     return;
   }
   Value rowMaxima = b.mul(tile.row, g.lanes);
@@ -131,6 +145,30 @@ Value RowSoftmax::sumOfChains(Value count, Value start, llvm::function_ref<Value
   return sumOfVectors(b, count, g.keyBlock, start, g.keyBlock <= kChain * g.lanes ? 0 : kChain, term);
 }
 
+/// Raises the maxima of the rows of a tile to those of their scores in a block of keys. Some rows go through the keys
+/// together: the maxima of one row would wait for each other.
+void RowSoftmax::raiseMaxima(const KeyBlock &block, Value firstRow, VectorRuns runs) {
+  int64_t together = g.tileRows % 4 == 0 ? 4 : 1;
+  b.loop(b.index(0), b.index(g.tileRows), together, [&](Value r) {
+    SmallVector<Value> rows, largest;
+    for (int64_t i = 0; i < together; ++i) {
+      rows.push_back(b.add(b.add(firstRow, r), i));
+      largest.push_back(b.load(maxima, b.mul(rows.back(), g.lanes)));
+    }
+    for (auto [lowVector, highVector] : runs) {
+      Value from = baseOf(block, rows[0], lowVector);
+      largest = b.loop(b.index(0), sizeOf(lowVector, highVector), g.lanes, largest, [&](Value x, ValueRange so) {
+        SmallVector<Value> raised;
+        for (int64_t i = 0; i < together; ++i)
+          raised.push_back(larger(b, b.load(memory.scores, b.add(b.add(from, x), i * g.scoreStride)), so[i]));
+        return raised;
+      });
+    }
+    for (int64_t i = 0; i < together; ++i)
+      b.store(largest[i], maxima, b.mul(rows[i], g.lanes));
+  });
+}
+
 Value RowSoftmax::maximumSoFar(Value row) { return reduceMax(b, b.load(maxima, b.mul(row, g.lanes))); }
 
 /// A row without a visible key so far has maximum -inf; -inf - -inf would be NaN.
@@ -145,12 +183,19 @@ Value RowSoftmax::baseOf(const KeyBlock &block, Value row, Value lowVector) {
 
 Value RowSoftmax::sizeOf(Value lowVector, Value highVector) { return b.mul(b.sub(highVector, lowVector), g.lanes); }
 
+/// Returns the exponent of a difference of scores.
+Value RowSoftmax::exponentOf(Value difference) {
+  return g.scoreScale == 1 ? difference : b.mulf(difference, b.constant(float(g.scoreScale)));
+}
+
 /// The rows of a tile take each step together. To reduce a vector to its maximum or its sum takes some 25 cycles, one
 /// instruction after another; those of several rows overlap. A row that did all steps would wait twice: swin-7, with
 /// rows of four vectors, took 67 cycles a row.
 void RowSoftmax::exponentials(const KeyBlock &block, Value firstRow, VectorRuns runs) {
   Value scores = memory.scores;
   auto maximumPlace = [&](Value r) { return b.add(r, g.tileRows); };
+  if (g.maximaByRows)
+    raiseMaxima(block, firstRow, runs);
   forRows(firstRow, [&](Value row, Value r) {
     Value largest = maximumSoFar(row);
     b.storeScalar(largest, references, maximumPlace(r));
@@ -162,7 +207,7 @@ void RowSoftmax::exponentials(const KeyBlock &block, Value firstRow, VectorRuns 
       Value from = baseOf(block, row, lowVector);
       total = sumOfChains(sizeOf(lowVector, highVector), total, [&](Value x) {
         Value at = b.add(from, x);
-        Value exponent = b.subf(b.load(scores, at), reference);
+        Value exponent = exponentOf(b.subf(b.load(scores, at), reference));
         Value weight = g.weightsAreRounded ? expOfRoundedWeight(b, exponent) : expOfWeight(b, exponent);
         b.store(weight, scores, at);
         return weight;
@@ -190,6 +235,12 @@ void RowSoftmax::makeSmaller(const KeyBlock &block, Value firstRow, VectorRuns r
   });
 }
 
+/// Returns the factor of sums that refer to the maximum `before` when they refer to `largest`.
+Value RowSoftmax::factorBetween(Value before, Value largest) {
+  Value difference = b.subf(b.broadcast(before), b.broadcast(scalarReferenceOf(largest)));
+  return vector::ExtractOp::create(b.builder, expOfWeight(b, exponentOf(difference)), ArrayRef<int64_t>{0});
+}
+
 /// Adds the sum `own` of the weights of a row in a block of keys to the row's sum. `largest` is the row's maximum.
 void RowSoftmax::addSum(const KeyBlock &block, Value row, Value largest, Value own) {
   if (block.isSecond)
@@ -199,9 +250,66 @@ void RowSoftmax::addSum(const KeyBlock &block, Value row, Value largest, Value o
       setMaximum(row, largest);
     return setSum(row, own);
   }
-  Value before = b.broadcast(maximum(row)), reference = b.broadcast(scalarReferenceOf(largest));
-  Value rescale = vector::ExtractOp::create(b.builder, expOfWeight(b, b.subf(before, reference)), ArrayRef<int64_t>{0});
+  Value rescale = factorBetween(maximum(row), largest);
   setFactor(row, rescale);
   setMaximum(row, largest);
   setSum(row, b.addf(b.mulf(sum(row), rescale), own));
+}
+
+Value RowSoftmax::octavesBelow(const RowBlock &block) {
+  if (!block.isSecond)
+    return b.constant(0);
+  return b.broadcast(b.select(block.isSecond, b.constantScalar(kOctavesBelow), b.constantScalar(0)));
+}
+
+/// i1: some row of a tile has no reference yet, or the references are the maxima of all keys in this pass.
+Value RowSoftmax::needReferences(const KeyBlock &block, Value firstRow) {
+  Value lowest = b.load(scales, b.add(firstRow, g.rowBlock));
+  for (int64_t r = g.lanes; r < g.tileRows; r += g.lanes)
+    lowest = smaller(b, b.load(scales, b.add(firstRow, g.rowBlock + r)), lowest);
+  Value isLow = b.compare(arith::CmpFPredicate::OLT, lowest, b.constant(kLowestReference));
+  Value some = vector::ReductionOp::create(b.builder, vector::CombiningKind::OR, isLow);
+  return block.isSecond ? arith::OrIOp::create(b.builder, some, block.isSecond).getResult() : some;
+}
+
+void RowSoftmax::raise(const KeyBlock &block, Value firstRow, VectorRuns runs, function_ref<void()> raised) {
+  auto raiseAll = [&] {
+    if (g.maximaByRows)
+      raiseMaxima(block, firstRow, runs);
+    forRows(firstRow, [&](Value row, Value) {
+      Value largest = maximumSoFar(row);
+      if (g.manyKeyBlocks) {
+        Value factor = factorBetween(maximum(row), largest);
+        setFactor(row, factor);
+        Value at = b.mul(row, g.lanes);
+        b.store(b.mulf(b.load(powers, at), b.broadcast(factor)), powers, at);
+      }
+      setMaximum(row, largest);
+    });
+    raised();
+  };
+  if (g.looseReferences)
+    b.when(needReferences(block, firstRow), raiseAll);
+  else
+    raiseAll();
+}
+
+void RowSoftmax::addWeights(Value firstRow, WeighRow weighRow) {
+  forRows(firstRow, [&](Value row, Value r) {
+    Value at = b.mul(row, g.lanes), reference = b.broadcast(scalarReferenceOf(maximum(row)));
+    b.store(weighRow(r, reference, b.load(powers, at)), powers, at);
+  });
+}
+
+void RowSoftmax::addTotals(const RowBlock &block) {
+  if (g.weightsArePowers)
+    b.loop(b.index(0), block.rows, 1,
+           [&](Value row) { setSum(row, b.addf(sum(row), reduceAdd(b, b.load(powers, b.mul(row, g.lanes))))); });
+}
+
+Value RowSoftmax::someSumsAreNoNumbers(Value rows) {
+  Value test = b.loop(b.index(0), rows, 1, ValueRange{b.constantScalar(0)}, [&](Value row, ValueRange so) {
+    return SmallVector<Value>{b.addf(so[0], b.mulf(sum(row), b.constantScalar(0)))};
+  })[0];
+  return b.compare(arith::CmpFPredicate::UNO, test, b.constantScalar(0));
 }

@@ -24,6 +24,21 @@ public:
   /// Turns the scores of the rows of a tile in a block of keys into weights, and adds them to the rows' sums. Direct
   /// weights are only added up, if their sum is a result.
   void weigh(const KeyBlock &, mlir::Value firstRow, VectorRuns);
+  /// Raises what is subtracted from the scores of the rows of a tile to the maxima of a block of keys, for weights that
+  /// `addWeights` makes, and shrinks the sums of the rows. `raised` emits what else shrinks by the rows' factors. If
+  /// references may be loose, they stay as they are while all rows have one.
+  void raise(const KeyBlock &, mlir::Value firstRow, VectorRuns, llvm::function_ref<void()> raised);
+  /// Calls `weighRow` for each row of a tile; `r` counts them, and `reference` is subtracted from the row's scores. It
+  /// makes the row's weights for the block, and returns `total`, a vector, with these weights added.
+  using WeighRow = llvm::function_ref<mlir::Value(mlir::Value r, mlir::Value reference, mlir::Value total)>;
+  void addWeights(mlir::Value firstRow, WeighRow weighRow);
+  /// Adds the totals of `addWeights` to the sums of the rows, after the last block of keys.
+  void addTotals(const RowBlock &);
+  /// Returns by how many factors of 2 the weights of a second pass are smaller (RowBlock::isSecond), as a vector.
+  mlir::Value octavesBelow(const RowBlock &);
+
+  /// i1: some row of a block has a sum that is infinite or NaN.
+  mlir::Value someSumsAreNoNumbers(mlir::Value rows);
 
   /// Returns whether a number may be subtracted from all scores of a row.
   bool mayShift() const { return shape.isPlainSoftmax(); }
@@ -51,25 +66,30 @@ public:
   void writeTotal(mlir::Value row, mlir::Value firstRow, mlir::Value sum);
 
 private:
+  void raiseMaxima(const KeyBlock &, mlir::Value firstRow, VectorRuns);
   mlir::Value maximumSoFar(mlir::Value row);
   mlir::Value scalarReferenceOf(mlir::Value maximum);
   mlir::Value placeOf(mlir::Value firstRow, mlir::Value row);
   void forRows(mlir::Value firstRow, llvm::function_ref<void(mlir::Value row, mlir::Value r)>);
   mlir::Value baseOf(const KeyBlock &, mlir::Value row, mlir::Value lowVector);
   mlir::Value sizeOf(mlir::Value lowVector, mlir::Value highVector);
+  mlir::Value exponentOf(mlir::Value difference);
+  mlir::Value needReferences(const KeyBlock &, mlir::Value firstRow);
   void exponentials(const KeyBlock &, mlir::Value firstRow, VectorRuns);
   void makeSmaller(const KeyBlock &, mlir::Value firstRow, VectorRuns);
+  mlir::Value factorBetween(mlir::Value before, mlir::Value largest);
   void addSum(const KeyBlock &, mlir::Value row, mlir::Value largest, mlir::Value own);
   void total(const KeyBlock &, mlir::Value row, VectorRuns);
   mlir::Value sumOfChains(mlir::Value count, mlir::Value start, llvm::function_ref<mlir::Value(mlir::Value x)> term);
 
-  Buffer maximaBuffer, sumsBuffer, scalesBuffer, shiftsBuffer, referencesBuffer, totalsBuffer;
-  mlir::Value maxima; // of each row: a vector
-  mlir::Value sums;   // of each row
-  mlir::Value scales; // of each row: the factor for earlier key blocks; second half: the maximum that sums refer to
-  mlir::Value shifts; // of each row: the number that is subtracted from its scores
+  Buffer maximaBuffer, sumsBuffer, scalesBuffer, shiftsBuffer, referencesBuffer, totalsBuffer, powersBuffer;
+  mlir::Value maxima;     // of each row: a vector
+  mlir::Value sums;       // of each row
+  mlir::Value scales;     // of each row: the factor for earlier key blocks; second half: the maximum that sums refer to
+  mlir::Value shifts;     // of each row: the number that is subtracted from its scores
   mlir::Value references; // of each row of a tile: the number that its exponentials subtract; second half: its maximum
   mlir::Value totals;     // of each row of a tile: a vector of sums of its weights
+  mlir::Value powers;     // of each row: a vector of sums of the weights that addWeights made
 };
 
 } // namespace skewer

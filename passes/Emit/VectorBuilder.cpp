@@ -43,7 +43,8 @@ SmallVector<Value> VectorBuilder::loop(Value low, Value high, int64_t step, Valu
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(loop.getBody());
   SmallVector<Value> next = body(loop.getInductionVar(), loop.getRegionIterArgs());
-  scf::YieldOp::create(builder, next);
+  if (!initial.empty()) // a loop that carries nothing has its end already
+    scf::YieldOp::create(builder, next);
   return SmallVector<Value>(loop.getResults());
 }
 void VectorBuilder::when(Value condition, const std::function<void()> &then, const std::function<void()> &otherwise) {

@@ -1,7 +1,9 @@
 // Emits the packing of weights and values as pairs of bf16 (Bf16Weights.h).
 #include "passes/Cpu/Engines/Bf16Weights.h"
 #include "passes/Cpu/Engines/Bf16Pairs.h"
+#include "passes/Emit/Bf16Powers.h"
 #include "passes/Emit/IntegerLanes.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -26,6 +28,31 @@ Value Bf16Weights::packValues(VectorBuilder &b, Value memory, ArrayRef<Value> pl
   Value second = arith::ShLIOp::create(b.builder, wide(places[1]), integer(b, 16));
   Value both = arith::OrIOp::create(b.builder, wide(places[0]), second);
   return arith::BitcastOp::create(b.builder, b.vector, both);
+}
+
+bool Bf16Weights::makesPowers(const VectorBuilder &b, const Target &target) const { return hasBf16Powers(b, target); }
+
+PackedPowers Bf16Weights::packPowers(VectorBuilder &b, ArrayRef<Value> numbers, double scale, Value octaves) const {
+  constexpr float kOctave = 128, kOne = 127 * kOctave; // what a factor of 2 adds to the bits of a bf16, and those of 1
+  Value ofOne = b.fma(octaves, b.constant(-kOctave), b.constant(kOne));
+  auto bits = [&](Value x) { return b.fma(x, b.constant(float(kOctave * scale * llvm::numbers::log2e)), ofOne); };
+  Value steps = bf16Powers(b, bits(numbers[0]), bits(numbers[1]));
+  Value both = arith::BitcastOp::create(b.builder, b.integers, steps);
+  Value second = arith::AndIOp::create(b.builder, both, integer(b, int32_t(0xffff0000)));
+  Value first = arith::ShLIOp::create(b.builder, both, integer(b, 16));
+  auto asFloats = [&](Value x) -> Value { return arith::BitcastOp::create(b.builder, b.vector, x); };
+  return {steps, b.addf(asFloats(first), asFloats(second))};
+}
+
+/// A vector of powers has four elements of its first vector of numbers, then four of the second one, and so on.
+Value Bf16Weights::elementOfStep(VectorBuilder &b, Value step, bool ofPowers) const {
+  constexpr int64_t kQuarter = 4; // elements of a vector of f32 in 128 bits
+  if (!ofPowers)
+    return b.mul(step, 2);
+  Value inVector = b.remainder(step, b.lanes), inQuarter = b.remainder(inVector, kQuarter);
+  Value first = b.mul(b.sub(step, inVector), 2), quarter = b.mul(b.divide(inVector, kQuarter), kQuarter);
+  Value ofSecond = b.mul(b.divide(inQuarter, kQuarter / 2), b.lanes);
+  return b.add(b.add(first, quarter), b.add(ofSecond, b.mul(b.remainder(inQuarter, kQuarter / 2), 2)));
 }
 
 Value Bf16Weights::keepExisting(VectorBuilder &b, Value step, ArrayRef<Value> exists) const {

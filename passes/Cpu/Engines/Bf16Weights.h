@@ -10,6 +10,10 @@ public:
   mlir::Value packValues(VectorBuilder &, mlir::Value memory, llvm::ArrayRef<mlir::Value> places,
                          int64_t count) const override;
   mlir::Value keepExisting(VectorBuilder &, mlir::Value step, llvm::ArrayRef<mlir::Value> exists) const override;
+  bool makesPowers(const VectorBuilder &, const Target &) const override;
+  mlir::Value elementOfStep(VectorBuilder &, mlir::Value step, bool ofPowers) const override;
+  PackedPowers packPowers(VectorBuilder &, llvm::ArrayRef<mlir::Value> numbers, double scale,
+                          mlir::Value octaves) const override;
 };
 
 } // namespace skewer
