@@ -90,6 +90,9 @@ struct AttentionShape {
   /// Returns whether the weights are the softmax of the sum of the terms. A term of the query alone does not change
   /// such weights.
   bool isPlainSoftmax() const { return !direct && !through; }
+  /// Returns whether the weights of a softmax are only multiplied with the values, so that they may be made in few
+  /// digits.
+  bool mayRoundWeights() const { return !direct && valueTerms.empty() && !further.lse && !further.weights; }
   /// Returns the weight of a key that is hidden or does not exist: 0, or -0 as a direct weight, which no visible key
   /// has. A sum of weights begins with it, so that the sum keeps this value if no key is seen.
   float noWeight() const { return direct ? -0.0f : 0.0f; }

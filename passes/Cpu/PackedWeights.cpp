@@ -77,8 +77,7 @@ void PackedWeights::pack(const KeyBlock &block, Value group, VectorRuns own, con
 }
 
 bool PackedWeights::areMadePacked() const {
-  const FurtherResults &further = shape.further;
-  if (!areUsed() || shape.direct || !shape.valueTerms.empty() || further.lse || further.weights)
+  if (!areUsed() || !shape.mayRoundWeights())
     return false;
   bool isOneChain = g.keyBlock <= kChain * g.lanes * elements(); // a chain adds one sum for each packed vector
   return isOneChain && engine().makesPowers(b, context.stage.target);

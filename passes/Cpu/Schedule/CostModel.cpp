@@ -22,10 +22,19 @@ static constexpr double kRescaleSteps = 3;
 // rounding, which have separate pipes on some processors. Counted in generated code for AVX-512; AVX2 has one more.
 static constexpr double kExpMultiplies = 7, kExpAdds = 7;
 // The shares of L1 and L2 up to which a block stays there, since caches are not fully associative and other lines pass
-// through.
-static constexpr double kBlockShareOfL1 = 0.7, kBlockShareOfL2 = 0.7, kHeadShareOfL2 = 0.8;
+// through. The panels of tiles do not: they are loaded past L1.
+static constexpr double kBlockShareOfL1 = 0.7, kTileShareOfL1 = 0.9, kBlockShareOfL2 = 0.7, kHeadShareOfL2 = 0.8;
 // Cycles to load two vectors of weights, round them and store them, for one of them.
 static constexpr double kPackedWeightCycles = 1.5;
+// Instructions of one vector of weights that are made as integers of 16 bits, packed, with their sum and a test: on the
+// pipes of FMAs, and others. Counted in generated code (passes/Cpu/PackedWeights.cpp).
+static constexpr double kPowerMultiplies = 4, kPowerAdds = 4.5;
+// If what exponentials subtract is loose (Geometry::looseReferences), cycles of a row for each block of keys: its
+// reference and its sum are loaded, and the sum is stored.
+static constexpr double kLooseRow = 15;
+// Cycles to load and store the sums of a row in tiles, for each vector: 9.7 and 16 for 16 rows, measured on an Emerald
+// Rapids core.
+static constexpr double kTileSums = 1.6;
 // The number of times that the scores of a row pass between the core and their buffer: written by the products, read
 // for the maximum and exp2, written, and read with the values.
 static constexpr double kScorePasses = 4;
@@ -222,18 +231,23 @@ double skewer::cyclesPerRow(const AttentionSizes &sizes, const Blocking &blockin
   double sumCycles =
       ::multiplyCycles(values.rows, widthVectors, sizes.keys, values, target, ofValues) * (all / double(values.rows));
   double compute = (scoreCycles + sumCycles) / all;
-  if (ofValues.takesWeights())
+  bool arePowers = sizes.mayMakePowers && ofValues.takesWeights(), isLoose = arePowers && ofContent.rowsInMemory();
+  if (ofValues.takesWeights() && !arePowers)
     compute += kPackedWeightCycles * double(llvm::divideCeil(sizes.keys, target.lanes));
   for (const RowCycles &cycles : sizes.more)
     compute += cycles(sizes, blocking, target);
-  double exponentials = target.separateAdd()
-                            ? std::max(kExpMultiplies / target.fmaPerCycle, kExpAdds / target.addPerCycle)
-                            : (kExpMultiplies + kExpAdds) / target.fmaPerCycle;
+  double multiplies = arePowers ? kPowerMultiplies : kExpMultiplies, adds = arePowers ? kPowerAdds : kExpAdds;
+  double exponentials = target.separateAdd() ? std::max(multiplies / target.fmaPerCycle, adds / target.addPerCycle)
+                                             : (multiplies + adds) / target.fmaPerCycle;
   compute += (1 + sizes.storesWeights) * exponentials * llvm::divideCeil(sizes.keys, target.lanes);
-  double bytesOfHead = kFloatBytes * sizes.keys * (sizes.depth + sizes.depthInPlace + sizes.width);
+  // Operands count as f32, but those of tiles as they are: the choices that were measured for vectors of bf16 are right
+  // with it.
+  auto elements = [](const CpuEngineCost &engine) { return engine.rowsInMemory() ? engine.elementsOfStep() : 1; };
+  double depthOfRow = double(sizes.depth) / double(elements(ofContent)) + double(sizes.depthInPlace);
+  double packedWidth = double(sizes.width) / double(elements(ofValues));
+  double bytesOfHead = kFloatBytes * double(sizes.keys) * (depthOfRow + packedWidth);
   double blockBytes =
-      kFloatBytes * rows *
-      (keys * (1.0 + sizes.extraPerKey) + sizes.extraPerRow + sizes.depth + sizes.depthInPlace + sizes.width);
+      kFloatBytes * rows * (keys * (1.0 + sizes.extraPerKey) + sizes.extraPerRow + depthOfRow + double(sizes.width));
   if (ofValues.takesWeights()) // packed, with half the bits of scores
     blockBytes += kFloatBytes / 2 * double(values.rows * keys);
   double scoreBytes = kFloatBytes * keys * (1 + sizes.extraPerKey);
@@ -244,11 +258,16 @@ double skewer::cyclesPerRow(const AttentionSizes &sizes, const Blocking &blockin
   double passes = blockBytes < kBlockShareOfL1 * target.l1Bytes   ? 0
                   : blockBytes < kBlockShareOfL2 * target.l2Bytes ? kScorePasses * scoreBytes / target.l2Rate
                                                                   : kScorePasses * scoreBytes / target.l3Rate;
-  int64_t blocks = llvm::divideCeil(sizes.keys, keys);
+  if (ofContent.rowsInMemory()) // with tiles, only what does not fit comes from L2
+    passes *= std::max(0.0, 1 - kTileShareOfL1 * double(target.l1Bytes) / blockBytes);
+  auto blocks = double(llvm::divideCeil(sizes.keys, keys));
   passes *= blocks;
+  if (ofValues.rowsInMemory())
+    compute += blocks * kTileSums * double(widthVectors);
+  double rescales = isLoose ? blocks * kLooseRow : rescaleCycles(blocks, sizes, target);
   // Tiles are stored and loaded beside few other instructions, so that nothing hides the traffic of their sums.
   double exposed = ofContent.rowsInMemory() > 0 ? 1 : target.exposedTraffic;
-  return compute + target.exposedTraffic * traffic + exposed * passes + rescaleCycles(double(blocks), sizes, target);
+  return compute + target.exposedTraffic * traffic + exposed * passes + rescales;
 }
 
 double skewer::productsOverFma(const AttentionSizes &sizes, const Blocking &blocking, const Target &target) {
@@ -312,6 +331,10 @@ Blocking skewer::chooseBlocking(const AttentionSizes &sizes, const Target &targe
       int64_t rows = groups * tile.rows;
       if (groups > 32 && rows > kMostRowsOfSmallTiles)
         break;
+      // Tiles of sums go through memory, so blocks have the rows that an engine multiplies at once, if there are as
+      // many.
+      if (rows < std::min(contentEngine(sizes, target).rowsInMemory(), sizes.queries))
+        continue;
       if (groups > 1 && rows - tile.rows >= (sizes.isInPhases ? sizes.queries / target.lanes : sizes.queries))
         break;
       if (asked.rowsPerItem % rows == 0)

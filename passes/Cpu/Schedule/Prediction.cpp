@@ -41,6 +41,7 @@ AttentionSizes skewer::sizesOf(const AttentionShape &shape, const ChosenStrategi
   sizes.values.element = shape.value.element;
   sizes.values.result = isAlone ? shape.result.element : ElementType::F32;
   sizes.values.areRows = shape.value.depth == 1;
+  sizes.mayMakePowers = shape.mayRoundWeights();
   // The position of the first query may be known only at run time.
   bool isFixed = shape.visibleShift.isConstant(0);
   if (shape.visible && !shape.prefix &&
