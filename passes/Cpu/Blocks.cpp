@@ -185,21 +185,11 @@ void CpuKernel::weighValues(const KeyBlock &block) {
 /// Weighs the values of a block with an engine that multiplies the packed weights of several groups with them, for the
 /// keys that some of these groups see.
 void CpuKernel::weighPacked(const KeyBlock &block) {
-  LiveKeys &live = context.live;
   b.loop(b.index(0), block.groups, g.groupsTogether, [&](Value firstGroup) {
-    if (!live.isLimited())
+    if (!context.live.isLimited())
       return weighTogether(block, firstGroup, {block.lowKey, block.highKey});
-    KeyRange all;
-    Value some;
-    for (int64_t number = 0; number < g.groupsTogether; ++number) {
-      auto keys = context.liveOf(block, b.minimum(b.add(firstGroup, number), b.add(block.groups, -1)));
-      Value own = live.meets(keys, block.lowKey, block.lowKey, block.highKey);
-      all = all ? KeyRange{b.minimum(all.low, keys.first), b.maximum(all.high, keys.second)}
-                : KeyRange{keys.first, keys.second};
-      some = some ? arith::OrIOp::create(b.builder, some, own).getResult() : own;
-    }
-    all = {shape.prefix ? block.lowKey : b.maximum(all.low, block.lowKey), b.minimum(all.high, block.highKey)};
-    b.when(some, [&] { weighTogether(block, firstGroup, all); });
+    auto seen = context.liveTogether(block, firstGroup);
+    b.when(seen.some, [&] { weighTogether(block, firstGroup, seen.keys); });
   });
 }
 

@@ -186,10 +186,11 @@ bool ContentProducts::multipliesAhead() const {
          engine.cost.holds(g.tileRows * g.groupsTogether, 1, context.stage.target);
 }
 
-void ContentProducts::multiplyAhead(const KeyBlock &block, Value firstGroup, Value vector, int64_t vectors) {
-  Value row = b.mul(firstGroup, g.tileRows), first = b.sub(b.mul(vector, g.lanes), block.lowKey);
-  engine.multiplyInto(b, productOf({0, g.tileRows * g.groupsTogether, 0, vectors}, row, vector),
-                      {memory.scores, b.add(b.mul(row, g.scoreStride), first), g.scoreStride});
+void ContentProducts::multiplyAhead(const KeyBlock &block, Value firstGroup, Value firstVector, Value endVector) {
+  Value row = b.mul(firstGroup, g.tileRows), first = b.sub(b.mul(firstVector, g.lanes), block.lowKey);
+  engine.multiplyColumns(b, productOf({0, g.tileRows * g.groupsTogether, 0, g.tileVectors}, row, firstVector),
+                         b.sub(endVector, firstVector),
+                         {memory.scores, b.add(b.mul(row, g.scoreStride), first), g.scoreStride});
 }
 
 /// Scores that may be large are summed up in chunks, whose sums are held where the scores will be: one chain of

@@ -38,7 +38,7 @@ public:
   /// Returns whether `multiplyAhead` stores the sums of several groups of rows where their scores will be, before the
   /// tiles of these groups are computed.
   bool multipliesAhead() const;
-  void multiplyAhead(const KeyBlock &, mlir::Value firstGroup, mlir::Value vector, int64_t vectors);
+  void multiplyAhead(const KeyBlock &, mlir::Value firstGroup, mlir::Value firstVector, mlir::Value endVector);
   /// Returns the steps of a chunk if all groups of rows compute a chunk of a panel's steps before the next chunk
   /// begins; else the whole depth. All chunks but the last are left where the scores will be.
   int64_t stepsOfPass() const;

@@ -126,6 +126,9 @@ public:
   virtual const WeightEngine *forWeights() const { return nullptr; }
   /// Stores the sums of a product at target[base + r*stride + v*lanes].
   virtual void multiplyInto(VectorBuilder &, const TileProduct &, const ProductOperand &target) const;
+  /// Does the same for `vectors` vectors, tile after tile: the last tile may have more of them.
+  virtual void multiplyColumns(VectorBuilder &, const TileProduct &, mlir::Value vectors,
+                               const ProductOperand &target) const;
 };
 
 /// Returns the engine that multiplies f32 with FMAs. It takes operands of all types.

@@ -65,6 +65,20 @@ std::pair<Value, Value> KernelContext::liveOf(const KeyBlock &block, Value group
   return live.of(positionOf(block.firstRow, b.mul(group, rows)), rows, low, high);
 }
 
+KernelContext::LiveTogether KernelContext::liveTogether(const KeyBlock &block, Value firstGroup) {
+  KeyRange all;
+  Value some;
+  for (int64_t number = 0; number < geometry.groupsTogether; ++number) {
+    auto keys = liveOf(block, b.minimum(b.add(firstGroup, number), b.add(block.groups, -1)));
+    Value own = live.meets(keys, block.lowKey, block.lowKey, block.highKey);
+    all = all ? KeyRange{b.minimum(all.low, keys.first), b.maximum(all.high, keys.second)}
+              : KeyRange{keys.first, keys.second};
+    some = some ? arith::OrIOp::create(b.builder, some, own).getResult() : own;
+  }
+  Value low = shape.prefix ? block.lowKey : b.maximum(all.low, block.lowKey);
+  return {{low, b.minimum(all.high, block.highKey)}, some};
+}
+
 void KernelContext::forLiveGroups(const KeyBlock &block, const std::function<void(Value group, Value high)> &body) {
   b.loop(b.index(0), block.groups, 1, [&](Value group) {
     auto [low, high] = liveOf(block, group);

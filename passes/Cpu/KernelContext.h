@@ -35,6 +35,13 @@ struct KernelContext {
   }
   /// Returns the keys of a block that some row of a group sees, without those of the prefix.
   std::pair<mlir::Value, mlir::Value> liveOf(const KeyBlock &, mlir::Value group);
+  /// The keys of a block that some row of several groups may see, and whether (i1) there are any.
+  struct LiveTogether {
+    KeyRange keys;
+    mlir::Value some;
+  };
+  /// Returns those of the groups from `firstGroup` on that an engine multiplies at once.
+  LiveTogether liveTogether(const KeyBlock &, mlir::Value firstGroup);
   /// Calls `body` for each group of rows of a block that may see some keys of the block; `high` is the end of those
   /// keys.
   void forLiveGroups(const KeyBlock &, const std::function<void(mlir::Value group, mlir::Value high)> &body);

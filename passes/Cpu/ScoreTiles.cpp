@@ -132,26 +132,36 @@ void ScoreTiles::leaveChunk(const KeyBlock &block, const Column &column, Value g
   content.leaveChunk(tile, places, first, ownProducts(tile));
 }
 
-/// Stores the products of queries and keys where the scores of the column will be, for groups of which some see a key.
-void ScoreTiles::multiplyAhead(const KeyBlock &block, const Column &column) {
-  Value key = b.mul(column.vector, g.lanes), end = b.add(key, column.vectors * g.lanes);
-  auto isLive = [&](Value group) {
-    Value meets = live.meets(context.liveOf(block, group), block.lowKey, key, end);
-    if (!context.runs)
-      return meets;
-    Value seen = context.runs->isSeen(context.runs->stateOf(group, column.vector));
-    return arith::AndIOp::create(b.builder, meets, seen).getResult();
-  };
+/// Stores the products of queries and keys where the scores of a column will be, for groups of which some see a key.
+void ScoreTiles::multiplyColumn(const KeyBlock &block, const Column &column) {
+  Value low = b.mul(column.vector, g.lanes), high = b.add(low, column.vectors * g.lanes);
   b.loop(b.index(0), block.groups, g.groupsTogether, [&](Value firstGroup) {
-    auto multiply = [&] { content.multiplyAhead(block, firstGroup, column.vector, column.vectors); };
-    if (!live.isLimited())
-      return multiply();
     Value some;
     for (int64_t number = 0; number < g.groupsTogether; ++number) {
-      Value own = isLive(b.minimum(b.add(firstGroup, number), b.add(block.groups, -1)));
+      Value group = b.minimum(b.add(firstGroup, number), b.add(block.groups, -1));
+      Value meets = live.meets(context.liveOf(block, group), block.lowKey, low, high);
+      Value seen = context.runs->isSeen(context.runs->stateOf(group, column.vector));
+      Value own = arith::AndIOp::create(b.builder, meets, seen);
       some = some ? arith::OrIOp::create(b.builder, some, own).getResult() : own;
     }
-    b.when(some, multiply);
+    b.when(some,
+           [&] { content.multiplyAhead(block, firstGroup, column.vector, b.add(column.vector, column.vectors)); });
+  });
+}
+
+/// Stores the products of queries and the keys of a block, as far as some row sees them.
+void ScoreTiles::multiplyAhead(const KeyBlock &block, Value firstVector, Value endVector) {
+  b.loop(b.index(0), block.groups, g.groupsTogether, [&](Value firstGroup) {
+    if (!live.isLimited())
+      return content.multiplyAhead(block, firstGroup, firstVector, endVector);
+    auto seen = context.liveTogether(block, firstGroup);
+    b.when(seen.some, [&] {
+      // Tiles of scores begin at the block's first vector.
+      int64_t keysOfTile = g.tileVectors * g.lanes;
+      Value before = b.mul(b.divide(b.sub(seen.keys.low, block.lowKey), keysOfTile), g.tileVectors);
+      Value end = b.divide(b.add(seen.keys.high, g.lanes - 1), g.lanes);
+      content.multiplyAhead(block, firstGroup, b.add(firstVector, before), end);
+    });
   });
 }
 
@@ -166,8 +176,8 @@ void ScoreTiles::forLiveGroups(const KeyBlock &block, const Column &column, func
 }
 
 void ScoreTiles::computeLiveColumn(const KeyBlock &block, const Column &column) {
-  if (content.multipliesAhead())
-    multiplyAhead(block, column);
+  if (content.multipliesAhead() && context.runs)
+    multiplyColumn(block, column);
   int64_t chunk = content.stepsOfPass();
   for (int64_t first = 0; first + chunk < g.depth; first += chunk)
     forLiveGroups(block, column, [&](Value group) { leaveChunk(block, column, group, first); });
@@ -210,6 +220,8 @@ void ScoreTiles::compute(const KeyBlock &block, Value firstVector, Value endVect
     computeColumn(block, firstVector, {vector, vectors, last});
   };
   Value end = b.minimum(b.add(firstVector, g.keyBlock / g.lanes), endVector);
+  if (content.multipliesAhead() && !context.runs)
+    multiplyAhead(block, firstVector, end);
   // With a run-time length, the last keys are computed in single vectors: a whole tile would have up to three too many.
   if (shape.bounds.keyLength && !context.runs) {
     Value whole = b.mul(b.divide(b.sub(end, firstVector), g.tileVectors), g.tileVectors);

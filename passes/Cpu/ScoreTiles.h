@@ -32,7 +32,8 @@ private:
   void computeKnownTile(const KeyBlock &, const Column &, mlir::Value group);
   void computeTile(const KeyBlock &, const Column &, mlir::Value group, mlir::Value state);
   void leaveChunk(const KeyBlock &, const Column &, mlir::Value group, int64_t first);
-  void multiplyAhead(const KeyBlock &, const Column &);
+  void multiplyColumn(const KeyBlock &, const Column &);
+  void multiplyAhead(const KeyBlock &, mlir::Value firstVector, mlir::Value endVector);
   ScoreTile tileAt(const KeyBlock &, const Column &, mlir::Value group, llvm::SmallVectorImpl<mlir::Value> &sums,
                    llvm::SmallVectorImpl<mlir::Value> &places);
   ProductsOfSteps ownProducts(const ScoreTile &);

@@ -20,6 +20,8 @@ public:
   void end(VectorBuilder &b) const override { instruction(b, "tilerelease", {}); }
   SmallVector<Value> multiply(VectorBuilder &, const TileProduct &, const HeldSums &) const override;
   void multiplyInto(VectorBuilder &, const TileProduct &, const ProductOperand &target) const override;
+  void multiplyColumns(VectorBuilder &, const TileProduct &, Value vectors,
+                       const ProductOperand &target) const override;
   const WeightEngine *forWeights() const override { return this; }
   void addProduct(VectorBuilder &, const AddedProduct &) const override;
 
@@ -37,8 +39,12 @@ private:
     int64_t lanes;
   };
 
+  using BeforeProduct = function_ref<void(int64_t which)>;
+
   static bool fits(const VectorBuilder &, const TileProduct &);
   static void loadOperand(VectorBuilder &, const Operands &, Value step, bool ofRows, int64_t which);
+  static void loadOperands(VectorBuilder &, const Tiles &, const Operands &, Value step);
+  static void addStep(VectorBuilder &, const Tiles &, BeforeProduct, const Operands *next, Value nextStep);
   static void addSteps(VectorBuilder &, const Tiles &, const Operands &, Value first, Value end);
   static void multiplyTiles(VectorBuilder &, const TileProduct &, const ProductOperand &target);
   static void forSums(const Tiles &tiles, function_ref<void(int64_t which, int64_t r, int64_t v)> body) {
@@ -103,26 +109,35 @@ void Amx::loadOperand(VectorBuilder &b, const Operands &operands, Value step, bo
   move(b, "tileloaddt164", kPanelTile + which, panels.memory, at, operands.lanes);
 }
 
-/// Adds the products of the steps [first, end), which are whole tiles, to the tiles of sums. The operands of the next
-/// 16 steps are loaded as soon as the last product with those of these steps is issued.
-void Amx::addSteps(VectorBuilder &b, const Tiles &tiles, const Operands &operands, Value first, Value end) {
-  auto multiply = [&](Value next) {
-    forSums(tiles, [&](int64_t which, int64_t r, int64_t v) {
-      instruction(b, "tdpbf16ps", {tile(b, which), tile(b, kRowTile + r), tile(b, kPanelTile + v)});
-      if (!next)
-        return;
-      if (v == tiles.panels - 1)
-        loadOperand(b, operands, next, /*ofRows=*/true, r);
-      if (r == tiles.rows - 1)
-        loadOperand(b, operands, next, /*ofRows=*/false, v);
-    });
-  };
+void Amx::loadOperands(VectorBuilder &b, const Tiles &tiles, const Operands &operands, Value step) {
   for (int64_t r = 0; r < tiles.rows; ++r)
-    loadOperand(b, operands, first, /*ofRows=*/true, r);
+    loadOperand(b, operands, step, /*ofRows=*/true, r);
   for (int64_t v = 0; v < tiles.panels; ++v)
-    loadOperand(b, operands, first, /*ofRows=*/false, v);
-  b.loop(b.add(first, kSteps), end, kSteps, [&](Value next) { multiply(next); });
-  multiply({});
+    loadOperand(b, operands, step, /*ofRows=*/false, v);
+}
+
+/// Adds the products of 16 steps, whose operands are loaded, to the tiles of sums. The operands of the next steps are
+/// loaded as soon as the last product with those of these steps is issued. `before` emits what comes before the product
+/// of a tile: stores of four tiles one after the other would block the queue of stores until the products before end.
+void Amx::addStep(VectorBuilder &b, const Tiles &tiles, BeforeProduct before, const Operands *next, Value nextStep) {
+  forSums(tiles, [&](int64_t which, int64_t r, int64_t v) {
+    if (before)
+      before(which);
+    instruction(b, "tdpbf16ps", {tile(b, which), tile(b, kRowTile + r), tile(b, kPanelTile + v)});
+    if (!next)
+      return;
+    if (v == tiles.panels - 1)
+      loadOperand(b, *next, nextStep, /*ofRows=*/true, r);
+    if (r == tiles.rows - 1)
+      loadOperand(b, *next, nextStep, /*ofRows=*/false, v);
+  });
+}
+
+/// Adds the products of the steps [first, end), which are whole tiles, to the tiles of sums.
+void Amx::addSteps(VectorBuilder &b, const Tiles &tiles, const Operands &operands, Value first, Value end) {
+  loadOperands(b, tiles, operands, first);
+  b.loop(b.add(first, kSteps), end, kSteps, [&](Value next) { addStep(b, tiles, {}, &operands, next); });
+  addStep(b, tiles, {}, nullptr, {});
 }
 
 /// Stores the sums of a product in tiles. Each instruction adds the products of 32 elements to the sums, so a chain is
@@ -160,21 +175,86 @@ void Amx::multiplyInto(VectorBuilder &b, const TileProduct &product, const Produ
   multiplyTiles(b, product, target);
 }
 
+/// Goes through the columns of a product a pair of panels at a time. While the last steps of a pair are multiplied, the
+/// first operands of the next one are loaded; and each tile of a pair is stored right before the next pair begins to
+/// use it. On an Emerald Rapids core, a product takes 16 cycles in this way, instead of 18 to 22.
+void Amx::multiplyColumns(VectorBuilder &b, const TileProduct &product, Value vectors,
+                          const ProductOperand &target) const {
+  if (!fits(b, product) || product.scale != 1)
+    return CpuEngine::multiplyColumns(b, product, vectors, target);
+  int64_t together = product.tile.vectors;
+  Tiles tiles{product.tile.rows / kRows, together};
+  Value last = b.mul(b.divide(b.add(vectors, -1), together), together), zero = b.index(0);
+  auto operandsAt = [&](Value vector) {
+    Operands operands{product.rows, product.panels, b.lanes};
+    operands.panels.base = b.add(product.panels.base, b.mul(vector, product.panels.stride));
+    return operands;
+  };
+  auto store = [&](int64_t which, Value vector) {
+    int64_t r = which / together, v = which % together;
+    Value at = b.add(b.add(target.base, b.mul(vector, b.lanes)), r * kRows * target.stride + v * b.lanes);
+    move(b, "tilestored64", which, target.memory, at, target.stride);
+  };
+  auto multiplyPair = [&](Value vector, BeforeProduct begin) {
+    Operands own = operandsAt(vector), next = operandsAt(b.minimum(b.add(vector, together), last));
+    if (product.steps == kSteps)
+      return addStep(b, tiles, begin, &next, zero);
+    addStep(b, tiles, begin, &own, b.index(kSteps));
+    b.loop(b.index(2 * kSteps), b.index(product.steps), kSteps, [&](Value step) { addStep(b, tiles, {}, &own, step); });
+    addStep(b, tiles, {}, &next, zero);
+  };
+  auto clear = [&](int64_t which) { instruction(b, "tilezero", {tile(b, which)}); };
+  b.when(b.less(zero, vectors), [&] {
+    loadOperands(b, tiles, operandsAt(zero), zero);
+    multiplyPair(zero, clear);
+    b.loop(b.index(together), vectors, together, [&](Value vector) {
+      multiplyPair(vector, [&](int64_t which) {
+        store(which, b.add(vector, -together));
+        clear(which);
+      });
+    });
+    forSums(tiles, [&](int64_t which, int64_t, int64_t) { store(which, last); });
+  });
+}
+
+/// Goes through the width of the values a pair of panels at a time, with the loads and stores of multiplyColumns. The
+/// sums of a pair are loaded right after those of the pair before are stored.
 void Amx::addProduct(VectorBuilder &b, const AddedProduct &product) const {
   const ProductOperand &target = product.target;
-  for (int64_t v = 0; v < product.vectors; v += kMostTiles) {
-    Tiles tiles{product.rows / kRows, std::min(kMostTiles, product.vectors - v)};
+  auto tilesAt = [&](int64_t v) { return Tiles{product.rows / kRows, std::min(kMostTiles, product.vectors - v)}; };
+  auto operandsAt = [&](int64_t v) {
     Operands operands{product.weights, product.values, b.lanes};
     operands.panels.base = b.add(product.values.base, v * product.values.stride);
-    auto moveSums = [&](StringRef name) {
-      forSums(tiles, [&](int64_t which, int64_t r, int64_t panel) {
-        Value at = b.add(target.base, r * kRows * target.stride + (v + panel) * b.lanes);
-        move(b, name, which, target.memory, at, target.stride);
-      });
+    return operands;
+  };
+  auto moveSum = [&](StringRef name, int64_t v, int64_t which) {
+    int64_t panels = tilesAt(v).panels, r = which / panels, panel = which % panels;
+    Value at = b.add(target.base, r * kRows * target.stride + (v + panel) * b.lanes);
+    move(b, name, which, target.memory, at, target.stride);
+  };
+  bool follows = false; // the pair before has loaded the first operands of this one, and is not stored yet
+  for (int64_t v = 0; v < product.vectors; v += kMostTiles) {
+    Tiles tiles = tilesAt(v);
+    bool isFollowed = v + kMostTiles < product.vectors && tilesAt(v + kMostTiles).panels == tiles.panels;
+    // If no pair follows, the operands of the first step are loaded once more.
+    Operands own = operandsAt(v), later = isFollowed ? operandsAt(v + kMostTiles) : own;
+    auto addNext = [&](Value step, BeforeProduct begin) {
+      Value next = b.add(step, kSteps), isOwn = b.less(next, product.end);
+      Operands operands = own;
+      operands.panels.base = b.select(isOwn, own.panels.base, later.panels.base);
+      addStep(b, tiles, begin, &operands, b.select(isOwn, next, product.first));
     };
-    moveSums("tileloadd64");
-    addSteps(b, tiles, operands, product.first, product.end);
-    moveSums("tilestored64");
+    if (!follows)
+      loadOperands(b, tiles, own, product.first);
+    addNext(product.first, [&](int64_t which) {
+      if (follows)
+        moveSum("tilestored64", v - kMostTiles, which);
+      moveSum("tileloadd64", v, which);
+    });
+    b.loop(b.add(product.first, kSteps), product.end, kSteps, [&](Value step) { addNext(step, {}); });
+    if (!isFollowed)
+      forSums(tiles, [&](int64_t which, int64_t, int64_t) { moveSum("tilestored64", v, which); });
+    follows = isFollowed;
   }
 }
 } // namespace

@@ -27,6 +27,15 @@ const VectorEngine &skewer::widestEngineFor(ElementType element, const Target &t
   return static_cast<const VectorEngine &>(engineOfCost(widestVectorsFor(element, target)));
 }
 
+void CpuEngine::multiplyColumns(VectorBuilder &b, const TileProduct &product, Value vectors,
+                                const ProductOperand &target) const {
+  b.loop(b.index(0), vectors, product.tile.vectors, [&](Value vector) {
+    TileProduct tile = product;
+    tile.panels.base = b.add(product.panels.base, b.mul(vector, product.panels.stride));
+    multiplyInto(b, tile, {target.memory, b.add(target.base, b.mul(vector, b.lanes)), target.stride});
+  });
+}
+
 void CpuEngine::multiplyInto(VectorBuilder &b, const TileProduct &product, const ProductOperand &target) const {
   SmallVector<Value> places;
   for (int64_t r = 0; r < product.tile.rows; ++r)
