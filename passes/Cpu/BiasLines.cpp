@@ -33,8 +33,17 @@ static void mapTerms(VectorBuilder &b, const BiasRow &row, const MapRows &rows, 
   });
 }
 
+/// Returns whether the vectors of a tile lie in one row of a map whose sizes are known.
+bool BiasLines::tilesFitMap() const {
+  return shape.keyAxes.size() > 1 && !shape.bounds.map && shape.keyAxes.back().extent % (g.tileVectors * g.lanes) == 0;
+}
+
 void BiasLines::plan(Layout &layout) {
   std::vector<bool> used(size_t(shape.sums), false);
+  areDirect = g.termsByRows && tilesFitMap();
+  for (const auto &strategy : strategies)
+    areDirect &=
+        llvm::is_contained({CpuStrategy::LineUse::None, CpuStrategy::LineUse::AddsAlongMap}, strategy->lineUse());
   for (const auto &strategy : strategies) {
     if (strategy->lineUse() != CpuStrategy::LineUse::None)
       used[strategy->sum()] = true;
@@ -42,7 +51,8 @@ void BiasLines::plan(Layout &layout) {
   }
   buffers.resize(used.size());
   for (auto [line, isUsed] : llvm::zip(buffers, used))
-    layout.reserve(line, isUsed ? llvm::alignTo(g.rowBlock, g.lanes) * g.lineStride : 0, Layout::Zone::Line);
+    layout.reserve(line, isUsed && !areDirect ? llvm::alignTo(g.rowBlock, g.lanes) * g.lineStride : 0,
+                   Layout::Zone::Line);
 }
 
 void BiasLines::open() {
@@ -56,6 +66,16 @@ void BiasLines::make(const KeyBlock &block) {
   for (uint64_t sum = 0; sum < buffers.size(); ++sum)
     if (buffers[sum].floats)
       makeOf(block, sum);
+}
+
+/// Returns how the strategies add to the line of a row, as far as they go along the map of keys.
+SmallVector<AlongOuter> BiasLines::partsOf(const BiasRow &row, uint64_t sum) {
+  SmallVector<AlongOuter> parts;
+  for (const auto &strategy : strategies)
+    if (strategy->sum() == sum)
+      if (auto part = strategy->mapPart(row))
+        parts.push_back(std::move(*part));
+  return parts;
 }
 
 void BiasLines::makeOf(const KeyBlock &block, uint64_t sum) {
@@ -72,11 +92,7 @@ void BiasLines::makeOf(const KeyBlock &block, uint64_t sum) {
     Value position = b.add(block.firstRow, row);
     Value line = b.add(b.mul(row, g.lineStride), g.lineMargin);
     BiasRow biases{lines, block.firstRow, row, position, line, block.lowKey, block.highKey};
-    SmallVector<AlongOuter> parts;
-    for (const auto &strategy : strategies)
-      if (strategy->sum() == sum)
-        if (auto part = strategy->mapPart(biases))
-          parts.push_back(std::move(*part));
+    SmallVector<AlongOuter> parts = partsOf(biases, sum);
     if (isMap && (shape.keyAxes.size() > 1 || !parts.empty()))
       mapTerms(b, biases, rows, parts);
     else
@@ -92,11 +108,30 @@ Value BiasLines::originOf(const ScoreTile &tile) {
   return b.add(b.add(b.mul(tile.row, g.lineStride), g.lineMargin), b.sub(tile.key, tile.lowKey));
 }
 
+/// Adds what the line of a row would hold to a tile of one row, whose keys lie in one row of the map.
+void BiasLines::addDirectly(ScoreTile &tile) {
+  int64_t width = shape.keyAxes.back().extent;
+  Value outer = b.divide(tile.key, width), firstKey = b.mul(outer, width), base = b.constant(0);
+  BiasRow row{{}, tile.firstRow, tile.row, tile.position, {}, tile.lowKey, {}};
+  SmallVector<AlongInner> inner;
+  for (const AlongOuter &part : partsOf(row, 0))
+    if (AlongInner along = part(outer, firstKey, base))
+      inner.push_back(std::move(along));
+  for (int64_t v = 0; v < tile.vectors; ++v) {
+    Value term = base;
+    for (const AlongInner &along : inner)
+      term = along(b.add(b.sub(tile.key, firstKey), v * g.lanes), term);
+    tile.sums[v] = b.addf(tile.sums[v], term);
+  }
+}
+
 void BiasLines::addTo(ScoreTile &tile, uint64_t sum) {
+  if (areDirect)
+    return addDirectly(tile);
   if (!buffers[sum].floats)
     return;
   bool hidesNow = sum == 0 && hides && shape.isPlainSoftmax();
-  addToTile(b, g.tileRows, of(sum), originOf(tile), g.lineStride, hidesNow, tile);
+  addToTile(b, of(sum), originOf(tile), g.lineStride, hidesNow, tile);
 }
 
 void BiasLines::hideKeys(ScoreTile &tile, Value mark) {
@@ -109,10 +144,9 @@ void BiasLines::hideKeys(ScoreTile &tile, Value mark) {
     }
 }
 
-void skewer::addToTile(VectorBuilder &b, int64_t tileRows, Value buffer, Value origin, int64_t rowStride, bool mayHide,
-                       ScoreTile &tile) {
+void skewer::addToTile(VectorBuilder &b, Value buffer, Value origin, int64_t rowStride, bool mayHide, ScoreTile &tile) {
   Value nothing = b.constant(-std::numeric_limits<float>::infinity());
-  for (int64_t r = 0; r < tileRows; ++r)
+  for (int64_t r = 0; r < tile.rows(); ++r)
     for (int64_t v = 0; v < tile.vectors; ++v) {
       Value term = b.load(buffer, b.add(origin, r * rowStride + v * b.lanes));
       Value &sum = tile.sums[r * tile.vectors + v];

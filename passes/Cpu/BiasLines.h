@@ -36,17 +36,20 @@ public:
   void hideKeys(ScoreTile &, mlir::Value mark);
 
 private:
+  bool tilesFitMap() const;
+  llvm::SmallVector<AlongOuter> partsOf(const BiasRow &, uint64_t sum);
   void makeOf(const KeyBlock &, uint64_t sum);
+  void addDirectly(ScoreTile &);
   mlir::Value originOf(const ScoreTile &);
 
   const CpuStrategies &strategies;
   std::vector<Buffer> buffers; // of each sum; empty: it has no lines
   bool hides = false;          // the lines of the first sum
+  bool areDirect = false;      // no line is made: what it would hold is added to single rows
   mlir::Value only;            // the lines, in layers with one sum
 };
 
 /// Adds buffer[origin + r·rowStride + v·lanes] to the sums of a tile; with `mayHide`, -inf there hides a key.
-void addToTile(VectorBuilder &, int64_t tileRows, mlir::Value buffer, mlir::Value origin, int64_t rowStride,
-               bool mayHide, ScoreTile &);
+void addToTile(VectorBuilder &, mlir::Value buffer, mlir::Value origin, int64_t rowStride, bool mayHide, ScoreTile &);
 
 } // namespace skewer

@@ -204,10 +204,16 @@ void CpuKernel::weighOrPack(const KeyBlock &block, Value group, const KeyRange &
   if (g.weightsArePowers) {
     auto pack = [&] {
       SmallVector<std::pair<Value, Value>> runs = runsOf(block, keys);
-      softmax.raise(block, b.mul(group, g.tileRows), runs, [&] { sums.rescale(group); });
-      packedWeights.packPowers(block, group, runs, all);
+      auto scores = [&](Value row, Value vector, int64_t count) {
+        return tiles.scoresOfRow(block, row, vector, count);
+      };
+      softmax.raise(block, b.mul(group, g.tileRows), runs, scores, [&] { sums.rescale(group); });
+      packedWeights.packPowers(block, group, runs, all, scores);
     };
-    return ifFinite(pack, [&] { weighGroup(block, group, keys, add); });
+    return ifFinite(pack, [&] {
+      tiles.addTermsByRows(block, group, runsOf(block, keys));
+      weighGroup(block, group, keys, add);
+    });
   }
   weighGroup(block, group, keys, [&](const WeightedRows &rows, VectorRuns runs) {
     auto pack = [&] {

@@ -1,6 +1,7 @@
 // The blocks and tiles of scores through which a kernel goes.
 #pragma once
 #include "mlir/IR/Value.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include <memory>
 #include <vector>
@@ -20,7 +21,12 @@ struct RowBlock {
 struct KeyBlock : RowBlock {
   mlir::Value lowKey, highKey;
 };
-/// A register tile of scores: a group of rows × `vectors` vectors of keys from `key` on.
+/// The scores of a run of keys: by a row of the block, the number of a vector of keys, and the number of vectors.
+using ScoresOfRow =
+    llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value row, mlir::Value vector, int64_t count)>;
+
+/// A register tile of scores: a group of rows × `vectors` vectors of keys from `key` on. Terms may also be added to
+/// single rows of a group.
 struct ScoreTile {
   mlir::Value firstRow, lowKey; // of the blocks
   mlir::Value group, row;       // the tile's first row, within the block
@@ -28,7 +34,9 @@ struct ScoreTile {
   mlir::Value vector;           // key / lanes
   int64_t vectors;
   bool last;                                // the last vector may have lanes behind the last key
-  llvm::SmallVectorImpl<mlir::Value> &sums; // [tileRows][vectors]
+  llvm::SmallVectorImpl<mlir::Value> &sums; // [rows()][vectors]
+
+  int64_t rows() const { return int64_t(sums.size()) / vectors; }
 };
 /// A group of rows whose weights have replaced their scores, for the keys [low, high) of a block.
 struct WeightedRows {

@@ -198,7 +198,7 @@ void ContentProducts::multiplyAhead(const KeyBlock &block, Value firstGroup, Val
 SmallVector<Value> ContentProducts::sumsOf(const ScoreTile &tile, ArrayRef<Value> places, const ProductsOfSteps &own) {
   if (multipliesAhead() && !own) {
     SmallVector<Value> sums;
-    double scale = scaleOfSums() / g.scoreScale;
+    double scale = g.termsByRows ? 1 : scaleOfSums() / g.scoreScale;
     for (Value place : places) {
       Value sum = b.load(memory.scores, place);
       sums.push_back(scale == 1 ? sum : b.mulf(sum, b.constant(scale)));

@@ -70,6 +70,9 @@ void CpuKernel::plan() {
   sizes.weightsArePowers = packedWeights.areMadePacked();
   sizes.maximaByRows = sizes.weightsArePowers && content.multipliesAhead();
   sizes.looseReferences = sizes.maximaByRows && sizes.manyKeyBlocks && sizes.tileRows % sizes.lanes == 0;
+  bool addsTiles = llvm::any_of(strategies, [](const auto &strategy) { return strategy->needsTiles(); });
+  sizes.termsByRows =
+      sizes.maximaByRows && shape.isPlainSoftmax() && shape.sums == 1 && !addsTiles && content.scaleOfSums() > 0;
   // A factor of all scores need not multiply each of them.
   bool areProducts = shape.isPlainSoftmax() && shape.rows.empty() && shape.others.empty();
   if (areProducts && sizes.weightsArePowers && !parts.exist() && content.scaleOfSums() > 0)

@@ -36,6 +36,7 @@ struct Geometry {
   double scoreScale = 1;          // what multiplies the scores where exponentials are made of them; positive
   bool weightsArePowers = false;  // an engine makes packed weights of scores, without weights in f32
   bool looseReferences = false;   // exponentials subtract the maxima of the first keys while sums stay in range
+  bool termsByRows = false;       // added where weights are made: stored scores are sums of products alone
   bool maximaByRows = false;      // found row by row where weights are made, and not where scores are stored
   bool streaming = false;         // one block of rows has all queries of a head, so each key and value is read once
 };

@@ -27,24 +27,29 @@ KeyRange PackedWeights::tilesOf(const KeyRange &keys) const {
   return {b.divide(keys.low, ofVector), b.divide(b.add(keys.high, ofVector - 1), ofVector)};
 }
 
-/// Packs the `r`-th row of a group. `other` stands for what is not in memory. Returns the state after the last vector.
-SmallVector<Value> PackedWeights::packRow(const Group &group, Value r, float other, ValueRange initial,
-                                          PackTile packTile) {
+/// Packs the `r`-th row of a group. `other` stands for what is in no run. Returns the state after the last vector.
+SmallVector<Value> PackedWeights::packRow(const Group &group, Value r, float other, ScoresOfRow vectors,
+                                          ValueRange initial, PackTile packTile) {
   KeyRange tiles = tilesOf(group.all);
   Value lowVector = b.divide(group.block.lowKey, g.lanes), lowTile = b.divide(lowVector, elements());
   Value row = b.add(b.mul(group.number, g.tileRows), r);
   Value firstPacked = b.mul(b.remainder(group.number, g.groupsTogether), g.tileRows);
   Value to = b.mul(b.add(firstPacked, r), rowStride());
-  auto vectorAt = [&](Value vector) {
-    return b.load(memory.scores, b.add(b.mul(row, g.scoreStride), b.mul(b.sub(vector, lowVector), g.lanes)));
-  };
-  auto vectorIfOwn = [&](Value vector) {
-    Value isOwn, none = b.constant(other);
-    for (auto [low, high] : group.own) {
-      Value inside = arith::AndIOp::create(b.builder, b.less(b.add(low, -1), vector), b.less(vector, high));
-      isOwn = isOwn ? arith::OrIOp::create(b.builder, isOwn, inside).getResult() : inside;
+  using Vectors = SmallVector<Value>;
+  auto allOf = [&](Value first) { return vectors(row, first, elements()); };
+  auto ownOf = [&](Value first) {
+    Vectors some;
+    for (int64_t e = 0; e < elements(); ++e) {
+      Value vector = b.add(first, e), isOwn, none = b.constant(other);
+      for (auto [low, high] : group.own) {
+        Value inside = arith::AndIOp::create(b.builder, b.less(b.add(low, -1), vector), b.less(vector, high));
+        isOwn = isOwn ? arith::OrIOp::create(b.builder, isOwn, inside).getResult() : inside;
+      }
+      // What is not in a run is not used, but read where something is.
+      auto inRun = [&] { return b.maximum(b.minimum(vector, b.add(group.own.back().second, -1)), lowVector); };
+      some.push_back(isOwn ? b.select(isOwn, vectors(row, inRun(), 1).front(), none) : none);
     }
-    return isOwn ? b.select(isOwn, vectorAt(b.maximum(vector, lowVector)), none) : none;
+    return some;
   };
   // Packed vectors of which all weights are in the last run need no test.
   Value wholeLow = tiles.high, wholeHigh = tiles.high;
@@ -54,24 +59,30 @@ SmallVector<Value> PackedWeights::packRow(const Group &group, Value r, float oth
     wholeHigh = b.maximum(wholeLow, b.minimum(b.divide(b.maximum(high, b.index(0)), elements()), tiles.high));
   }
   SmallVector<Value> state(initial);
-  auto packTiles = [&](Value low, Value high, function_ref<Value(Value vector)> vectorOf) {
+  auto packTiles = [&](Value low, Value high, function_ref<Vectors(Value first)> vectorsOf) {
     state = b.loop(low, high, 1, state, [&](Value tile, ValueRange before) {
-      SmallVector<Value> vectors, next(before);
-      for (int64_t e = 0; e < elements(); ++e)
-        vectors.push_back(vectorOf(b.add(b.mul(tile, elements()), e)));
-      b.store(packTile(vectors, next), packedMemory, b.add(to, b.mul(b.sub(tile, lowTile), g.lanes)));
+      SmallVector<Value> next(before);
+      Value packedTile = packTile(vectorsOf(b.mul(tile, elements())), next);
+      b.store(packedTile, packedMemory, b.add(to, b.mul(b.sub(tile, lowTile), g.lanes)));
       return next;
     });
   };
-  packTiles(tiles.low, wholeLow, vectorIfOwn);
-  packTiles(wholeLow, wholeHigh, vectorAt);
-  packTiles(wholeHigh, tiles.high, vectorIfOwn);
+  packTiles(tiles.low, wholeLow, ownOf);
+  packTiles(wholeLow, wholeHigh, allOf);
+  packTiles(wholeHigh, tiles.high, ownOf);
   return state;
 }
 
 void PackedWeights::pack(const KeyBlock &block, Value group, VectorRuns own, const KeyRange &all) {
+  auto weights = [&](Value row, Value first, int64_t count) {
+    SmallVector<Value> vectors;
+    Value from = b.add(b.mul(row, g.scoreStride), b.sub(b.mul(first, g.lanes), block.lowKey));
+    for (int64_t v = 0; v < count; ++v)
+      vectors.push_back(b.load(memory.scores, b.add(from, v * g.lanes)));
+    return vectors;
+  };
   b.loop(b.index(0), b.index(g.tileRows), 1, [&](Value r) {
-    packRow({block, group, own, all}, r, 0, {},
+    packRow({block, group, own, all}, r, 0, weights, {},
             [&](ArrayRef<Value> weights, SmallVectorImpl<Value> &) { return engine().packWeights(b, weights); });
   });
 }
@@ -85,7 +96,8 @@ bool PackedWeights::areMadePacked() const {
 
 /// A weight that is made of NaN is 0, so that the numbers are tested beside. With loose references, weights may also be
 /// too large for bf16. Both make the sum NaN.
-void PackedWeights::packPowers(const KeyBlock &block, Value group, VectorRuns own, const KeyRange &keys) {
+void PackedWeights::packPowers(const KeyBlock &block, Value group, VectorRuns own, const KeyRange &keys,
+                               ScoresOfRow scores) {
   constexpr float kNone = -std::numeric_limits<float>::infinity(), kNaN = std::numeric_limits<float>::quiet_NaN();
   constexpr double kMostOctaves = 120; // of a weight above 1
   Value octaves = softmax.octavesBelow(block);
@@ -96,9 +108,9 @@ void PackedWeights::packPowers(const KeyBlock &block, Value group, VectorRuns ow
     auto test = [&](Value &good, arith::CmpFPredicate predicate, Value x, Value y) {
       good = arith::AndIOp::create(b.builder, good, b.compare(predicate, x, y));
     };
-    auto packTile = [&](ArrayRef<Value> scores, SmallVectorImpl<Value> &state) {
+    auto packTile = [&](ArrayRef<Value> ofTile, SmallVectorImpl<Value> &state) {
       SmallVector<Value> above;
-      for (Value score : scores)
+      for (Value score : ofTile)
         above.push_back(b.subf(score, reference));
       PackedPowers powers = engine().packPowers(b, above, g.scoreScale, octaves);
       state[0] = b.addf(state[0], powers.sums);
@@ -109,7 +121,7 @@ void PackedWeights::packPowers(const KeyBlock &block, Value group, VectorRuns ow
         test(state[1], arith::CmpFPredicate::ORD, above.front(), above.back());
       return powers.steps;
     };
-    state = packRow({block, group, own, keys}, r, kNone, state, packTile);
+    state = packRow({block, group, own, keys}, r, kNone, scores, state, packTile);
     Value areGood = arith::AndIOp::create(b.builder, state[1], state[2]);
     return b.select(areGood, state[0], b.constant(kNaN));
   });

@@ -23,7 +23,7 @@ public:
   bool areMadePacked() const;
   /// Does what `RowSoftmax::weigh` and `pack` do, with the references of the rows, but leaves the scores where they
   /// are.
-  void packPowers(const KeyBlock &, mlir::Value group, VectorRuns own, const KeyRange &all);
+  void packPowers(const KeyBlock &, mlir::Value group, VectorRuns own, const KeyRange &keys, ScoresOfRow);
   /// Adds the products of packed weights and values to the sums of as many groups, from `firstGroup` on, as an engine
   /// multiplies at once.
   void multiply(const KeyBlock &, mlir::Value firstGroup, const KeyRange &all);
@@ -42,7 +42,8 @@ private:
     VectorRuns own;      // of which the vectors are in memory
     const KeyRange &all; // that are packed
   };
-  llvm::SmallVector<mlir::Value> packRow(const Group &, mlir::Value r, float other, mlir::ValueRange state, PackTile);
+  llvm::SmallVector<mlir::Value> packRow(const Group &, mlir::Value r, float other, ScoresOfRow, mlir::ValueRange state,
+                                         PackTile);
 
   const HeadValues &values;
   RowSoftmax &softmax;

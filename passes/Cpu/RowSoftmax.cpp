@@ -147,7 +147,7 @@ Value RowSoftmax::sumOfChains(Value count, Value start, llvm::function_ref<Value
 
 /// Raises the maxima of the rows of a tile to those of their scores in a block of keys. Some rows go through the keys
 /// together: the maxima of one row would wait for each other.
-void RowSoftmax::raiseMaxima(const KeyBlock &block, Value firstRow, VectorRuns runs) {
+void RowSoftmax::raiseMaxima(Value firstRow, VectorRuns runs, ScoresOfRow scores) {
   int64_t together = g.tileRows % 4 == 0 ? 4 : 1;
   b.loop(b.index(0), b.index(g.tileRows), together, [&](Value r) {
     SmallVector<Value> rows, largest;
@@ -155,15 +155,13 @@ void RowSoftmax::raiseMaxima(const KeyBlock &block, Value firstRow, VectorRuns r
       rows.push_back(b.add(b.add(firstRow, r), i));
       largest.push_back(b.load(maxima, b.mul(rows.back(), g.lanes)));
     }
-    for (auto [lowVector, highVector] : runs) {
-      Value from = baseOf(block, rows[0], lowVector);
-      largest = b.loop(b.index(0), sizeOf(lowVector, highVector), g.lanes, largest, [&](Value x, ValueRange so) {
+    for (auto [lowVector, highVector] : runs)
+      largest = b.loop(lowVector, highVector, 1, largest, [&](Value vector, ValueRange so) {
         SmallVector<Value> raised;
         for (int64_t i = 0; i < together; ++i)
-          raised.push_back(larger(b, b.load(memory.scores, b.add(b.add(from, x), i * g.scoreStride)), so[i]));
+          raised.push_back(larger(b, scores(rows[i], vector, 1).front(), so[i]));
         return raised;
       });
-    }
     for (int64_t i = 0; i < together; ++i)
       b.store(largest[i], maxima, b.mul(rows[i], g.lanes));
   });
@@ -195,7 +193,9 @@ void RowSoftmax::exponentials(const KeyBlock &block, Value firstRow, VectorRuns 
   Value scores = memory.scores;
   auto maximumPlace = [&](Value r) { return b.add(r, g.tileRows); };
   if (g.maximaByRows)
-    raiseMaxima(block, firstRow, runs);
+    raiseMaxima(firstRow, runs, [&](Value row, Value vector, int64_t) {
+      return SmallVector<Value>{b.load(memory.scores, baseOf(block, row, vector))};
+    });
   forRows(firstRow, [&](Value row, Value r) {
     Value largest = maximumSoFar(row);
     b.storeScalar(largest, references, maximumPlace(r));
@@ -272,10 +272,11 @@ Value RowSoftmax::needReferences(const KeyBlock &block, Value firstRow) {
   return block.isSecond ? arith::OrIOp::create(b.builder, some, block.isSecond).getResult() : some;
 }
 
-void RowSoftmax::raise(const KeyBlock &block, Value firstRow, VectorRuns runs, function_ref<void()> raised) {
+void RowSoftmax::raise(const KeyBlock &block, Value firstRow, VectorRuns runs, ScoresOfRow scores,
+                       function_ref<void()> raised) {
   auto raiseAll = [&] {
     if (g.maximaByRows)
-      raiseMaxima(block, firstRow, runs);
+      raiseMaxima(firstRow, runs, scores);
     forRows(firstRow, [&](Value row, Value) {
       Value largest = maximumSoFar(row);
       if (g.manyKeyBlocks) {

@@ -27,7 +27,7 @@ public:
   /// Raises what is subtracted from the scores of the rows of a tile to the maxima of a block of keys, for weights that
   /// `addWeights` makes, and shrinks the sums of the rows. `raised` emits what else shrinks by the rows' factors. If
   /// references may be loose, they stay as they are while all rows have one.
-  void raise(const KeyBlock &, mlir::Value firstRow, VectorRuns, llvm::function_ref<void()> raised);
+  void raise(const KeyBlock &, mlir::Value firstRow, VectorRuns, ScoresOfRow, llvm::function_ref<void()> raised);
   /// Calls `weighRow` for each row of a tile; `r` counts them, and `reference` is subtracted from the row's scores. It
   /// makes the row's weights for the block, and returns `total`, a vector, with these weights added.
   using WeighRow = llvm::function_ref<mlir::Value(mlir::Value r, mlir::Value reference, mlir::Value total)>;
@@ -66,7 +66,7 @@ public:
   void writeTotal(mlir::Value row, mlir::Value firstRow, mlir::Value sum);
 
 private:
-  void raiseMaxima(const KeyBlock &, mlir::Value firstRow, VectorRuns);
+  void raiseMaxima(mlir::Value firstRow, VectorRuns, ScoresOfRow);
   mlir::Value maximumSoFar(mlir::Value row);
   mlir::Value scalarReferenceOf(mlir::Value maximum);
   mlir::Value placeOf(mlir::Value firstRow, mlir::Value row);

@@ -1,6 +1,7 @@
 // Goes through the tiles of a block, and emits their scores (ScoreTiles.h).
 #include "passes/Cpu/ScoreTiles.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "passes/Analysis/FunctionRange.h"
 #include "passes/Cpu/Strategy.h"
 #include "passes/Emit/EmitThrough.h"
 #include "passes/Emit/VectorMath.h"
@@ -109,12 +110,53 @@ void ScoreTiles::computeTile(const KeyBlock &block, const Column &column, Value 
   ScoreTile tile = tileAt(block, column, group, sums, places);
   if (g.depth)
     sums = content.sumsOf(tile, places, ownProducts(tile));
-  addTerms(tile, 0);
+  if (!g.termsByRows)
+    addTerms(tile, 0);
   applyFunction(tile, places);
   for (const auto &strategy : strategies)
     strategy->hide(tile);
   hidden.hide(tile, state);
   softmax.meet(tile, places);
+}
+
+/// Returns whether a tile may have hidden keys.
+bool ScoreTiles::mayHide() const {
+  return hidesKeys(shape) || shape.visible || shape.bounds.keyLength || shape.keys % g.lanes != 0;
+}
+
+/// Hidden keys are marked before the terms are added, which may be infinite or NaN.
+SmallVector<Value> ScoreTiles::scoresOfRow(const KeyBlock &block, Value row, Value vector, int64_t count) {
+  Value key = b.mul(vector, g.lanes), from = b.add(b.mul(row, g.scoreStride), b.sub(key, block.lowKey));
+  SmallVector<Value> stored, sums;
+  for (int64_t v = 0; v < count; ++v) {
+    stored.push_back(b.load(memory.scores, b.add(from, v * g.lanes)));
+    sums.push_back(b.mulf(stored.back(), b.constant(float(content.scaleOfSums() / g.scoreScale))));
+  }
+  if (!g.termsByRows)
+    return stored;
+  SmallVector<Value> products = sums;
+  Value group = b.divide(row, g.tileRows), position = context.positionOf(block.firstRow, row);
+  ScoreTile tile{block.firstRow, block.lowKey, group, row, position, key, vector, count, false, sums};
+  addTerms(tile, 0);
+  Value nothing = hidden.mark();
+  if (mayHide() && sums != products)
+    for (auto [score, product] : llvm::zip(sums, stored))
+      score = b.select(b.compare(arith::CmpFPredicate::OEQ, product, nothing), nothing, score);
+  return sums;
+}
+
+void ScoreTiles::addTermsByRows(const KeyBlock &block, Value group, VectorRuns runs) {
+  if (!g.termsByRows)
+    return;
+  Value firstRow = b.mul(group, g.tileRows);
+  b.loop(firstRow, b.add(firstRow, g.tileRows), 1, [&](Value row) {
+    Value from = b.mul(row, g.scoreStride);
+    for (auto [low, high] : runs)
+      b.loop(low, high, 1, [&](Value vector) {
+        Value score = scoresOfRow(block, row, vector, 1).front();
+        b.store(score, memory.scores, b.add(from, b.sub(b.mul(vector, g.lanes), block.lowKey)));
+      });
+  });
 }
 
 void ScoreTiles::computeKnownTile(const KeyBlock &block, const Column &column, Value group) {

@@ -17,6 +17,11 @@ public:
   void open() { memory.scores = context.view(scores); }
   /// Computes the scores of a block, whose vectors of keys are those from `firstVector` on, before `endVector`.
   void compute(const KeyBlock &, mlir::Value firstVector, mlir::Value endVector);
+  /// Returns the scores of a row for some vectors of keys, from those that are stored; with the terms that are added by
+  /// rows (Geometry::termsByRows).
+  llvm::SmallVector<mlir::Value> scoresOfRow(const KeyBlock &, mlir::Value row, mlir::Value vector, int64_t count);
+  /// Adds these terms to the stored scores of a group of rows.
+  void addTermsByRows(const KeyBlock &, mlir::Value group, VectorRuns);
 
 private:
   /// A place for tiles: some vectors of keys, for each group of rows.
@@ -37,6 +42,7 @@ private:
   ScoreTile tileAt(const KeyBlock &, const Column &, mlir::Value group, llvm::SmallVectorImpl<mlir::Value> &sums,
                    llvm::SmallVectorImpl<mlir::Value> &places);
   ProductsOfSteps ownProducts(const ScoreTile &);
+  bool mayHide() const;
   void addTerms(ScoreTile &, uint64_t sum);
   void applyFunction(ScoreTile &, llvm::ArrayRef<mlir::Value> places);
   void applyInPlace(ScoreTile &, llvm::ArrayRef<mlir::Value> places);

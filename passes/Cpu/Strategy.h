@@ -30,7 +30,8 @@ public:
   const CpuEngine &multipliesBy() const { return engine; }
   /// Whether the strategy uses the line of biases that the kernel keeps for each row of a block if some strategy does:
   /// it adds to a line as a whole, or in `meetKeys`; -inf in a line hides a key.
-  enum class LineUse { None, Adds, AddsByTile, Hides };
+  /// With `AddsAlongMap`, it adds by `mapPart` alone.
+  enum class LineUse { None, AddsAlongMap, Adds, AddsByTile, Hides };
   virtual LineUse lineUse() const { return LineUse::None; }
   /// Keys that the strategy packs besides those of the content; none if `walk` is null.
   struct PackedKeys {
@@ -92,6 +93,8 @@ public:
   /// Returns how the content of a tile is multiplied; null: as usual. See sumInChunks.
   virtual ProductsOfSteps contentProducts(const ScoreTile &) { return {}; }
   virtual void addToScores(ScoreTile &) {}
+  /// Returns whether `addToScores` takes tiles of whole groups of rows only.
+  virtual bool needsTiles() const { return false; }
   virtual void hide(ScoreTile &) {}
 
   //===- Once weights are known ---------------------------------------------------------------===//

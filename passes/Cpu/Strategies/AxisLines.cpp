@@ -21,7 +21,7 @@ public:
     rowGuard = term.onMap->guard;
   }
   double variance() const override { return 0; } // centred
-  LineUse lineUse() const override { return LineUse::Adds; }
+  LineUse lineUse() const override { return LineUse::AddsAlongMap; }
 
   void plan(Layout &layout) override {
     planRows(layout, tileRows);

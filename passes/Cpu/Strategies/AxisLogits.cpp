@@ -10,7 +10,7 @@ namespace {
 class AxisLogits : public OffsetLogits {
 public:
   using OffsetLogits::OffsetLogits;
-  LineUse lineUse() const override { return LineUse::Adds; }
+  LineUse lineUse() const override { return LineUse::AddsAlongMap; }
 
   void computeGroup(const RowBlock &block, Value group) override {
     computeLogits(group, block.firstRow, b.index(0), b.index(shape.keys));

@@ -44,7 +44,7 @@ public:
     for (const Expr &offset : term.offsets)
       places.push_back(splitPlace(offset, shape.space));
   }
-  LineUse lineUse() const override { return LineUse::Adds; }
+  LineUse lineUse() const override { return LineUse::AddsAlongMap; }
 
   void plan(Layout &layout) override {
     stride = llvm::alignTo(axes.count, lanes) + lanes; // a vector begins in the last row of numbers

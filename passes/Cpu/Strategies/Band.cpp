@@ -24,7 +24,7 @@ public:
     Value start = startOf(tile.group, tile.firstRow, tile.lowKey);
     Value origin = b.add(b.add(b.add(b.mul(tile.row, logitsStride), margin), firstColumn()),
                          b.sub(b.sub(tile.key, tile.position), b.mul(start, lanes)));
-    addToTile(b, tileRows, logitsMemory, origin, logitsStride - 1, false, tile);
+    addToTile(b, logitsMemory, origin, logitsStride - 1, false, tile);
   }
 };
 

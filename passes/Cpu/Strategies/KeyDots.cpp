@@ -88,6 +88,7 @@ public:
 
   /// Adds the products, in a loop that first stores them where the scores will be. If the loop were unrolled, LLVM
   /// would hold all vectors of products in memory before it sums up the first one.
+  bool needsTiles() const override { return true; }
   void addToScores(ScoreTile &tile) override {
     Value held = b.add(b.mul(tile.row, scoreStride), b.sub(tile.key, tile.lowKey));
     for (int64_t row = 0, rows; row < tileRows; row += rows) {

@@ -40,7 +40,7 @@ public:
   }
 
   void addToScores(ScoreTile &tile) override {
-    for (int64_t r = 0; r < tileRows; ++r) {
+    for (int64_t r = 0; r < tile.rows(); ++r) {
       Value value = positions.axisOf(axis(), b.add(tile.position, r));
       Value line = b.add(b.mul(value, lineStride), tile.key);
       for (int64_t v = 0; v < tile.vectors; ++v) {

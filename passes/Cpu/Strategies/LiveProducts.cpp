@@ -85,6 +85,7 @@ public:
     kernel.packer.packQueryRows(engine, factors.query, termDepth, term.scale, block, queriesMemory, termDepth);
   }
 
+  bool needsTiles() const override { return true; }
   void addToScores(ScoreTile &tile) override {
     Value group = b.add(b.mul(positions.copyOf(tiles->axes()), tables.rowBlocks), b.divide(tile.position, tileRows));
     Value ends = integerTable(b, tables.firstRun), run = tableElement(b, ends, group);

@@ -13,7 +13,7 @@ public:
   MapLine(CpuKernel &kernel, bool gated, uint64_t sum) : CpuStrategy(kernel), map(*shape.bounds.map), gated(gated) {
     inSum(sum);
   }
-  LineUse lineUse() const override { return LineUse::Adds; }
+  LineUse lineUse() const override { return LineUse::AddsAlongMap; }
   bool takes(const OtherTerm &term) const { return !gated && term.gates.empty() && term.sum == sum(); }
 
   void addTerm(OtherTerm term) {

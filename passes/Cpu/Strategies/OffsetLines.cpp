@@ -92,7 +92,7 @@ public:
     Value line = b.sub(b.mul(tile.row, stride), b.add(start, origin));
     // The offsets of rows below the last query count too.
     bool inside = origin <= 1 - shape.queries - tileRows && shape.keys <= term.offsets.high() + 1;
-    for (int64_t r = 0; r < tileRows; ++r) {
+    for (int64_t r = 0; r < tile.rows(); ++r) {
       Value offset = b.add(b.sub(tile.key, first), -r);
       if (!inside)
         offset = clampOffset(offset);

@@ -35,7 +35,9 @@ public:
   void addTerm(unsigned number) { terms.push_back(number); }
   void addMask(unsigned number) { masks.push_back(number); }
 
-  LineUse lineUse() const override { return !overMap() ? LineUse::None : isMask() ? LineUse::Hides : LineUse::Adds; }
+  LineUse lineUse() const override {
+    return !overMap() ? LineUse::None : isMask() ? LineUse::Hides : LineUse::AddsAlongMap;
+  }
   void plan(Layout &) override;
   void open() override;
   PackedTable *packedTable() override { return kind == BiasKind::Table ? &table : nullptr; }
@@ -325,7 +327,7 @@ void PreparedLine::addToScores(ScoreTile &tile) {
     return;
   Source source = sourceOf(tile);
   Value line = isCentred() ? centredMemory : bufferMemory;
-  for (int64_t r = 0; r < tileRows; ++r) {
+  for (int64_t r = 0; r < tile.rows(); ++r) {
     Value gate = gated ? b.loadBroadcast(gatesMemory, b.add(tile.row, r)) : Value();
     for (int64_t v = 0; v < tile.vectors; ++v) {
       Value x = b.load(line, b.add(source.start, r * source.rowStride + v * lanes));

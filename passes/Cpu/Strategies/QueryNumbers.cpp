@@ -34,7 +34,7 @@ public:
   }
 
   void addToScores(ScoreTile &tile) override {
-    for (int64_t r = 0; r < tileRows; ++r) {
+    for (int64_t r = 0; r < tile.rows(); ++r) {
       Value number = b.loadBroadcast(numbersMemory, b.add(tile.row, r));
       for (int64_t v = 0; v < tile.vectors; ++v) {
         Value &sum = tile.sums[r * tile.vectors + v];

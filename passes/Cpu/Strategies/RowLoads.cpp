@@ -15,6 +15,7 @@ public:
       ++operand;
   }
 
+  bool needsTiles() const override { return true; }
   void addToScores(ScoreTile &tile) override {
     Value base = b.add(positions.baseOf(term.row.base), tile.key);
     Value stride = term.rowStride ? positions.baseOf(*term.rowStride) : b.index(term.row.query);

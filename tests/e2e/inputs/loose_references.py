@@ -51,6 +51,11 @@ def negative_nan(q, k, v, mask):
     k[400, 0] = np.array([0xFFC00000], np.uint32).view(np.float32)[0]
 
 
+def late_value(q, k, v, mask):
+    v[500, 3] = nan
+    mask[100:200] = 3
+
+
 CASES = {  # what, the change of the operands, whether the numbers of the mask are added
     "as usual": (keys([], 1), False),
     "one late key is 50 times as large": (keys([300], 50), False),
@@ -71,6 +76,8 @@ CASES = {  # what, the change of the operands, whether the numbers of the mask a
     "late keys have 200 more": (numbers(400, 500, 200), True),
     "a late key has infinitely more": (numbers(400, 401, inf), True),
     "a late number is NaN": (numbers(500, 501, nan), True),
+    "a late value is NaN": (late_value, False),
+    "a late value is NaN, and numbers are added": (late_value, True),
 }
 SEEN = {"": np.ones((N, N), bool), " where j <= i": np.tril(np.ones((N, N), bool)),
         " where j >= i": np.triu(np.ones((N, N), bool))}
@@ -84,7 +91,7 @@ def attended(q, k, v, mask, adds, seen):
         largest = scores.max(-1, keepdims=True)
         weights = np.exp(scores - np.where(largest == -inf, 0, largest))
         weights = np.where(seen, weights / np.where(largest == -inf, 1, weights.sum(-1, keepdims=True)), 0)
-        return np.einsum("ij,jd->id", weights, v)
+        return np.where(seen[:, :, None], weights[:, :, None] * v, 0).sum(1)
 
 
 def main():
