@@ -381,10 +381,6 @@ std::unique_ptr<llvm::Module> Compilation::toLlvm(Lowered &lowered, llvm::LLVMCo
       emitError(lowered.module->getLoc()) << why;
     return nullptr;
   }
-  if (llvm::Error error = optimize(**module, machine)) {
-    report(lowered.plan.name, std::move(error));
-    return nullptr;
-  }
   return std::move(*module);
 }
 

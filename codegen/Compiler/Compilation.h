@@ -116,7 +116,7 @@ public:
   /// two.
   mlir::OwningOpRef<mlir::ModuleOp> lowerForGpu(mlir::ModuleOp, const std::string &name, const gpu::GpuRequest &,
                                                 std::string *scheduledText = nullptr);
-  /// Lowers level 4 to an optimised LLVM module.
+  /// Lowers level 4 to an LLVM module, which `optimize` of codegen/ABI/Emit.h has not seen yet.
   std::unique_ptr<llvm::Module> toLlvm(Lowered &, llvm::LLVMContext &);
 
   /// Reports an error about a kernel.

@@ -5,14 +5,17 @@
 #include "codegen/ABI/Emit.h"
 #include "codegen/ABI/SharedObject.h"
 #include "codegen/Compiler/Compiler.h"
+#include "codegen/Compiler/Jobs.h"
 #include "codegen/Compiler/KernelNames.h"
+#include "codegen/Compiler/ObjectJob.h"
 #include "codegen/Compiler/TargetCode.h"
 #include "codegen/GPU/Fatbinary.h"
 #include "dialect/Language/Language.h"
 #include "dialect/Language/Resolved.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
-#include "llvm/Transforms/Utils/Cloning.h"
+#include <deque>
+#include <iterator>
 
 namespace skewer {
 namespace {
@@ -24,26 +27,34 @@ struct TargetList {
   bool hasProcessor = true; // false: `processors` is the host, whose description is used only to import kernels
 };
 
-/// Makes the artefacts of the specs of a request.
+/// Makes the artefacts of one spec of a request. Specs share nothing but the request, so that each may be compiled on a
+/// thread of its own.
 class SpecCompiler {
 public:
-  SpecCompiler(const CompileRequest &request, const TargetList &targets) : request(request), targets(targets) {}
-  /// Adds the artefacts of all kernels of a spec. Returns false after an error.
-  bool addSpec(const std::string &path);
-  std::vector<Artefact> artefacts;
+  SpecCompiler(const CompileRequest &request, const TargetList &targets, const std::string &path,
+               llvm::ThreadPoolInterface *workers)
+      : path(path), request(request), targets(targets), objects(workers, JobGroup::Caller::Works) {}
+  /// Makes the artefacts of all kernels. Returns false after an error.
+  bool run();
+
+  const std::string &path;
+  std::deque<Artefact> artefacts; // jobs fill in the bytes, so that an artefact keeps its place
+  DeclaredNames declared;
+  bool isGood = false;
 
 private:
   friend class KernelCompiler;
-  std::unique_ptr<Compilation> open(const std::string &path);
-  void addNames(Compilation &, const std::string &path);
+  std::unique_ptr<Compilation> open();
+  bool addKernels(Compilation &);
+  void addNames(Compilation &);
   bool wants(Emit kind) const { return request.emit.count(kind) != 0; }
-  void add(const std::string &name, llvm::StringRef suffix, std::string bytes) {
-    artefacts.push_back({name + suffix.str(), std::move(bytes)});
+  Artefact &add(const std::string &name, llvm::StringRef suffix, std::string bytes) {
+    return artefacts.emplace_back(Artefact{name + suffix.str(), std::move(bytes)});
   }
 
   const CompileRequest &request;
   const TargetList &targets;
-  DeclaredNames declared;
+  JobGroup objects; // the machine code of each object
 };
 
 /// Makes the artefacts of a kernel.
@@ -66,7 +77,7 @@ private:
   void addManifest(std::string manifest);
 
   bool wants(Emit kind) const { return all.wants(kind); }
-  void add(llvm::StringRef suffix, std::string bytes) { all.add(kernel.name, suffix, std::move(bytes)); }
+  Artefact &add(llvm::StringRef suffix, std::string bytes) { return all.add(kernel.name, suffix, std::move(bytes)); }
   bool failed(llvm::Error error) const {
     Compilation::report(kernel.name, std::move(error));
     return false;
@@ -115,49 +126,65 @@ static std::optional<TargetList> targetsOf(const CompileRequest &request) {
 CompileResult compile(const CompileRequest &request) {
   CompileResult result;
   DiagnosticsTo diagnostics([&](language::Diagnostic one) { result.diagnostics.push_back(std::move(one)); });
-  auto failed = [&](CompileStatus status) {
-    result.status = status;
-    return std::move(result);
-  };
   std::optional<TargetList> targets = targetsOf(request);
-  if (!targets)
-    return failed(CompileStatus::BadRequest);
-  SpecCompiler compiler(request, *targets);
-  for (const std::string &path : request.specs)
-    if (!compiler.addSpec(path))
-      return failed(CompileStatus::Wrong);
-  result.artefacts = std::move(compiler.artefacts);
+  if (!targets) {
+    result.status = CompileStatus::BadRequest;
+    return result;
+  }
+  // The thread of the only spec does its share of the objects. Several specs each have a thread, and this one waits.
+  bool isOne = request.specs.size() == 1;
+  std::optional<llvm::DefaultThreadPool> workers;
+  if (request.jobs > 1)
+    workers.emplace(llvm::hardware_concurrency(request.jobs - isOne));
+  llvm::ThreadPoolInterface *pool = workers ? &*workers : nullptr;
+  std::deque<SpecCompiler> specs;
+  JobGroup jobs(isOne ? nullptr : pool, JobGroup::Caller::Waits);
+  for (const std::string &path : request.specs) {
+    SpecCompiler &spec = specs.emplace_back(request, *targets, path, pool);
+    jobs.add([&spec] { return spec.isGood = spec.run(); });
+  }
+  jobs.finish();
+  DeclaredNames declared; // by all specs
+  for (SpecCompiler &spec : specs) {
+    if (spec.isGood && declared.addAll(spec.path, spec.declared))
+      llvm::move(spec.artefacts, std::back_inserter(result.artefacts));
+    else
+      result.status = CompileStatus::Wrong;
+  }
   return result;
 }
 
 // 2. A spec is read, checked and imported to level 1, einsums: once, or at several lengths (ImportLengths.cpp). Each of
 // its kernels has a module of its own from then on.
 
-std::unique_ptr<Compilation> SpecCompiler::open(const std::string &path) {
+std::unique_ptr<Compilation> SpecCompiler::open() {
   const Target &target = targets.processors.front();
   return request.text ? Compilation::createFromText(*request.text, path, request.parameters, target)
                       : Compilation::create(path, request.parameters, target);
 }
 
-bool SpecCompiler::addSpec(const std::string &path) {
-  std::unique_ptr<Compilation> compilation = open(path);
+bool SpecCompiler::run() {
+  std::unique_ptr<Compilation> compilation = open();
   if (!compilation)
     return false;
   compilation->pinned = request.cpuSchedule;
   if (request.doing)
     compilation->doing = request.doing;
-  if (!chooseAndName(*compilation, request))
-    return false;
+  bool areAdded = chooseAndName(*compilation, request) && addKernels(*compilation);
+  return objects.finish() && areAdded;
+}
+
+bool SpecCompiler::addKernels(Compilation &compilation) {
   if (llvm::sys::path::extension(path) != ".mlir")
-    addNames(*compilation, path);
-  for (const Kernel &kernel : compilation->kernels)
-    if (!declared.add(*compilation, kernel.name) || !KernelCompiler(*this, *compilation, kernel).run())
+    addNames(compilation);
+  for (const Kernel &kernel : compilation.kernels)
+    if (!declared.add(path, kernel.name) || !KernelCompiler(*this, compilation, kernel).run())
       return false;
   return true;
 }
 
 /// Adds files, named after the spec's file, that say what the names in a text mean and which tensors it computes.
-void SpecCompiler::addNames(Compilation &compilation, const std::string &path) {
+void SpecCompiler::addNames(Compilation &compilation) {
   std::string name = llvm::sys::path::stem(path).str();
   if (wants(Emit::Resolved)) {
     llvm::SourceMgr sources;
@@ -252,7 +279,7 @@ bool KernelCompiler::addProcessors(mlir::ModuleOp fused) {
   for (const Target &target : targets.processors) {
     compilation.retarget(target);
     compilation.doing("compiling kernel '" + kernel.name + "' for " + target.name);
-    if (!all.declared.add(compilation, kernel.name + "_" + symbolSuffix(target.name)))
+    if (!all.declared.add(all.path, kernel.name + "_" + symbolSuffix(target.name)))
       return false;
     auto made = addObject(fused, target.name);
     if (!made)
@@ -282,33 +309,29 @@ std::optional<TargetVariant> KernelCompiler::addObject(mlir::ModuleOp fused, con
     add(suffix + (code.empty() ? "" : "." + code) + (kind == Emit::Loops ? ".loops.mlir" : ".scheduled.mlir"),
         std::move(text));
   };
-  llvm::LLVMContext context;
+  auto context = std::make_unique<llvm::LLVMContext>();
   std::string symbol = kernel.name + (variant.empty() ? "" : "_" + symbolSuffix(variant));
-  auto built = moduleForTarget(compilation, kernel, symbol, context, [&] { return scheduled(fused); }, &texts);
+  auto built = codesForTarget(
+      compilation, kernel, symbol, *context, [&] { return scheduled(fused); }, &texts);
   if (!built)
     return std::nullopt;
-  std::unique_ptr<llvm::Module> module = std::move(built->module);
   TargetVariant made = std::move(built->variant);
-  if (wants(Emit::Llvm)) {
-    std::string text;
-    llvm::raw_string_ostream(text) << *module;
-    add(suffix + ".ll", std::move(text));
-  }
-  if (variant.empty() && !images.empty())
-    if (llvm::Error error = addCudaEntries(*module, made.plan, images, argsVersionOf(compilation.hash())))
-      return failed(std::move(error)), std::nullopt;
-  if (wants(Emit::Assembly)) {
-    // Code generation changes the module, so the assembly is made from a copy.
-    auto assembly = emitObject(*llvm::CloneModule(*module), made.target, /*assembly=*/true);
-    if (!assembly)
-      return failed(assembly.takeError()), std::nullopt;
-    add(suffix + ".s", std::move(*assembly));
-  }
-  auto object = emitObject(*module, made.target);
-  if (!object)
-    return failed(object.takeError()), std::nullopt;
-  add(suffix + ".o", std::move(*object));
   made.object = kernel.name + suffix + ".o";
+  // The rest needs nothing of the Compilation: it may run while this thread goes on with the next target.
+  auto job = std::make_shared<ObjectJob>();
+  job->kernel = kernel.name;
+  job->specHash = compilation.hash();
+  job->variant = made;
+  if (variant.empty())
+    job->images = images;
+  job->context = std::move(context);
+  job->modules = std::move(built->modules);
+  if (wants(Emit::Llvm))
+    job->llvmText = &add(suffix + ".ll", "");
+  if (wants(Emit::Assembly))
+    job->assembly = &add(suffix + ".s", "");
+  job->object = &add(suffix + ".o", "");
+  all.objects.add([job] { return job->run(); });
   return made;
 }
 
@@ -361,6 +384,8 @@ void KernelCompiler::addManifest(std::string manifest) {
 
 /// Adds NAME.so from the kernel's objects, which are among the artefacts from `first` on.
 bool KernelCompiler::addSharedObject(size_t first) {
+  if (!all.objects.finish())
+    return false;
   std::vector<llvm::StringRef> objects;
   for (const Artefact &artefact : llvm::drop_begin(all.artefacts, first))
     if (llvm::StringRef(artefact.name).ends_with(".o"))

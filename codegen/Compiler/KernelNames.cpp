@@ -48,18 +48,22 @@ bool chooseAndName(Compilation &compilation, const CompileRequest &request) {
   return true;
 }
 
-bool DeclaredNames::add(const Compilation &compilation, const std::string &name) {
+bool DeclaredNames::add(const std::string &path, const std::string &name) {
+  kernels.push_back(name);
   for (const std::string &declared : declaredNames(name)) {
     auto [known, isNew] = names.emplace(declared, name);
     if (isNew)
       continue;
-    sayErrorOf(compilation.path(), known->second == name
-                                       ? "two kernels are named '" + name + "'"
-                                       : "kernels '" + known->second + "' and '" + name + "' would both have '" +
-                                             declared + "' in their headers; rename one, here or with --name");
+    sayErrorOf(path, known->second == name ? "two kernels are named '" + name + "'"
+                                           : "kernels '" + known->second + "' and '" + name + "' would both have '" +
+                                                 declared + "' in their headers; rename one, here or with --name");
     return false;
   }
   return true;
+}
+
+bool DeclaredNames::addAll(const std::string &path, const DeclaredNames &ofSpec) {
+  return llvm::all_of(ofSpec.kernels, [&](const std::string &kernel) { return add(path, kernel); });
 }
 
 } // namespace skewer

@@ -31,18 +31,20 @@ struct GpuBuild {
 
 /// A request to compile specs for targets.
 struct CompileRequest {
-  std::vector<std::string> specs;  // files that end in .attn or .mlir
-  std::optional<std::string> text; // the text of the only spec, whose path is then only a name for messages
-  language::Parameters parameters; // values for `param` and `size`
-  std::string target = "host";     // processors and GPUs: "x86-64-v3,sm_80". Of several processors a call chooses one
-  std::vector<std::string> kernels;         // the kernels to compile, by their names in the text; empty: all
+  std::vector<std::string> specs;   // files that end in .attn or .mlir
+  std::optional<std::string> text;  // the text of the only spec, whose path is then only a name for messages
+  language::Parameters parameters;  // values for `param` and `size`
+  std::string target = "host";      // processors and GPUs: "x86-64-v3,sm_80". Of several processors a call chooses one
+  std::vector<std::string> kernels; // the kernels to compile, by their names in the text; empty: all
   std::map<std::string, std::string> names; // kernels in the text, and their new names
   std::string prefix;                       // the prefix of all kernels' names
   std::set<Emit> emit;
-  bool fatbin = false;     // also one file with the code for all GPUs
-  CpuRequest cpuSchedule;  // the parts of a processor's schedule that are given instead of chosen
+  bool fatbin = false;    // also one file with the code for all GPUs
+  unsigned jobs = 1;      // so many specs, targets or kernels are compiled at a time, each on a thread
+  CpuRequest cpuSchedule; // the parts of a processor's schedule that are given instead of chosen
   GpuBuild gpu;
-  std::function<void(const std::string &)> doing; // called with the current activity: "compiling kernel 'layer'"
+  /// Called with the current activity, "compiling kernel 'layer'", on the thread that begins it.
+  std::function<void(const std::string &)> doing;
 };
 
 /// A file that the compiler made: its name, without a folder, and its content.
@@ -50,14 +52,15 @@ struct Artefact {
   std::string name, bytes;
 };
 
-/// The outcome. Done: all artefacts are there. Wrong: a spec has an error, or the tools of a target cannot compile it.
+/// The outcome. Done: all artefacts are there. Wrong: a spec has an error, or the tools of a target cannot compile it;
+/// the artefacts of the other specs are there.
 /// BadRequest: the request itself has an error, whatever the spec is.
 enum class CompileStatus { Done, Wrong, BadRequest };
 
 struct CompileResult {
   CompileStatus status = CompileStatus::Done;
-  std::vector<Artefact> artefacts;                // NAME.o, NAME.h, NAME.json and more; empty unless the status is Done
-  std::vector<language::Diagnostic> diagnostics; // in the order in which they were made
+  std::vector<Artefact> artefacts;               // NAME.o, NAME.h, NAME.json and more, in the order of the specs
+  std::vector<language::Diagnostic> diagnostics; // the same order, whatever the number of jobs
 };
 
 } // namespace skewer

@@ -1,5 +1,6 @@
 // Lowers a kernel to LLVM, a second time without tiles if there are any, and joins the two codes.
 #include "codegen/Compiler/TargetCode.h"
+#include "codegen/ABI/Emit.h"
 #include "codegen/Compiler/Facts.h"
 #include "passes/Schedule/Machine.h"
 #include "llvm/Support/raw_ostream.h"
@@ -54,16 +55,18 @@ private:
   const ModuleTexts *texts; // may be null
 };
 
-/// Returns a code as a part of its variant. The names of its functions, which begin with the variant's symbol, get the
-/// code's own.
+/// Returns a code as a part of its variant. Its entries will get a name of their own (joinedModule).
 TargetCode asCode(Code &code, const Target &target, TileUse tiles) {
   TargetCode made{codeName(target, tiles), tiles, std::move(code.plan), std::move(code.details)};
-  std::string suffix = "_" + symbolSuffix(instructionsOf(target, tiles));
-  for (llvm::GlobalValue &value : code.module->global_values())
-    if (llvm::StringRef name = value.getName(); !value.isDeclaration() && name.consume_front(made.plan.name))
-      value.setName(made.plan.name + suffix + name);
-  made.plan.name += suffix;
+  made.plan.name += "_" + symbolSuffix(instructionsOf(target, tiles));
   return made;
+}
+
+/// Renames the functions and data of a module that begin with `symbol`.
+void rename(llvm::Module &module, llvm::StringRef symbol, const std::string &to) {
+  for (llvm::GlobalValue &value : module.global_values())
+    if (llvm::StringRef name = value.getName(); !value.isDeclaration() && name.consume_front(symbol))
+      value.setName(to + name);
 }
 
 /// Makes a compilation compile without tiles, and without given parts of schedules, during its lifetime. The given
@@ -89,15 +92,15 @@ private:
 
 } // namespace
 
-std::optional<ModuleForTarget> moduleForTarget(Compilation &compilation, const Kernel &kernel,
-                                               const std::string &symbol, llvm::LLVMContext &context,
-                                               llvm::function_ref<OwningOpRef<ModuleOp>()> schedule,
-                                               const ModuleTexts *texts) {
+std::optional<CodesForTarget> codesForTarget(Compilation &compilation, const Kernel &kernel, const std::string &symbol,
+                                             llvm::LLVMContext &context,
+                                             llvm::function_ref<OwningOpRef<ModuleOp>()> schedule,
+                                             const ModuleTexts *texts) {
   CodeBuilder builder(compilation, kernel, symbol, context, texts);
   auto first = builder.build(schedule(), "");
   if (!first)
     return std::nullopt;
-  ModuleForTarget made;
+  CodesForTarget made;
   TargetVariant &variant = made.variant;
   variant.target = compilation.target();
   variant.symbol = symbol;
@@ -105,13 +108,10 @@ std::optional<ModuleForTarget> moduleForTarget(Compilation &compilation, const K
   variant.details = first->details;
   made.scheduled.push_back(std::move(first->scheduled));
   TileUse tiles = tileUse(*first->module);
-  if (tiles == TileUse::None) {
-    made.module = std::move(first->module);
+  made.modules.push_back(std::move(first->module));
+  if (tiles == TileUse::None)
     return made;
-  }
-  std::vector<std::unique_ptr<llvm::Module>> modules;
   variant.codes.push_back(asCode(*first, variant.target, tiles));
-  modules.push_back(std::move(first->module));
   // In this process, whose modules nobody else sees, nobody refuses tiles that are emulated.
   if (texts || tiles != TileUse::Emulated) {
     WithoutTiles without(compilation);
@@ -120,40 +120,54 @@ std::optional<ModuleForTarget> moduleForTarget(Compilation &compilation, const K
       return std::nullopt;
     variant.codes.push_back(asCode(*second, variant.target, TileUse::None));
     made.scheduled.push_back(std::move(second->scheduled));
-    modules.push_back(std::move(second->module));
+    made.modules.push_back(std::move(second->module));
   }
-  std::string info = manifestText(withoutDetails(variant), compilation.hash());
-  auto joined = joinCodes(variant, std::move(modules), info, context);
-  if (!joined) {
-    Compilation::report(kernel.name, joined.takeError());
-    return std::nullopt;
-  }
-  made.module = std::move(*joined);
   return made;
+}
+
+llvm::Expected<std::unique_ptr<llvm::Module>> joinedModule(const TargetVariant &variant, LlvmModules modules,
+                                                           llvm::StringRef specHash, llvm::LLVMContext &context) {
+  for (auto [number, module] : llvm::enumerate(modules))
+    if (llvm::Error error = optimize(*module, number ? withoutTiles(variant.target) : variant.target))
+      return error;
+  if (variant.codes.empty())
+    return std::move(modules.front());
+  for (auto [code, module] : llvm::zip_equal(variant.codes, modules))
+    rename(*module, variant.symbol, code.plan.name);
+  return joinCodes(variant, std::move(modules), manifestText(withoutDetails(variant), specHash), context);
 }
 
 std::optional<ModuleInProcess> moduleInProcess(Compilation &compilation, const Kernel &kernel,
                                                llvm::LLVMContext &context,
                                                llvm::function_ref<OwningOpRef<ModuleOp>()> schedule) {
   ModuleInProcess made;
-  if (compilation.targets.size() < 2) {
-    auto one = moduleForTarget(compilation, kernel, kernel.name, context, schedule);
+  std::vector<TargetVariant> variants;
+  LlvmModules modules;
+  // Returns false after a diagnostic.
+  auto add = [&](const std::string &symbol) {
+    auto one = codesForTarget(compilation, kernel, symbol, context, schedule);
     if (!one)
-      return std::nullopt;
-    made.module = std::move(one->module);
+      return false;
+    auto module = joinedModule(one->variant, std::move(one->modules), compilation.hash(), context);
+    if (!module) {
+      Compilation::report(kernel.name, module.takeError());
+      return false;
+    }
+    variants.push_back(one->variant);
+    modules.push_back(std::move(*module));
     made.all.push_back(std::move(*one));
+    return true;
+  };
+  if (compilation.targets.size() < 2) {
+    if (!add(kernel.name))
+      return std::nullopt;
+    made.module = std::move(modules.front());
     return made;
   }
-  std::vector<TargetVariant> variants;
-  std::vector<std::unique_ptr<llvm::Module>> modules;
   for (const Target &target : compilation.targets) {
     ForTarget other(compilation, target);
-    auto one = moduleForTarget(compilation, kernel, kernel.name + "_" + symbolSuffix(target.name), context, schedule);
-    if (!one)
+    if (!add(kernel.name + "_" + symbolSuffix(target.name)))
       return std::nullopt;
-    variants.push_back(one->variant);
-    modules.push_back(std::move(one->module));
-    made.all.push_back(std::move(*one));
   }
   auto dispatcher = dispatcherModule(kernel.name, variants, "{}", context);
   if (dispatcher)

@@ -15,30 +15,37 @@ struct ModuleTexts {
   std::function<void(Emit, const std::string &code, std::string text)> add;
 };
 
-/// A kernel for one target: the module, and what the header and the manifest say of it.
-struct ModuleForTarget {
+using LlvmModules = std::vector<std::unique_ptr<llvm::Module>>;
+
+/// A kernel for one target: what the header and the manifest say of it, and the modules of its codes.
+struct CodesForTarget {
   TargetVariant variant;
-  std::unique_ptr<llvm::Module> module;
+  LlvmModules modules;                                      // as they were translated: not optimised, not joined
   std::vector<mlir::OwningOpRef<mlir::ModuleOp>> scheduled; // level 3 of each code
 };
 
-/// Returns the module of a kernel for the compilation's target, whose entries begin with `symbol`. `schedule` makes
+/// Returns the codes of a kernel for the compilation's target, whose entries begin with `symbol`. `schedule` makes
 /// level 3 (or level 1, for the generic path) for the compilation's target; it is called again with a target without
-/// tiles if the first code has tiles. Without `texts`, the module is for this process: nobody reads the details of its
-/// manifest. Returns nothing after a diagnostic.
-std::optional<ModuleForTarget>
-moduleForTarget(Compilation &, const Kernel &, const std::string &symbol, llvm::LLVMContext &,
-                llvm::function_ref<mlir::OwningOpRef<mlir::ModuleOp>()> schedule, const ModuleTexts *texts = nullptr);
+/// tiles if the first code has tiles. Without `texts`, the codes are for this process: nobody reads the details of
+/// their manifest. Returns nothing after a diagnostic.
+std::optional<CodesForTarget> codesForTarget(Compilation &, const Kernel &, const std::string &symbol,
+                                             llvm::LLVMContext &,
+                                             llvm::function_ref<mlir::OwningOpRef<mlir::ModuleOp>()> schedule,
+                                             const ModuleTexts *texts = nullptr);
+
+/// Returns one optimised module of a variant's codes. It needs nothing of the Compilation, whose thread may go on with
+/// other targets meanwhile.
+llvm::Expected<std::unique_ptr<llvm::Module>> joinedModule(const TargetVariant &, LlvmModules, llvm::StringRef specHash,
+                                                           llvm::LLVMContext &);
 
 /// A kernel in this process.
 struct ModuleInProcess {
-  std::vector<ModuleForTarget> all; // their modules are in `module`
+  std::vector<CodesForTarget> all; // their modules are in `module`
   std::unique_ptr<llvm::Module> module;
 };
 /// Returns the module of a kernel in this process: for the compilation's target, or for all of `targets`, among which
 /// its entries choose. Returns nothing after a diagnostic.
-std::optional<ModuleInProcess>
-moduleInProcess(Compilation &, const Kernel &, llvm::LLVMContext &,
-                llvm::function_ref<mlir::OwningOpRef<mlir::ModuleOp>()> schedule);
+std::optional<ModuleInProcess> moduleInProcess(Compilation &, const Kernel &, llvm::LLVMContext &,
+                                               llvm::function_ref<mlir::OwningOpRef<mlir::ModuleOp>()> schedule);
 
 } // namespace skewer

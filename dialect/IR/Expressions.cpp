@@ -46,7 +46,7 @@ std::optional<ReadOutside> skewer::attn::findReadOutside(const Expr &expression,
     for (size_t d = 0; d < shape.size() && d < node.operands().size() && !bad; ++d) {
       if (shape[d] == kRuntime)
         continue;
-      Proof proof = proveWithin(node.operands()[d], {0, shape[d] - 1}, domain, condition);
+      Proof proof = proveLookup(node.operands()[d], {0, shape[d] - 1}, domain, condition);
       if (proof.outcome != Proof::Proven)
         bad = ReadOutside{node, d, shape[d],
                           proof.outcome == Proof::Refuted ? std::optional<int64_t>(proof.value) : std::nullopt};

@@ -16,6 +16,10 @@ std::optional<Expr> findOverflow(const Expr &, const Domain &);
 void visitLookups(const Expr &, const std::optional<Expr> &where,
                   const std::function<void(const Expr &node, const std::optional<Expr> &condition)> &visit);
 
+/// Returns whether a lookup stays inside `rows` where the condition holds. Most lookups do so everywhere, and one proof
+/// then serves all the conditions of nested choices: therefore the proof without the condition is tried first.
+Proof proveLookup(const Expr &at, Range rows, const Domain &, const std::optional<Expr> &condition);
+
 /// A constant table whose index may be outside its rows.
 struct TableOutside {
   Expr table;

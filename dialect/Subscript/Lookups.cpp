@@ -70,15 +70,18 @@ void visitLookups(const Expr &e, const Condition &where,
   LookupVisitor(visit).walk(e, where);
 }
 
+Proof proveLookup(const Expr &at, Range rows, const Domain &domain, const Condition &condition) {
+  Proof proof = proveWithin(at, rows, domain);
+  return proof.outcome == Proof::Proven || !condition ? proof : proveWithin(at, rows, domain, condition);
+}
+
 std::optional<TableOutside> findTableOutside(const Expr &e, const Domain &domain, const Condition &where) {
   std::optional<TableOutside> bad;
   visitLookups(e, where, [&](const Expr &node, const Condition &condition) {
     if (bad || node.kind() != Kind::Table)
       return;
     Range rows{0, static_cast<int64_t>(node.table().size()) - 1};
-    Proof proof = proveWithin(node.operands()[0], rows, domain);
-    if (proof.outcome != Proof::Proven && condition)
-      proof = proveWithin(node.operands()[0], rows, domain, condition);
+    Proof proof = proveLookup(node.operands()[0], rows, domain, condition);
     if (proof.outcome != Proof::Proven)
       bad = TableOutside{node, proof};
   });

@@ -3,7 +3,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/TypeUtilities.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "mlir/Transforms/WalkPatternRewriteDriver.h"
 #include "passes/Emit/VectorMath.h"
 #include "passes/Passes.h"
 
@@ -36,8 +36,7 @@ struct ApproximateErf : skewer::impl::AttnApproximateErfBase<ApproximateErf> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     patterns.add<ErfAsArithmetic>(&getContext());
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
-      signalPassFailure();
+    walkAndApplyPatterns(getOperation(), std::move(patterns));
   }
 };
 } // namespace

@@ -16,6 +16,9 @@ using namespace skewer;
 
 /// Bottom up, the folding ends where it does top down, in half the time: fewer operations are visited twice.
 static const GreedyRewriteConfig kBottomUp = GreedyRewriteConfig().setUseTopDownTraversal(false);
+/// For loops, whose regions have one block each: there are no blocks to merge or to remove.
+static const GreedyRewriteConfig kOfLoops =
+    GreedyRewriteConfig(kBottomUp).setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
 
 // Level 1 to level 2: einsums become attentions.
 
@@ -84,7 +87,7 @@ void skewer::addCpuLoweringPipeline(OpPassManager &manager, const Target &target
   manager.addNestedPass<func::FuncOp>(createAttnNameAxes());
   manager.addPass(createAttnLowerToCpu(options));
   manager.addPass(createAttnLowerGeneric());
-  manager.addPass(createCanonicalizerPass(kBottomUp));
+  manager.addPass(createCanonicalizerPass(kOfLoops));
   manager.addPass(createCSEPass());
 }
 
@@ -99,18 +102,18 @@ void skewer::addLlvmPipeline(OpPassManager &manager, const Target &) {
   manager.addPass(arith::createArithExpandOpsPass());
   manager.addNestedPass<func::FuncOp>(createAttnUnrollSmallLoops());
   manager.addPass(createSCFToControlFlowPass());
+  // Functions of vectors become library calls for each lane before vectors are converted, so that these are converted
+  // once.
+  manager.addPass(createConvertMathToLLVMPass());
+  manager.addPass(createConvertMathToLibmPass());
   ConvertVectorToLLVMPassOptions vectors;
   vectors.x86Vector = true;
   manager.addPass(createConvertVectorToLLVMPass(vectors));
-  manager.addPass(createConvertMathToLLVMPass());
-  manager.addPass(createConvertMathToLibmPass());
-  manager.addPass(createConvertVectorToLLVMPass(vectors)); // for the lanes of vectors that became library calls
-  manager.addPass(createFinalizeMemRefToLLVMConversionPass());
-  manager.addPass(createArithToLLVMConversionPass());
-  manager.addPass(createConvertIndexToLLVMPass());
-  manager.addPass(createUBToLLVMConversionPass()); // undefined values that folding leaves
-  manager.addPass(createConvertFuncToLLVMPass());
-  manager.addPass(createConvertControlFlowToLLVMPass());
+  // One conversion for all other dialects visits each operation once.
+  ConvertToLLVMPassOptions rest;
+  rest.filterDialects = {"memref", "arith", "ub", "func", "cf"};
+  rest.allowPatternRollback = false;
+  manager.addPass(createConvertToLLVMPass(rest));
   manager.addPass(createReconcileUnrealizedCastsPass());
 }
 

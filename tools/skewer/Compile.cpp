@@ -1,4 +1,5 @@
-// `skewer compile`: turns the options into a request to the compiler, and writes the artefacts completely or not at all.
+// `skewer compile`: turns the options into a request to the compiler, and writes the artefacts completely or not at
+// all. A spec with an error has no artefacts; those of the other specs are written.
 #include "codegen/Compiler/Compiler.h"
 #include "passes/Schedule/Machine.h"
 #include "tools/skewer/Commands.h"
@@ -20,6 +21,7 @@ static CompileRequest requestOf(const Options &options) {
   request.prefix = options.prefix;
   request.emit = options.emit;
   request.fatbin = options.fatbin;
+  request.jobs = static_cast<unsigned>(options.jobs);
   request.cpuSchedule = options.cpuSchedule;
   request.gpu = options.gpu;
   request.doing = [](const std::string &what) { nowDoing(what); };
@@ -58,15 +60,16 @@ int compile(const Options &options) {
   CompileResult result = skewer::compile(requestOf(options));
   for (language::Diagnostic &diagnostic : result.diagnostics)
     say(std::move(diagnostic));
-  if (result.status != CompileStatus::Done)
-    return result.status == CompileStatus::Wrong ? kWrong : kUsage;
+  int exitCode = result.status == CompileStatus::Done ? kDone : result.status == CompileStatus::Wrong ? kWrong : kUsage;
+  if (exitCode != kDone && result.artefacts.empty())
+    return exitCode;
   std::vector<OutputFile> files;
   for (Artefact &artefact : result.artefacts) {
     llvm::SmallString<128> path(options.outputFolder);
     llvm::sys::path::append(path, artefact.name);
     files.push_back({path.str().str(), std::move(artefact.bytes)});
   }
-  if (!options.dependencyFile.empty())
+  if (!options.dependencyFile.empty() && exitCode == kDone) // Make would take the rule for one that holds
     files.push_back({options.dependencyFile, dependencies(options, files)});
   if (std::error_code code = makeFolders(options.outputFolder)) {
     sayError("cannot make the folder '" + options.outputFolder + "': " + code.message());
@@ -76,7 +79,7 @@ int compile(const Options &options) {
     sayError(std::move(error));
     return kWrong;
   }
-  return kDone;
+  return exitCode;
 }
 
 } // namespace skewer::driver

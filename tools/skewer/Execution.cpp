@@ -45,7 +45,7 @@ std::unique_ptr<Execution> Execution::create(Compilation &compilation, const Ker
 /// Keeps the plan, the schedule and the target of the code that calls run.
 void Execution::keepChosen(ModuleInProcess &made) {
   chosenCode = kernel->code();
-  for (ModuleForTarget &one : made.all) {
+  for (CodesForTarget &one : made.all) {
     std::vector<TargetCode> codes = one.variant.codes;
     if (codes.empty())
       codes.push_back({codeName(one.variant.target), TileUse::None, one.variant.plan, one.variant.details});

@@ -7,6 +7,7 @@
 #include "tools/skewer/ScheduleText.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/Threading.h"
 #include "llvm/Support/raw_ostream.h"
 #include <fmt/format.h>
 #include <type_traits>
@@ -85,6 +86,12 @@ cl::list<std::string> names("name", cl::desc("What a kernel of the spec is calle
 cl::list<std::string> chosenKernels("kernel", cl::CommaSeparated,
                                     cl::desc("Which kernels of the spec, by their names in its text (default: all)"),
                                     cl::value_desc("name,…"), cl::cat(category), cl::sub(compileCommand));
+
+cl::opt<std::string> jobs("jobs",
+                          cl::desc("How many specs, kernels and targets to compile at a time (also -j N; default: as "
+                                   "many as there are processors)"),
+                          cl::value_desc("n"), cl::cat(category), cl::sub(compileCommand));
+cl::alias jobsInShort("j", cl::desc("Alias for --jobs"), cl::aliasopt(jobs), cl::Prefix, cl::cat(category));
 
 cl::list<std::string> sizes("size", cl::desc("Value of a run-time size; else taken from the inputs, else 1"),
                             cl::value_desc("NAME=VALUE"), cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand),
@@ -349,8 +356,9 @@ template <typename Number> bool readNumber(const cl::opt<std::string> &option, N
                                        std::is_unsigned_v<Number> ? " that is not negative" : "", text.str()));
 }
 
-/// Reads numbers with bounds: tolerance, seeds, repeats, rows, threads, seconds.
+/// Reads numbers with bounds: jobs, tolerance, seeds, repeats, rows, threads, seconds.
 bool readBoundedNumbers(Options &options) {
+  options.jobs = llvm::hardware_concurrency().compute_thread_count();
   if (tolerance.getNumOccurrences()) {
     double value;
     if (llvm::StringRef(tolerance).getAsDouble(value) || !(value >= 0))
@@ -360,7 +368,8 @@ bool readBoundedNumbers(Options &options) {
   }
   if (!readNumber(head, options.head) || !readNumber(seed, options.seed) || !readNumber(seeds, options.seeds) ||
       !readNumber(repeats, options.repeats) || !readNumber(rows, options.rows) ||
-      !readNumber(threads, options.threads) || !readNumber(seconds, options.seconds))
+      !readNumber(threads, options.threads) || !readNumber(seconds, options.seconds) ||
+      !readNumber(jobs, options.jobs))
     return false;
   if (options.head < 0)
     return usage(fmt::format("--head: expected a number that is not negative, found {}", options.head));
@@ -374,6 +383,8 @@ bool readBoundedNumbers(Options &options) {
     return usage("--rows: expected a number that is not negative");
   if (options.threads < 1 || options.threads > kMostThreads)
     return usage(fmt::format("--threads: expected 1 to {}, found {}", kMostThreads, options.threads));
+  if (options.jobs < 1 || options.jobs > kMostThreads)
+    return usage(fmt::format("--jobs: expected 1 to {}, found {}", kMostThreads, options.jobs));
   if (!(options.seconds >= 0) || options.seconds > 3600)
     return usage("--seconds: expected 0 to 3600");
   return true;

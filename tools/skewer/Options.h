@@ -26,6 +26,7 @@ struct CompileOptions {
   std::set<Emit> emit;
   GpuBuild gpu;
   bool fatbin = false;
+  int64_t jobs = 1;
   CpuRequest cpuSchedule;
   std::vector<std::string> dialectPlugins, passPlugins;
   std::string passes; // a pipeline in MLIR's syntax, run before fusion
