@@ -58,8 +58,9 @@ static int is_queued(const skewer_cuda_launch *launch, skewer_cuda_part part) {
 static skewer_status launch(const skewer_cuda_program *program, const void *args, const skewer_cuda_exec *exec,
                             const loaded_program *entry, skewer_cuda_part part, uint64_t *values) {
   const skewer_cuda_image *image = entry->image;
-  void *arguments[MAXIMUM_ARGUMENTS];
-  uint32_t k, workspace = program->tensor_count, passed = 0;
+  skewer_cuda_tensor_map maps[SKEWER_CUDA_MOST_MAPS];
+  void *arguments[MAXIMUM_ARGUMENTS + SKEWER_CUDA_MOST_MAPS], *function;
+  uint32_t k, n, workspace = program->tensor_count, passed = 0;
   uint32_t count = workspace + 2 + program->size_count + program->origin_count;
   int64_t blocks;
   int error;
@@ -76,7 +77,13 @@ static skewer_status launch(const skewer_cuda_program *program, const void *args
     if (!is_queued(&image->launches[k], part))
       continue;
     evaluate(&image->launches[k].blocks, args, &blocks);
-    error = driver.cuLaunchKernel(entry->functions[k], (unsigned)blocks, 1, 1, image->launches[k].threads, 1, 1,
+    function = entry->functions[k];
+    if (entry->functions[image->launch_count + k] && skewer_cuda_make_maps(&image->launches[k], args, values, maps)) {
+      function = entry->functions[image->launch_count + k];
+      for (n = 0; n < image->launches[k].map_count; ++n)
+        arguments[passed + n] = &maps[n];
+    }
+    error = driver.cuLaunchKernel(function, (unsigned)blocks, 1, 1, image->launches[k].threads, 1, 1,
                                   image->launches[k].shared_bytes, exec->stream, arguments, NULL);
     if (error)
       return failed(SKEWER_CUDA_FAILED, "cuLaunchKernel: %s (%d) for '%s'", skewer_cuda_name_of_error(error), error,

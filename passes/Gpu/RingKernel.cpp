@@ -2,10 +2,11 @@
 #include "passes/Gpu/RingKernel.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "passes/Analysis/FunctionRange.h"
-#include "passes/Gpu/AsyncCopies.h"
 #include "passes/Gpu/Engines/Engines.h"
+#include "passes/Gpu/GpuLaunch.h"
 #include "passes/Gpu/Ring.h"
 #include "passes/Gpu/Shape/RingRegisters.h"
+#include "passes/Gpu/TensorCopies.h"
 #include "passes/Gpu/Warp.h"
 
 using namespace mlir;
@@ -16,17 +17,21 @@ namespace {
 
 class RingKernel {
 public:
-  RingKernel(KernelContext &in, Masks &masks)
-      : in(in), masks(masks), b(in.b), ring(in.b, in.shared, in.layout.signals, in.tile.stages),
+  RingKernel(KernelContext &in, Masks &masks, ValueRange maps)
+      : in(in), masks(masks), b(in.b), maps(maps), ring(in.b, in.shared, in.layout.signals, in.tile.stages),
         registers(ringRegistersOf(in.tile)) {}
 
   void emit() {
-    ring.begin(in.at, in.tile.facts().producers / 32, in.tile.warps());
+    int64_t filling = in.layout.threadsFill ? in.tile.facts().producers / 32 : 0;
+    ring.begin(in.at, filling, in.tile.warps(), hasBoxes());
     std::tie(low, high) = masks.steps();
-    b.either(b.less(in.at.thread, b.i32(in.tile.threads())), [&] { compute(); }, [&] { produce(); });
+    b.either(
+        b.less(in.at.thread, b.i32(in.tile.threads())), [&] { compute(); }, [&] { produce(); });
   }
 
 private:
+  bool hasBoxes() const { return !in.layout.boxes.empty(); }
+
   /// Moves registers between the warpgroups of the block, if the tile needs that.
   void setRegisters(int64_t count, NVVM::SetMaxRegisterAction action) {
     if (registers.move)
@@ -55,20 +60,34 @@ private:
     ThreadPlace at = in.at;
     at.thread = b.sub(in.at.thread, b.i32(in.tile.threads()));
     int64_t threads = in.tile.facts().producers;
-    AsyncCopies copies(b, in.shared, at, in.shape.element, {threads}, in.tile.stages);
-    KernelContext own{b,        in.shared, in.shape,  in.tile,   in.layout,  in.operands, at,
-                      in.place, copies,    in.engine, in.queries, {at.thread, threads},   in.lateScale};
+    TensorCopies copies(b, in.shared, at, in.shape.element, {threads}, in.tile.stages, in.layout.boxes, maps);
+    KernelContext own{b,           in.shared, in.shape, in.tile,   in.layout,  in.operands,
+                      at,          in.place,  copies,   in.engine, in.queries, {at.thread, threads},
+                      in.lateScale};
     StepCode code(own, masks);
     code.locate();
     if (code.hasPrologue())
       barrierOf(b, kPrologueBarrier, in.tile.blockThreads());
-    loop({}, [&](Value number, const RingPlace &place, ValueRange) {
-      ring.waitUntilEmpty(place);
-      code.fill(number, place.copy);
-      ring.arriveWhenCopied(place);
-      ring.sayFull(place, at.lane);
-      return SmallVector<Value>();
-    });
+    // One warp asks for boxes. The others have nothing to do if all rows are copied as boxes.
+    Value asks = b.less(at.thread, b.i32(32));
+    auto fill = [&] {
+      loop({}, [&](Value number, const RingPlace &place, ValueRange) {
+        ring.waitUntilEmpty(place);
+        code.fill(number, place.copy);
+        if (in.layout.threadsFill) {
+          if (hasBoxes())
+            b.when(asks, [&] { copies.askForBoxes(ring.full(place)); });
+          ring.arriveWhenCopied(place);
+          ring.sayFull(place, at.lane);
+        } else {
+          copies.askForBoxes(ring.full(place));
+        }
+        return SmallVector<Value>();
+      });
+    };
+    if (!in.layout.threadsFill)
+      return b.when(asks, fill);
+    fill();
     copies.commit();
     copies.drain();
   }
@@ -96,7 +115,17 @@ private:
   /// Waits until a step's tiles are full, also for wgmma.
   void waitUntilFull(const RingPlace &place) {
     ring.waitUntilFull(place);
-    fenceBeforeAsyncReads(b); // of what producers have copied
+    // What producers have copied by cp.async. Boxes need no fence, nor what mma.sync reads.
+    if (in.layout.boxes.size() < in.layout.content.size() + 1 + in.layout.valueRows.size())
+      fenceBeforeAsyncReads(b);
+  }
+
+  /// Says that the warp has read a step's tiles.
+  void sayEmpty(const RingPlace &place) {
+    bool ofKeys = llvm::any_of(in.shape.bands, [](const BandTerm &term) { return term.ofKey; });
+    if (hasBoxes() && ofKeys) // mma.sync has read keys, which a box overwrites
+      fenceBeforeAsyncReads(b);
+    ring.sayEmpty(place, in.at.lane);
   }
 
   SmallVector<Value> steps(StepCode &code, const RowState &empty) {
@@ -104,7 +133,7 @@ private:
       waitUntilFull(place);
       Step step = code.stepAt(number, place.copy);
       RowState after = code.compute(step, code.seenBits(step), RowState::of(before, in.place.scores.rows()));
-      ring.sayEmpty(place, in.at.lane);
+      sayEmpty(place);
       return after.numbers();
     });
   }
@@ -138,7 +167,7 @@ private:
     RowState after = RowState::of(ValueRange(last).slice(2, numbers), in.place.scores.rows());
     issueValues(last[0], ValueRange(last).drop_front(2 + numbers), after.output);
     after.output.tiles = in.engine.wait(after.output.tiles);
-    ring.sayEmpty({last[0], last[1]}, in.at.lane);
+    sayEmpty({last[0], last[1]});
     return after.numbers();
   }
 
@@ -149,13 +178,12 @@ private:
     Step step = code.stepAt(number, place.copy);
     RowState state = RowState::of(before.slice(2, numbers), in.place.scores.rows());
     WeightedSums output = state.output;
-    auto [weights, after] = code.weigh(step, code.seenBits(step), state, [&] {
-      issueValues(earlier.copy, before.drop_front(2 + numbers), output);
-    });
+    auto [weights, after] = code.weigh(step, code.seenBits(step), state,
+                                       [&] { issueValues(earlier.copy, before.drop_front(2 + numbers), output); });
     // The tiles are full. But ptxas moves exponentials behind the next wait unless they are in a block of their own.
     ring.waitUntilFull(place);
     after.output.tiles = in.engine.wait(output.tiles);
-    ring.sayEmpty(earlier, in.at.lane);
+    sayEmpty(earlier);
     std::vector<RowFragment> operands = in.engine.rounded(weights);
     after.output.tiles = rescaled(b, in.place.scores, after.output);
     SmallVector<Value> next{place.copy, place.phase};
@@ -173,12 +201,13 @@ private:
     in.engine.issueRounded(operands, {in.layout.values, copy, {}}, /*checked=*/false, output);
   }
 
-  /// Writes the result. If a mask hides keys, and some result of the block is NaN, a hidden key may have a value that is
-  /// no number: then the block computes all of it again, with care.
+  /// Writes the result. If a mask hides keys, and some result of the block is NaN, a hidden key may have a value that
+  /// is no number: then the block computes all of it again, with care.
   void finish(StepCode &code, const RowState &state) {
     if (in.engine.hidesOddValues() || !(masks.hideSome() || hidesByFunction(in.shape.attention)))
       return code.write(state);
-    b.either(someAreNan(state), [&] { computeAgain(); }, [&] { code.write(state); });
+    b.either(
+        someAreNan(state), [&] { computeAgain(); }, [&] { code.write(state); });
   }
 
   /// Computes the rows of the block as a kernel of mma.sync does.
@@ -218,6 +247,7 @@ private:
   KernelContext &in;
   Masks &masks;
   GpuBuilder &b;
+  ValueRange maps; // of boxes
   Ring ring;
   RingRegisters registers;
   Value low, high; // the block's steps
@@ -228,5 +258,5 @@ private:
 void skewer::gpu::emitWithProducers(KernelContext &in, Masks &masks, LLVM::LLVMFuncOp kernel) {
   if (ringRegistersOf(in.tile).move) // without this, ptxas does not move registers
     kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), in.b.getI32IntegerAttr(1));
-  RingKernel(in, masks).emit();
+  RingKernel(in, masks, mapsOf(kernel, in.layout.boxes.size())).emit();
 }

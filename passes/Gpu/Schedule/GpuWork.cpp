@@ -62,7 +62,7 @@ public:
                            shape.valueBands.size());
     for (auto [term, part] : llvm::zip_equal(shape.attention.content, layout.content)) {
       multiplyQueries(keys, double(part.width), double(tile.rowTiles()));
-      copyKeys(term.key, double(part.width));
+      copyKeys(term.key, part);
     }
     for (auto [term, part] : llvm::zip_equal(shape.bands, layout.bands))
       term.ofKey ? addKeyBand(part) : addBand(part);
@@ -83,9 +83,20 @@ private:
     work.scores.addIntegers(kIntegersOfCopy * moved / kCopyBytes);
   }
 
+  /// Returns whether TMA fills the tile.
+  bool isBoxed(const SharedTile &where) const {
+    return llvm::any_of(layout.boxes, [&](const TensorBox &box) { return box.tile == where.offset; });
+  }
+
   /// Counts the copy of keys. If keys pick rows, each copy computes the place of its row, unless the tile is in one
   /// page.
-  void copyKeys(const Walk &walk, double width) {
+  void copyKeys(const Walk &walk, const SharedTile &where) {
+    auto width = double(where.width);
+    if (isBoxed(where)) { // one thread issues an instruction for each panel
+      work.scores.l2Traffic += keys * width * bytes;
+      work.scores.sharedTraffic += keys * width * bytes;
+      return;
+    }
     copy(keys, width);
     if (walk.picked && walk.run % tile.keys)
       work.scores.addIntegers(kIntegersOfElement * keys * width * bytes / kCopyBytes);
@@ -227,10 +238,10 @@ private:
   void addValues() {
     auto width = double(layout.values.width), together = double(tile.rowTiles());
     multiplyWeights(keys, width, together);
-    copyKeys(shape.attention.value, width);
-    for (size_t term = 0; term < shape.valueRows.size(); ++term) {
+    copyKeys(shape.attention.value, layout.values);
+    for (auto [term, part] : llvm::zip_equal(shape.valueRows, layout.valueRows)) {
       multiplyWeights(keys, width, together);
-      copy(keys, width);
+      copyKeys(term.table, part);
     }
     // Each weight is shuffled, then multiplied with the rows that the offsets of the tile reach.
     for (size_t term = 0; term < shape.valueBands.size(); ++term) {

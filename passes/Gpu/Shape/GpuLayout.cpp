@@ -223,6 +223,13 @@ GpuLayout skewer::gpu::layoutOf(const GpuShape &shape, const GpuTile &tile) {
   GpuLayout layout = Planner(shape, tile).plan();
   if (tile.facts().producers && mayHideKeys(shape.attention))
     layout.bytes = std::max(layout.bytes, carefulLayoutOf(shape, tile).bytes);
+  if (tile.copies == kTma) {
+    layout.boxes = tensorBoxesOf(shape, tile, layout);
+    size_t tiles = layout.content.size() + 1 + layout.valueRows.size();
+    bool computesNumbers = !layout.lines.empty() && !layout.hasWholeLines;
+    layout.threadsFill =
+        layout.boxes.size() < tiles || !layout.bands.empty() || !layout.valueBands.empty() || computesNumbers;
+  }
   return layout;
 }
 
@@ -233,5 +240,6 @@ GpuLayout skewer::gpu::carefulLayoutOf(const GpuShape &shape, const GpuTile &til
 GpuTile skewer::gpu::carefulTileOf(const GpuTile &tile) {
   // Few keys, so that the registers suffice that the warps of the block have.
   constexpr int64_t kFewKeys = 16;
-  return {tile.rows, std::min(tile.keys, kFewKeys), 2, /*keepQueries=*/false, tile.columns, 16, kMmaSync, tile.keyParts};
+  return {tile.rows,    std::min(tile.keys, kFewKeys), 2, /*keepQueries=*/false, tile.columns, 16, kMmaSync,
+          tile.keyParts};
 }
