@@ -51,6 +51,10 @@ static void leave(int is_pushed) {
     driver.cuCtxPopCurrent(&popped);
 }
 
+static __thread uint32_t box_kernels; /* of the last call in this thread */
+
+uint32_t skewer_cuda_box_kernels(void) { return box_kernels; }
+
 static int is_queued(const skewer_cuda_launch *launch, skewer_cuda_part part) {
   return part == SKEWER_CUDA_ALL || (part == SKEWER_CUDA_PREPARING) == (launch->prepares != 0);
 }
@@ -69,6 +73,7 @@ static skewer_status launch(const skewer_cuda_program *program, const void *args
         (!evaluate(&image->launches[k].blocks, args, &blocks) || blocks < 1 || blocks > INT32_MAX))
       return failed(SKEWER_CUDA_GRID, "%s: these sizes ask for more than 2147483647 blocks of kernel '%s'",
                     program->name, image->launches[k].kernel);
+  box_kernels = 0;
   values[workspace] += image->prepared_bytes; /* the workspace begins with the memory that a whole call prepares */
   for (k = 0; k < count; ++k)
     if (k != workspace + 1 || image->prepared_bytes)
@@ -80,6 +85,7 @@ static skewer_status launch(const skewer_cuda_program *program, const void *args
     function = entry->functions[k];
     if (entry->functions[image->launch_count + k] && skewer_cuda_make_maps(&image->launches[k], args, values, maps)) {
       function = entry->functions[image->launch_count + k];
+      ++box_kernels;
       for (n = 0; n < image->launches[k].map_count; ++n)
         arguments[passed + n] = &maps[n];
     }

@@ -172,6 +172,9 @@ skewer_status skewer_cuda_prepare_const(const skewer_cuda_program *program, cons
 skewer_status skewer_cuda_call_prepared(const skewer_cuda_program *program, const void *args,
                                         const skewer_cuda_exec *exec, const void *prepared);
 
+/* Returns how many kernels of the last successful call in this thread copied boxes of tensors. */
+uint32_t skewer_cuda_box_kernels(void);
+
 #ifdef __cplusplus
 }
 #endif
