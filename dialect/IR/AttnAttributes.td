@@ -58,7 +58,7 @@ def Attn_GpuScheduleAttr : AttrDef<Attn_Dialect, "GpuSchedule", [ScheduleInterfa
       rest. If it is absent (0), a block has all columns.
     - `warp_rows`: queries of a warp, 16 or 32; 16 if it is absent. Each fragment of keys and values is multiplied
       with all of them. wgmma takes 16, and `rows` that are a multiple of 64.
-    - `copies`: how the warpgroup that fills tiles copies regular rows of keys and values. With `cp_async`, or if it is
+    - `copies`: how the warpgroup that fills tiles copies regular rows of keys, values and tables. With `cp_async`, or if it is
       absent, its threads copy them; with `tma` one of its threads asks for whole boxes of tensors. Rows that are not
       regular are copied by `cp_async` beside them.
     - `strategies`: one strategy for each term of the score, in order, then one for each term of the values.

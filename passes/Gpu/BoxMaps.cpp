@@ -55,7 +55,9 @@ std::vector<GpuTensorMap> skewer::gpu::mapsOfBoxes(const GpuAttention &shape) {
     map.type = tensor.type;
     map.columns = box.columns;
     map.rows = {shape.attention.keys, 0, {}};
-    if (shape.attention.bounds.keyLength)
+    if (box.rows)
+      map.rows = {box.rows, 0, {}};
+    else if (shape.attention.bounds.keyLength)
       map.rows = {0, 1, {shape.keyExtent.name}};
     map.places = placesOf(tensor, box.placeStride);
     int64_t bytes = bytesOf(tensor.type);

@@ -48,7 +48,7 @@ public:
   virtual void meet() = 0;
 
   /// Fills a tile with the rows of the source from `first` on; rows from `end` (i32) on are zeros.
-  virtual void fillRows(const SharedTile &, const RowSource &, Value first, Value end, Value copy = {});
+  void fillRows(const SharedTile &, const RowSource &, Value first, Value end, Value copy = {});
   /// Fills a tile as the map says. Where `isRun` (i1, the same in all threads) holds, that is with the rows of `run`
   /// from `first` on, which all exist.
   virtual void fillRun(const SharedTile &to, const RowSource &from, const RowSource & /*run*/, Value /*first*/,

@@ -115,15 +115,13 @@ private:
   /// Waits until a step's tiles are full, also for wgmma.
   void waitUntilFull(const RingPlace &place) {
     ring.waitUntilFull(place);
-    // What producers have copied by cp.async. Boxes need no fence, nor what mma.sync reads.
-    if (in.layout.boxes.size() < in.layout.content.size() + 1 + in.layout.valueRows.size())
+    if (in.layout.threadsFillMultiplied) // boxes need no fence, nor what mma.sync reads
       fenceBeforeAsyncReads(b);
   }
 
   /// Says that the warp has read a step's tiles.
   void sayEmpty(const RingPlace &place) {
-    bool ofKeys = llvm::any_of(in.shape.bands, [](const BandTerm &term) { return term.ofKey; });
-    if (hasBoxes() && ofKeys) // mma.sync has read keys, which a box overwrites
+    if (in.layout.warpsReadBoxes) // by the threads themselves, and the next box overwrites what they have read
       fenceBeforeAsyncReads(b);
     ring.sayEmpty(place, in.at.lane);
   }

@@ -12,23 +12,25 @@ public:
                int64_t stages, llvm::ArrayRef<TensorBox> boxes, ValueRange maps)
       : AsyncCopies(b, shared, at, element, users, stages), boxes(boxes), maps(maps) {}
 
-  /// Notes the boxes of a tile, or starts to copy its rows by cp.async.
-  void fillRows(const SharedTile &, const RowSource &, Value first, Value end, Value copy = {}) override;
+  /// Notes the boxes of a tile, which has rows that follow each other from `first` on, and zeros where there are none;
+  /// or starts to copy its rows by cp.async.
+  void fillRun(const SharedTile &, const RowSource &from, const RowSource &run, Value first, Value isRun, RowMap,
+               Value copy = {}) override;
   /// Asks for the boxes that have been noted. All lanes of one warp call it, and one of them asks. It says first at the
   /// mbarrier `full` how many bytes will come.
   void askForBoxes(Value full);
 
 private:
-  /// A box that has been noted.
-  struct Box {
+  /// The boxes of a tile that have been noted.
+  struct Noted {
     const TensorBox *of;
     Value map, row, place, copy; // i32 but the map
   };
-  void ask(const Box &, Value full);
+  void ask(const Noted &, Value full);
 
   llvm::ArrayRef<TensorBox> boxes;
   ValueRange maps;
-  std::vector<Box> noted;
+  std::vector<Noted> noted;
 };
 
 } // namespace skewer::gpu

@@ -25,13 +25,16 @@ GpuOptions tile(llvm::StringRef engine) {
 /// All rows are boxes: values of several panels, and a mask whose edge crosses tiles.
 const Subject kBoxes{layer(sizes(70, 100, 32, 72, 2), "", kPlain, "f16", " where j <= i + 30"), tile(gpu::kWgmma)};
 const Subject kAhead{kBoxes.text, tile(gpu::kWgmmaAhead)};
-/// Threads copy windows of tables beside the boxes, and mma.sync reads keys that boxes overwrite.
+/// Threads copy the window of a table that goes down beside the boxes; mma.sync reads boxes of keys and of another
+/// table.
 const Subject kBeside{
     layer(sizes(100, 100, 16, 16, 2), ", near, turned : f16[2*N - 1, dim], few : f16[100, dim]",
           "(content + rel1d(q, near) + einsum(\"b h j d, (i - j + N - 1) d -> b h i j\", k, turned, i = N) "
           "+ einsum(\"b h i d, ((3*i + 5*j) % 100) d -> b h i j\", q, few, j = N)) * dim^-0.5"),
     tile(gpu::kWgmma)};
 
+/// A window of a table is a box too, which mma.sync reads.
+const Subject kWindow{relative(70, 100, 32, "f16[N + M - 1, dim]", "(j - i + N - 1)"), tile(gpu::kWgmma)};
 /// Threads copy keys, whose rows do not begin at multiples of 16 bytes.
 const Subject kValuesAlone{layer(sizes(70, 100, 20, 32, 2), "", kPlain, "f16", " where j <= i + 30"),
                            tile(gpu::kWgmma)};
@@ -57,7 +60,7 @@ auto movingBoxes(unsigned operand, int64_t by) {
 }
 
 TEST(GpuTensorCopiesFault, TheLayersAreRightWithoutOne) {
-  for (const Subject &subject : {kBoxes, kAhead, kBeside, kValuesAlone})
+  for (const Subject &subject : {kBoxes, kAhead, kBeside, kWindow, kValuesAlone})
     expectSeen(
         subject, [](mlir::gpu::GPUModuleOp module, size_t number) -> Operation * { return number ? nullptr : module; },
         1,
@@ -81,6 +84,8 @@ TEST(GpuTensorCopiesFault, ABoxIsNotAskedFor) {
 TEST(GpuTensorCopiesFault, ABoxLiesElsewhere) {
   for (unsigned operand : {2, 3, 4})
     expectSeen(kBoxes, movingBoxes(operand, 1), 6);
+  for (unsigned operand : {2, 3})
+    expectSeen(kWindow, movingBoxes(operand, 1), 3);
   expectSeen(kBoxes, movingBoxes(3, -32), 6); // the tile before
 }
 TEST(GpuTensorCopiesFault, ABoxOfAnotherTensor) {
@@ -128,6 +133,7 @@ TEST(GpuTensorCopiesFault, AFenceIsDropped) {
   expectSeen(kBoxes, dropping<mlir::NVVM::FenceProxyOp>(), 2);
   // Of the copies by threads, too; each step has a fence behind that of the queries.
   expectSeen(kValuesAlone, dropping<mlir::NVVM::FenceProxyOp>(), 3, /*spare=*/1);
+  expectSeen(kWindow, dropping<mlir::NVVM::FenceProxyOp>(), 3); // also before a box overwrites what mma.sync reads
   // Of the keys that mma.sync has read, too. The thread of the barriers has another fence, and so has the work before
   // the first step.
   expectSeen(kBeside, dropping<mlir::NVVM::FenceProxyOp>(), 4, /*spare=*/2);

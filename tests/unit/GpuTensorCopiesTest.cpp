@@ -130,6 +130,40 @@ TEST(GpuTensorCopies, EveryClassOfTerms) {
   expectBoth(everything(90, 24, "bf16", " where j <= i"), 2 * kBrain, byTma(64, 32, 3, 14));
   expectBoth(everything(140, 64, "f16", " where abs(j - i) <= 40"), 2 * kHalf, byTma(64, 32, 2, 7));
 }
+/// Rows of a table that follow each other upwards, in one box of a panel or two; behind its ends the hardware makes
+/// zeros.
+TEST(GpuTensorCopies, WindowsOfTables) {
+  unsigned order = 0;
+  const std::string table = "f16[N + M - 1, dim]", row = "(j - i + N - 1)";
+  for (auto [rows, keys] : {std::pair<int64_t, int64_t>{64, 32}, {128, 64}, {192, 128}, {256, 48}})
+    for (const char *mask : {"", " where j <= i"}) {
+      GpuOutcome outcome =
+          expectBoth(relative(90, 150, 32, table, row, " * dim^-0.5", mask), kHalf, byTma(rows, keys, 2, order++));
+      ASSERT_EQ(outcome.launch.maps.size(), 3u);
+      const gpu::GpuTensorMap &window = outcome.launch.maps[2];
+      EXPECT_EQ(window.argument, 3u);
+      EXPECT_EQ(window.rows.fixed, 239);
+      EXPECT_EQ(window.boxRows, rows + keys > 256 ? (rows + keys) / 2 : rows + keys);
+    }
+  // A table that ends before the farthest offsets, and one whose rows go down: threads copy it.
+  expectBoth(
+      relative(90, 150, 32, "f16[120, dim]", "(j - i + 40)", " * dim^-0.5", " where j <= i + 79 and i <= j + 40"),
+      kHalf, byTma(64, 32, 2, 3));
+  GpuOutcome down = expectBoth(relative(90, 150, 32, table, "(i - j + M - 1)"), kHalf, byTma(64, 32, 2, 4));
+  EXPECT_EQ(down.launch.maps.size(), 2u);
+}
+/// Where tables are boxes too, nothing is left to threads, and mma.sync reads what the next box overwrites.
+TEST(GpuTensorCopies, NoThreadCopiesBesideWindows) {
+  GpuOptions options = byTma(64, 32);
+  int64_t arrivals = -1, fences = -1;
+  options.spoil = [&](mlir::gpu::GPUModuleOp module) {
+    arrivals = countIn<mlir::NVVM::CpAsyncMBarrierArriveOp>(module, "layer_tma");
+    fences = countIn<mlir::NVVM::FenceProxyOp>(module, "layer_tma");
+  };
+  expectOnGpu(relative(90, 150, 32, "f16[N + M - 1, dim]", "(j - i + N - 1)"), kHalf, options);
+  EXPECT_EQ(arrivals, 0);
+  EXPECT_EQ(fences, 3); // of the barriers, of the queries, and before a copy is empty
+}
 /// Keys whose rows do not begin at multiples of 16 bytes, beside values that do; and keys of another type.
 TEST(GpuTensorCopies, OnlySomeTilesAreBoxes) {
   GpuOutcome odd = expectBoth(layer(sizes(40, 70, 20, 32), "", kPlain), kHalf, byTma(64, 32, 2, 2));
@@ -145,9 +179,10 @@ TEST(GpuTensorCopies, NoTileIsABox) {
   GpuLayer compiled(layer(sizes(40, 70, 20, 20), "", kPlain));
   GpuOutcome outcome = compiled.lower(byTma(64, 32));
   EXPECT_FALSE(outcome.lowered);
-  EXPECT_NE(outcome.messages.find("copies are 'tma', but no keys and no values have rows at fixed distances of whole "
-                                  "16 bytes, of the type that is multiplied (gpu_schedule_c14)"),
-            std::string::npos)
+  EXPECT_NE(
+      outcome.messages.find("copies are 'tma', but no keys, values or tables have rows at fixed distances of whole "
+                            "16 bytes, of the type that is multiplied (gpu_schedule_c14)"),
+      std::string::npos)
       << outcome.messages;
   GpuOptions options = byTma(64, 32);
   options.engine = gpu::kMmaSync.str();

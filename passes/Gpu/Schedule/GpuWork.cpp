@@ -88,15 +88,25 @@ private:
     return llvm::any_of(layout.boxes, [&](const TensorBox &box) { return box.tile == where.offset; });
   }
 
+  /// Counts the copy of a tile by TMA: one thread issues an instruction for each panel.
+  void copyBoxes(double count, double width) {
+    work.scores.l2Traffic += count * width * bytes;
+    work.scores.sharedTraffic += count * width * bytes;
+  }
+
+  /// Counts the copy of the rows of a table that a tile reaches.
+  void copyWindow(const SharedTile &window) {
+    double count = rows + keys;
+    auto width = double(window.width);
+    isBoxed(window) ? copyBoxes(count, width) : copy(count, width);
+  }
+
   /// Counts the copy of keys. If keys pick rows, each copy computes the place of its row, unless the tile is in one
   /// page.
   void copyKeys(const Walk &walk, const SharedTile &where) {
     auto width = double(where.width);
-    if (isBoxed(where)) { // one thread issues an instruction for each panel
-      work.scores.l2Traffic += keys * width * bytes;
-      work.scores.sharedTraffic += keys * width * bytes;
-      return;
-    }
+    if (isBoxed(where))
+      return copyBoxes(keys, width);
     copy(keys, width);
     if (walk.picked && walk.run % tile.keys)
       work.scores.addIntegers(kIntegersOfElement * keys * width * bytes / kCopyBytes);
@@ -124,7 +134,7 @@ private:
   /// Counts a band. Each tile of 16 rows has its own band.
   void addBand(const GpuLayout::Band &part) {
     auto width = double(part.window.width);
-    copy(rows + keys, width);
+    copyWindow(part.window);
     multiplyQueries(keys + 16, width, 1, /*ofWarps=*/true);
     skew();
   }
@@ -133,7 +143,7 @@ private:
   /// logits pass through shared memory.
   void addKeyBand(const GpuLayout::Band &part) {
     auto width = double(part.window.width);
-    copy(rows + keys, width);
+    copyWindow(part.window);
     if (!part.sharedWith)
       copy(keys, width);
     // Both operands are read for each tile of 16 × 16.

@@ -219,17 +219,27 @@ private:
 
 } // namespace
 
+/// Sets which tiles TMA fills, and what that leaves to threads.
+static void planBoxes(const GpuShape &shape, const GpuTile &tile, GpuLayout &layout) {
+  layout.boxes = tensorBoxesOf(shape, tile, layout);
+  auto multiplied = size_t(llvm::count_if(layout.boxes, [](const TensorBox &box) { return box.isMultiplied; }));
+  size_t windows = layout.boxes.size() - multiplied;
+  auto ownKeys =
+      llvm::count_if(layout.bands, [&](const GpuLayout::Band &band) { return band.keys.rows && !band.sharedWith; });
+  bool ofKeys = llvm::any_of(shape.bands, [](const BandTerm &term) { return term.ofKey; });
+  bool computesNumbers = !layout.lines.empty() && !layout.hasWholeLines;
+  layout.threadsFillMultiplied = multiplied < layout.content.size() + 1 + layout.valueRows.size();
+  layout.threadsFill = layout.threadsFillMultiplied || windows < layout.bands.size() || ownKeys ||
+                       !layout.valueBands.empty() || computesNumbers;
+  layout.warpsReadBoxes = windows || (ofKeys && !layout.boxes.empty());
+}
+
 GpuLayout skewer::gpu::layoutOf(const GpuShape &shape, const GpuTile &tile) {
   GpuLayout layout = Planner(shape, tile).plan();
   if (tile.facts().producers && mayHideKeys(shape.attention))
     layout.bytes = std::max(layout.bytes, carefulLayoutOf(shape, tile).bytes);
-  if (tile.copies == kTma) {
-    layout.boxes = tensorBoxesOf(shape, tile, layout);
-    size_t tiles = layout.content.size() + 1 + layout.valueRows.size();
-    bool computesNumbers = !layout.lines.empty() && !layout.hasWholeLines;
-    layout.threadsFill =
-        layout.boxes.size() < tiles || !layout.bands.empty() || !layout.valueBands.empty() || computesNumbers;
-  }
+  if (tile.copies == kTma)
+    planBoxes(shape, tile, layout);
   return layout;
 }
 

@@ -81,14 +81,16 @@ struct GpuLayout {
   std::vector<SharedTile> valueRows, valueBands;
   std::vector<Band> bands;
   std::vector<Lookup> lookups;
-  std::vector<int64_t> lines;   // byte offsets: one for all terms without a gate, then one for each gated term
-  bool hasWholeLines = false;   // lines have the numbers of all steps; else those of one step, in each copy
-  int64_t rowColumns = 0;       // keys of a tile that have the same numbers of OncePerTile lookups: all, or a part
-  SharedNumbers weights;        // for the value terms that are evaluated for each pair: a row for each query
-  int64_t signals = 0;          // byte offset of the barriers of tiles (Ring.h); only if a block has producers
-  std::vector<TensorBox> boxes; // tiles that TMA fills, if the schedule says so
-  bool threadsFill = true;      // threads fill other tiles of a step, or compute numbers for it
-  int64_t bytes = 0;            // total size
+  std::vector<int64_t> lines;        // byte offsets: one for all terms without a gate, then one for each gated term
+  bool hasWholeLines = false;        // lines have the numbers of all steps; else those of one step, in each copy
+  int64_t rowColumns = 0;            // keys of a tile that have the same numbers of OncePerTile lookups: all, or a part
+  SharedNumbers weights;             // for the value terms that are evaluated for each pair: a row for each query
+  int64_t signals = 0;               // byte offset of the barriers of tiles (Ring.h); only if a block has producers
+  std::vector<TensorBox> boxes;      // tiles that TMA fills, if the schedule says so
+  bool threadsFill = true;           // threads fill other tiles of a step, or compute numbers for it
+  bool threadsFillMultiplied = true; // some of these tiles are multiplied by all warps together
+  bool warpsReadBoxes = false;       // mma.sync reads some box
+  int64_t bytes = 0;                 // total size
 
   /// Returns the place in `queries` of the queries with this walk and depth.
   size_t numberOf(const Walk &, int64_t depth) const;

@@ -1,7 +1,7 @@
 // The tiles of a step that TMA can fill: their rows lie at fixed distances, so that a tile is a few boxes of a tensor,
 // which one thread asks for and the hardware copies (PTX ISA, "cp.async.bulk.tensor"). The schedule says whether they
-// are filled in this way. The threads that fill tiles copy all other rows: rows that keys pick, rows of tables, rows of
-// another type.
+// are filled in this way. The threads that fill tiles copy all other rows: rows that keys pick, rows of tables that go
+// down or are clamped, rows of another type.
 #pragma once
 #include "passes/Gpu/Shape/GpuShape.h"
 
@@ -16,9 +16,11 @@ struct TensorBox {
   int64_t tile = 0;      // byte offset of the tile in shared memory; no other tile begins there
   unsigned argument = 0; // number in operandsOf(attention)
   int64_t rowStride = 0, placeStride = 0;
-  int64_t columns = 0;                 // of a row
-  int64_t boxColumns = 0, boxRows = 0; // of a box: a panel of the tile
-  int64_t boxes = 0, tileBytes = 0;    // of the tile: its panels, and their bytes together
+  int64_t columns = 0, rows = 0;       // of the tensor; 0 rows: as many as keys
+  int64_t boxColumns = 0, boxRows = 0; // of a box: a part of the rows of a panel of the tile
+  int64_t boxesOfPanel = 1, panels = 1;
+  int64_t tileBytes = 0;    // of the tile: its boxes together
+  bool isMultiplied = true; // all warps multiply the tile together; else a warp has rows of its own, by mma.sync
 };
 
 /// The most tiles of a step that are copied as boxes; threads copy further ones. The launcher has room for so many maps
