@@ -205,7 +205,7 @@ bool GpuStages::emitFused(const GpuAttention &shape, attn::AttentionOp attention
       return failed(*refusal);
   }
   GpuAttention plain = shape;
-  plain.tile.copies = kCpAsync;
+  plain.tile.copies = kCpAsync; // with the tiles in the same places
   if (auto refusal = emitAttentionKernel(b, plain, gpuModule))
     return failed(*refusal);
   launch.title = "attention";

@@ -21,10 +21,10 @@ public:
   Ring(GpuBuilder &b, const BlockMemory &shared, int64_t offset, int64_t copies)
       : b(b), shared(shared), offset(offset), copies(copies) {}
 
-  /// Creates the barriers; all threads of the block call it. `producers`, `users`: warps that fill, and that read.
-  /// A copy is full when each producing thread has called `arriveWhenCopied`, and each producing warp `sayFull`. If
-  /// `boxes`, a thread also announces bytes at `full`, and they have come; `producers` may be 0 then.
-  void begin(const ThreadPlace &, int64_t producers, int64_t users, bool boxes = false);
+  /// Creates the barriers, within `createBarriers`. `producers`, `users`: warps that fill, and that read. A copy is
+  /// full when each producing thread has called `arriveWhenCopied`, and each producing warp `sayFull`. If `boxes`, a
+  /// thread also announces bytes at `full`, and they have come; `producers` may be 0 then.
+  void create(int64_t producers, int64_t users, bool boxes);
   RingPlace first() { return {b.i32(0), b.i32(0)}; }
   RingPlace next(const RingPlace &);
 
@@ -49,5 +49,9 @@ private:
   const BlockMemory &shared;
   int64_t offset, copies;
 };
+
+/// Lets one thread of the block create barriers by `create`, and makes them known to all others, and to copies of boxes
+/// if `boxes`. All threads of the block call it.
+void createBarriers(GpuBuilder &, const ThreadPlace &, bool boxes, llvm::function_ref<void()> create);
 
 } // namespace skewer::gpu

@@ -15,22 +15,37 @@ using namespace skewer::gpu;
 
 namespace {
 
+/// Tiles of a step that producers hand over together: those of the scores, of the values, or both.
+struct Part {
+  Ring ring;
+  const GpuLayout::Filling &filling;
+};
+
 class RingKernel {
 public:
   RingKernel(KernelContext &in, Masks &masks, ValueRange maps)
-      : in(in), masks(masks), b(in.b), maps(maps), ring(in.b, in.shared, in.layout.signals, in.tile.stages),
-        registers(ringRegistersOf(in.tile)) {}
+      : in(in), masks(masks), b(in.b), maps(maps), registers(ringRegistersOf(in.tile)) {
+    for (const GpuLayout::Filling &filling : in.layout.fillings) {
+      int64_t barriers = in.layout.signals + 16 * in.tile.stages * int64_t(parts.size());
+      parts.push_back({Ring(b, in.shared, barriers, in.tile.stages), filling});
+    }
+  }
 
   void emit() {
-    int64_t filling = in.layout.threadsFill ? in.tile.facts().producers / 32 : 0;
-    ring.begin(in.at, filling, in.tile.warps(), hasBoxes());
+    createBarriers(b, in.at, !in.layout.boxes.empty(), [&] {
+      for (Part &part : parts)
+        part.ring.create(part.filling.threads ? in.tile.facts().producers / 32 : 0, in.tile.warps(),
+                         part.filling.boxes);
+    });
     std::tie(low, high) = masks.steps();
     b.either(
         b.less(in.at.thread, b.i32(in.tile.threads())), [&] { compute(); }, [&] { produce(); });
   }
 
 private:
-  bool hasBoxes() const { return !in.layout.boxes.empty(); }
+  bool isApart() const { return parts.size() > 1; }
+  Part &scores() { return parts.front(); }
+  Part &values() { return parts.back(); }
 
   /// Moves registers between the warpgroups of the block, if the tile needs that.
   void setRegisters(int64_t count, NVVM::SetMaxRegisterAction action) {
@@ -41,13 +56,13 @@ private:
   /// Emits the loop over steps with the thread's place in the ring; `body` returns the carried numbers.
   SmallVector<Value> loop(ArrayRef<Value> initial,
                           llvm::function_ref<SmallVector<Value>(Value number, const RingPlace &, ValueRange)> body) {
-    RingPlace first = ring.first();
+    RingPlace first = scores().ring.first();
     SmallVector<Value> carried{first.copy, first.phase};
     carried.append(initial.begin(), initial.end());
     SmallVector<Value> last = b.loop(low, high, 1, carried, [&](Value number, ValueRange before) {
       RingPlace at{before[0], before[1]};
       SmallVector<Value> after = body(number, at, before.drop_front(2));
-      RingPlace next = ring.next(at);
+      RingPlace next = scores().ring.next(at);
       SmallVector<Value> all{next.copy, next.phase};
       all.append(after);
       return all;
@@ -70,26 +85,40 @@ private:
       barrierOf(b, kPrologueBarrier, in.tile.blockThreads());
     // One warp asks for boxes. The others have nothing to do if all rows are copied as boxes.
     Value asks = b.less(at.thread, b.i32(32));
-    auto fill = [&] {
+    auto fillAll = [&] {
       loop({}, [&](Value number, const RingPlace &place, ValueRange) {
-        ring.waitUntilEmpty(place);
-        code.fill(number, place.copy);
-        if (in.layout.threadsFill) {
-          if (hasBoxes())
-            b.when(asks, [&] { copies.askForBoxes(ring.full(place)); });
-          ring.arriveWhenCopied(place);
-          ring.sayFull(place, at.lane);
-        } else {
-          copies.askForBoxes(ring.full(place));
-        }
+        for (Part &part : parts)
+          fill(part, code, copies, number, place, asks, at.lane);
         return SmallVector<Value>();
       });
     };
-    if (!in.layout.threadsFill)
-      return b.when(asks, fill);
-    fill();
+    if (llvm::none_of(parts, [](const Part &part) { return part.filling.threads; }))
+      return b.when(asks, fillAll);
+    fillAll();
     copies.commit();
     copies.drain();
+  }
+
+  /// Fills the tiles of a part. `asks`: whether the thread is one of the warp that asks for boxes.
+  void fill(Part &part, StepCode &code, TensorCopies &copies, Value number, const RingPlace &place, Value asks,
+            Value lane) {
+    const GpuLayout::Filling &filling = part.filling;
+    auto fillTiles = [&] {
+      part.ring.waitUntilEmpty(place);
+      code.fill(number, place.copy, filling.ofScores, filling.ofValues);
+    };
+    if (!filling.threads) {
+      b.when(asks, [&] {
+        fillTiles();
+        copies.askForBoxes(part.ring.full(place));
+      });
+      return;
+    }
+    fillTiles();
+    if (filling.boxes)
+      b.when(asks, [&] { copies.askForBoxes(part.ring.full(place)); });
+    part.ring.arriveWhenCopied(place);
+    part.ring.sayFull(place, lane);
   }
 
   void compute() {
@@ -113,26 +142,31 @@ private:
   }
 
   /// Waits until a step's tiles are full, also for wgmma.
-  void waitUntilFull(const RingPlace &place) {
-    ring.waitUntilFull(place);
-    if (in.layout.threadsFillMultiplied) // boxes need no fence, nor what mma.sync reads
+  void waitUntilFull(Part &part, const RingPlace &place) {
+    part.ring.waitUntilFull(place);
+    if (part.filling.threadsMultiplied) // boxes need no fence, nor what mma.sync reads
       fenceBeforeAsyncReads(b);
   }
 
   /// Says that the warp has read a step's tiles.
-  void sayEmpty(const RingPlace &place) {
-    if (in.layout.warpsReadBoxes) // by the threads themselves, and the next box overwrites what they have read
+  void sayEmpty(Part &part, const RingPlace &place) {
+    if (part.filling.warpsReadBoxes) // by the threads themselves, and the next box overwrites what they have read
       fenceBeforeAsyncReads(b);
-    ring.sayEmpty(place, in.at.lane);
+    part.ring.sayEmpty(place, in.at.lane);
   }
 
   SmallVector<Value> steps(StepCode &code, const RowState &empty) {
     return loop(empty.numbers(), [&](Value number, const RingPlace &place, ValueRange before) {
-      waitUntilFull(place);
+      waitUntilFull(scores(), place);
       Step step = code.stepAt(number, place.copy);
-      RowState after = code.compute(step, code.seenBits(step), RowState::of(before, in.place.scores.rows()));
-      sayEmpty(place);
-      return after.numbers();
+      auto [weights, state] = code.weigh(step, code.seenBits(step), RowState::of(before, in.place.scores.rows()));
+      if (isApart()) {
+        sayEmpty(scores(), place);
+        waitUntilFull(values(), place);
+      }
+      code.addToValues(step, weights, state.output);
+      sayEmpty(values(), place);
+      return state.numbers();
     });
   }
 
@@ -141,7 +175,8 @@ private:
   ///
   ///   issue scores of step i | issue weights of step i - 1 × values | wait for the scores | weights of step i | wait
   ///
-  /// Weights pass from step to step as operands. A step's tiles are empty when the values of the step have been read.
+  /// Weights pass from step to step as operands. Tiles that are handed over together are empty when the values of the
+  /// step have been read.
   SmallVector<Value> stepsAhead(StepCode &code, const RowState &empty) {
     SmallVector<Value> none = empty.numbers();
     return b.choose(
@@ -149,8 +184,8 @@ private:
   }
 
   SmallVector<Value> someSteps(StepCode &code, const RowState &empty) {
-    RingPlace place = ring.first();
-    waitUntilFull(place);
+    RingPlace place = scores().ring.first();
+    waitUntilFull(scores(), place);
     Step first = code.stepAt(low, place.copy);
     auto [weights, state] = code.weigh(first, code.seenBits(first), empty);
     state.output = empty.output; // nothing to rescale
@@ -163,25 +198,31 @@ private:
       return stepAhead(code, number, before, numbers);
     });
     RowState after = RowState::of(ValueRange(last).slice(2, numbers), in.place.scores.rows());
+    if (isApart())
+      waitUntilFull(values(), {last[0], last[1]});
     issueValues(last[0], ValueRange(last).drop_front(2 + numbers), after.output);
     after.output.tiles = in.engine.wait(after.output.tiles);
-    sayEmpty({last[0], last[1]});
+    sayEmpty(values(), {last[0], last[1]});
     return after.numbers();
   }
 
   /// `before`: the place of the step before, its state, and its weights as operands.
   SmallVector<Value> stepAhead(StepCode &code, Value number, ValueRange before, size_t numbers) {
-    RingPlace earlier{before[0], before[1]}, place = ring.next(earlier);
-    waitUntilFull(place);
+    RingPlace earlier{before[0], before[1]}, place = scores().ring.next(earlier);
+    if (isApart())
+      sayEmpty(scores(), earlier); // here and not behind the earlier step, where ptxas no longer sees that lanes agree
+    waitUntilFull(scores(), place);
+    if (isApart())
+      waitUntilFull(values(), earlier);
     Step step = code.stepAt(number, place.copy);
     RowState state = RowState::of(before.slice(2, numbers), in.place.scores.rows());
     WeightedSums output = state.output;
     auto [weights, after] = code.weigh(step, code.seenBits(step), state,
                                        [&] { issueValues(earlier.copy, before.drop_front(2 + numbers), output); });
     // The tiles are full. But ptxas moves exponentials behind the next wait unless they are in a block of their own.
-    ring.waitUntilFull(place);
+    scores().ring.waitUntilFull(place);
     after.output.tiles = in.engine.wait(output.tiles);
-    sayEmpty(earlier);
+    sayEmpty(values(), earlier);
     std::vector<RowFragment> operands = in.engine.rounded(weights);
     after.output.tiles = rescaled(b, in.place.scores, after.output);
     SmallVector<Value> next{place.copy, place.phase};
@@ -233,7 +274,7 @@ private:
         own = own ? Value(arith::OrIOp::create(b, own, nan)) : nan;
       }
     Value ofWarp = b.select(anyLane(b, own), b.i32(1), b.i32(0));
-    int64_t numbers = in.layout.signals + 16 * in.tile.stages; // one of each warp
+    int64_t numbers = in.layout.signals + barrierBytes(in.tile); // one of each warp
     b.when(b.equal(in.at.lane, b.i32(0)), [&] { store(b, ofWarp, in.shared.numberAt(in.at.warp, numbers)); });
     in.pipeline.meet();
     Value some = b.i32(0);
@@ -246,7 +287,7 @@ private:
   Masks &masks;
   GpuBuilder &b;
   ValueRange maps; // of boxes
-  Ring ring;
+  std::vector<Part> parts;
   RingRegisters registers;
   Value low, high; // the block's steps
 };

@@ -99,6 +99,24 @@ TEST(GpuTensorCopies, EveryTile) {
     for (int64_t keys : {16, 48, 112, 128})
       expectBoth(text, kBrain, byTma(rows, keys, 2 + keys / 16 % 3, order++));
 }
+/// Keys and values have barriers of their own, so that two copies are enough to run ahead; the kernel that needs no
+/// maps has them too.
+TEST(GpuTensorCopies, TwoCopiesAreEnoughToRunAhead) {
+  unsigned order = 0;
+  for (const char *mask : {"", " where j <= i", " where abs(j - i) <= 20"})
+    for (int64_t keys : {32, 64, 128}) {
+      GpuOptions options = byTma(128, keys, 2, order++);
+      options.engine = gpu::kWgmmaAhead.str();
+      expectBoth(layer(sizes(150, 200, 32, 48, 1), "", kPlain, "bf16", mask), kBrain, options);
+    }
+  GpuOptions options = byTma(128, 64, 2, 3);
+  options.engine = gpu::kWgmmaAhead.str();
+  expectBoth(relative(150, 200, 32, "f16[N + M - 1, dim]", "(j - i + N - 1)"), kHalf, options);
+  options.copies = "";
+  GpuOutcome together = GpuLayer(layer(sizes(150, 200, 32, 48, 1), "", kPlain)).lower(options);
+  EXPECT_FALSE(together.lowered);
+  EXPECT_NE(together.messages.find("needs three stages or more"), std::string::npos) << together.messages;
+}
 TEST(GpuTensorCopies, TilesThatKeysDoNotFill) {
   for (int64_t keys : {2, 15, 63, 64, 65, 127, 129})
     expectBoth(layer(sizes(20, keys, 16, 16), "", kPlain), kHalf, byTma(64, 64, 2, unsigned(keys)));

@@ -368,6 +368,7 @@ std::vector<GpuPrediction> skewer::gpu::candidatesOf(const GpuShape &shape, cons
     if (request.keepQueries ? tile.keepQueries != *request.keepQueries : tile.keepQueries && most > 128)
       return;
     tile.copies = request.copies == kTma ? kTma : kCpAsync;
+    tile.handsOverApart = tile.copies == kTma;
     if (findGpuEngine(tile.engine)->refuse(shape, tile) || refuseBoxes(shape, tile))
       return;
     tile.keyParts = keyPartsOf(shape, tile, machine, request, steps, devices);

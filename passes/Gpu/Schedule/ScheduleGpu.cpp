@@ -116,8 +116,9 @@ struct ScheduleAttentionForGpu : skewer::impl::AttnScheduleGpuBase<ScheduleAtten
                  request.columns,
                  request.warpRows ? request.warpRows : asked.warpRows().front(),
                  asked.name()};
-    auto refusal = asked.refuse(shape, tile);
     tile.copies = request.copies == kTma ? kTma : kCpAsync;
+    tile.handsOverApart = tile.copies == kTma;
+    auto refusal = asked.refuse(shape, tile);
     if (auto why = refuseBoxes(shape, tile); why && !refusal) {
       attention.emitError() << "copies are 'tma', but " << why->reason << " (gpu_schedule_c14)";
       return;

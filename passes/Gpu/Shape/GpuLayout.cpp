@@ -40,9 +40,13 @@ size_t GpuLayout::numberOf(const Walk &walk, int64_t depth) const {
   return size_t(found - queries.begin());
 }
 
-/// Returns the bytes of two barriers of 8 bytes for each copy of a step's tiles, and of a number of each warp.
+int64_t skewer::gpu::barrierBytes(const GpuTile &tile) {
+  return 16 * tile.stages * (tile.handsOverApart ? 2 : 1); // two barriers of 8 bytes for each copy
+}
+
+/// Returns the bytes of the barriers, and of a number of each warp.
 static int64_t signalBytes(const GpuTile &tile) {
-  return int64_t(llvm::alignTo(16 * tile.stages + 4 * tile.warps(), 16));
+  return int64_t(llvm::alignTo(barrierBytes(tile) + 4 * tile.warps(), 16));
 }
 
 /// Returns whether a score of an existing key may be hidden.
@@ -219,19 +223,42 @@ private:
 
 } // namespace
 
-/// Sets which tiles TMA fills, and what that leaves to threads.
-static void planBoxes(const GpuShape &shape, const GpuTile &tile, GpuLayout &layout) {
-  layout.boxes = tensorBoxesOf(shape, tile, layout);
-  auto multiplied = size_t(llvm::count_if(layout.boxes, [](const TensorBox &box) { return box.isMultiplied; }));
-  size_t windows = layout.boxes.size() - multiplied;
+/// Returns what fills the tiles of the scores, or of the values.
+static GpuLayout::Filling fillingOf(const GpuShape &shape, const GpuLayout &layout, bool ofValues) {
+  auto count = [&](bool isMultiplied) {
+    return size_t(llvm::count_if(layout.boxes, [&](const TensorBox &box) {
+      return box.isOfValues == ofValues && box.isMultiplied == isMultiplied;
+    }));
+  };
+  size_t multiplied = count(true), windows = count(false);
+  GpuLayout::Filling filling{!ofValues, ofValues};
+  filling.boxes = multiplied + windows > 0;
+  if (ofValues) {
+    filling.threadsMultiplied = multiplied < 1 + layout.valueRows.size();
+    filling.threads = filling.threadsMultiplied || !layout.valueBands.empty();
+    return filling;
+  }
   auto ownKeys =
-      llvm::count_if(layout.bands, [&](const GpuLayout::Band &band) { return band.keys.rows && !band.sharedWith; });
+      llvm::count_if(layout.bands, [](const GpuLayout::Band &band) { return band.keys.rows && !band.sharedWith; });
   bool ofKeys = llvm::any_of(shape.bands, [](const BandTerm &term) { return term.ofKey; });
   bool computesNumbers = !layout.lines.empty() && !layout.hasWholeLines;
-  layout.threadsFillMultiplied = multiplied < layout.content.size() + 1 + layout.valueRows.size();
-  layout.threadsFill = layout.threadsFillMultiplied || windows < layout.bands.size() || ownKeys ||
-                       !layout.valueBands.empty() || computesNumbers;
-  layout.warpsReadBoxes = windows || (ofKeys && !layout.boxes.empty());
+  filling.threadsMultiplied = multiplied < layout.content.size();
+  filling.threads = filling.threadsMultiplied || windows < layout.bands.size() || ownKeys || computesNumbers ||
+                    !filling.boxes; // somebody says that there is nothing to fill
+  filling.warpsReadBoxes = windows || (ofKeys && multiplied);
+  return filling;
+}
+
+/// Sets what fills the tiles that producers hand over.
+static void planFillings(const GpuShape &shape, const GpuTile &tile, GpuLayout &layout) {
+  GpuLayout::Filling scores = fillingOf(shape, layout, false), values = fillingOf(shape, layout, true);
+  if (tile.handsOverApart) {
+    layout.fillings = {scores, values};
+    return;
+  }
+  layout.fillings = {{true, true, scores.threads || values.threads,
+                      scores.threadsMultiplied || values.threadsMultiplied, scores.boxes || values.boxes,
+                      scores.warpsReadBoxes}};
 }
 
 GpuLayout skewer::gpu::layoutOf(const GpuShape &shape, const GpuTile &tile) {
@@ -239,7 +266,8 @@ GpuLayout skewer::gpu::layoutOf(const GpuShape &shape, const GpuTile &tile) {
   if (tile.facts().producers && mayHideKeys(shape.attention))
     layout.bytes = std::max(layout.bytes, carefulLayoutOf(shape, tile).bytes);
   if (tile.copies == kTma)
-    planBoxes(shape, tile, layout);
+    layout.boxes = tensorBoxesOf(shape, tile, layout);
+  planFillings(shape, tile, layout);
   return layout;
 }
 

@@ -75,27 +75,37 @@ struct GpuLayout {
     SharedNumbers logits; // columns of 16 keys, a row for each key
   };
 
+  /// What fills the tiles that producers hand over together, and what reads them.
+  struct Filling {
+    bool ofScores = true, ofValues = true;
+    bool threads = true;           // threads copy rows, or compute numbers
+    bool threadsMultiplied = true; // some of these rows are multiplied by all warps together
+    bool boxes = false;            // TMA copies some rows
+    bool warpsReadBoxes = false;   // mma.sync reads some of these rows
+  };
+
   std::vector<Queries> queries;
   std::vector<SharedTile> content; // keys of each content term
   SharedTile values;
   std::vector<SharedTile> valueRows, valueBands;
   std::vector<Band> bands;
   std::vector<Lookup> lookups;
-  std::vector<int64_t> lines;        // byte offsets: one for all terms without a gate, then one for each gated term
-  bool hasWholeLines = false;        // lines have the numbers of all steps; else those of one step, in each copy
-  int64_t rowColumns = 0;            // keys of a tile that have the same numbers of OncePerTile lookups: all, or a part
-  SharedNumbers weights;             // for the value terms that are evaluated for each pair: a row for each query
-  int64_t signals = 0;               // byte offset of the barriers of tiles (Ring.h); only if a block has producers
-  std::vector<TensorBox> boxes;      // tiles that TMA fills, if the schedule says so
-  bool threadsFill = true;           // threads fill other tiles of a step, or compute numbers for it
-  bool threadsFillMultiplied = true; // some of these tiles are multiplied by all warps together
-  bool warpsReadBoxes = false;       // mma.sync reads some box
-  int64_t bytes = 0;                 // total size
+  std::vector<int64_t> lines;   // byte offsets: one for all terms without a gate, then one for each gated term
+  bool hasWholeLines = false;   // lines have the numbers of all steps; else those of one step, in each copy
+  int64_t rowColumns = 0;       // keys of a tile that have the same numbers of OncePerTile lookups: all, or a part
+  SharedNumbers weights;        // for the value terms that are evaluated for each pair: a row for each query
+  int64_t signals = 0;          // byte offset of the barriers of tiles (Ring.h); only if a block has producers
+  std::vector<TensorBox> boxes; // tiles that TMA fills, if the schedule says so
+  // Of all tiles of a step; or of those of its scores, then of its values, if they are handed over apart.
+  std::vector<Filling> fillings;
+  int64_t bytes = 0; // total size
 
   /// Returns the place in `queries` of the queries with this walk and depth.
   size_t numberOf(const Walk &, int64_t depth) const;
 };
 GpuLayout layoutOf(const GpuShape &, const GpuTile &);
+/// Returns the bytes of the barriers of tiles; a number of each warp is behind them.
+int64_t barrierBytes(const GpuTile &);
 
 /// Returns the tile by which the computing threads of a block with producers compute their rows again, by mma.sync, and
 /// its layout, which leaves the signals of `tile` alone and is within the bytes of the layout of `tile`.

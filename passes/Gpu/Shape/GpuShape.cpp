@@ -316,6 +316,7 @@ OrRefusal<GpuShape> skewer::gpu::gpuShapeOf(attn::AttentionOp attention) {
     result.tile = {schedule.getRows(),    schedule.getKeys(),     schedule.getStages(), schedule.getKeepQueries(),
                    schedule.getColumns(), schedule.getWarpRows(), schedule.getEngine()};
     result.tile.copies = schedule.getCopies();
+    result.tile.handsOverApart = result.tile.copies == kTma;
     if (auto parts = attention->getAttrOfType<IntegerAttr>(kGpuKeyParts))
       result.tile.keyParts = parts.getInt();
   }

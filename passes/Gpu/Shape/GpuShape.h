@@ -110,6 +110,9 @@ struct GpuTile {
   llvm::StringRef engine = kMmaSync; // computes the products; the name outlives the tile
   int64_t keyParts = 1;              // blocks that divide the keys of the same queries: for few long rows, decoding
   llvm::StringRef copies = kCpAsync; // how producers copy regular rows (TensorBoxes.h); the name outlives the tile
+  // Producers hand over the tiles of a step's scores and those of its values apart, so that each is refilled as soon as
+  // it has been read. A kernel that copies by TMA does it, and so does the kernel that runs in its place.
+  bool handsOverApart = false;
   int64_t columnsOf(int64_t width) const { return columns && columns < width ? columns : width; }
   /// Returns the number of blocks that have the same queries.
   int64_t partsOf(int64_t width) const { return (width + columnsOf(width) - 1) / columnsOf(width); }
@@ -130,7 +133,7 @@ struct GpuTile {
   bool operator==(const GpuTile &other) const {
     return rows == other.rows && keys == other.keys && stages == other.stages && keepQueries == other.keepQueries &&
            columns == other.columns && warpRows == other.warpRows && engine == other.engine &&
-           keyParts == other.keyParts && copies == other.copies;
+           keyParts == other.keyParts && copies == other.copies && handsOverApart == other.handsOverApart;
   }
 };
 

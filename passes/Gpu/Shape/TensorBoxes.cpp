@@ -84,9 +84,15 @@ std::vector<TensorBox> skewer::gpu::tensorBoxesOf(const GpuShape &shape, const G
   bool isPart = tile.partsOf(shape.attention.width) > 1;
   for (auto [term, where] : llvm::zip_equal(shape.attention.content, layout.content))
     add(boxOf(shape, where, term.key, /*isPart=*/false));
-  add(boxOf(shape, layout.values, shape.attention.value, isPart));
+  auto addToValues = [&](const SharedTile &where, const Walk &walk) {
+    std::optional<TensorBox> box = boxOf(shape, where, walk, isPart);
+    if (box)
+      box->isOfValues = true;
+    add(box);
+  };
+  addToValues(layout.values, shape.attention.value);
   for (auto [term, where] : llvm::zip_equal(shape.valueRows, layout.valueRows))
-    add(boxOf(shape, where, term.table, isPart));
+    addToValues(where, term.table);
   for (auto [term, where] : llvm::zip_equal(shape.bands, layout.bands))
     add(windowOf(shape, where.window, term));
   return boxes;

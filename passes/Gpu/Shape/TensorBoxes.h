@@ -21,6 +21,7 @@ struct TensorBox {
   int64_t boxesOfPanel = 1, panels = 1;
   int64_t tileBytes = 0;    // of the tile: its boxes together
   bool isMultiplied = true; // all warps multiply the tile together; else a warp has rows of its own, by mma.sync
+  bool isOfValues = false;  // else of the scores
 };
 
 /// The most tiles of a step that are copied as boxes; threads copy further ones. The launcher has room for so many maps
