@@ -233,6 +233,8 @@ def AttnScheduleGpu : Pass<"attn-schedule-gpu", "::mlir::ModuleOp"> {
                         "columns of the values that a block has, a multiple of 16; 0: chosen, mostly all">,
                  Option<"warpRows", "warp-rows", "int64_t", "0", "queries of a warp, 16 or 32; 0: chosen">,
                  Option<"engine", "engine", "std::string", "\"\"", "the engine that multiplies; empty: chosen">,
+                 Option<"copies", "copies", "std::string", "\"\"",
+                        "how producers copy regular rows: cp_async or tma; empty: cp_async">,
                  Option<"keyParts", "key-parts", "int64_t", "0",
                         "blocks that divide the keys of the same queries; 0: chosen, mostly 1">,
                  Option<"rank", "rank", "int64_t", "0", "number of the model's candidate to use, from 0">];

@@ -39,14 +39,15 @@ namespace {
 class CudaEntryBuilder {
 public:
   CudaEntryBuilder(llvm::Module &module, const KernelPlan &plan, uint32_t argsVersion)
-      : module(module), context(module.getContext()), plan(plan), argsVersion(argsVersion), layout(layoutOf(plan)), b(context),
-        i32(b.getInt32Ty()), i64(b.getInt64Ty()), pointer(b.getPtrTy()),
+      : module(module), context(module.getContext()), plan(plan), argsVersion(argsVersion), layout(layoutOf(plan)),
+        b(context), i32(b.getInt32Ty()), i64(b.getInt64Ty()), pointer(b.getPtrTy()),
         product(StructType::get(context, {i64, pointer, i32, i32})),
         factor(StructType::get(context, {pointer, i32, i32})),
         count(StructType::get(context, {i64, i64, pointer, i32, i32})),
         tensor(StructType::get(context, {pointer, count, i32, i32})),
         range(StructType::get(context, {pointer, count, count, i32, i32})),
-        launch(StructType::get(context, {pointer, i32, i32, count, i32, i32})),
+        map(StructType::get(context, {i32, i32, count, count, count, i64, i64, i64, i32, i32, i32, i32})),
+        launch(StructType::get(context, {pointer, i32, i32, count, i32, i32, pointer, pointer})),
         image(StructType::get(context, {pointer, i32, i32, pointer, pointer, i32, i32, pointer, count, i64})) {}
 
   void build(ArrayRef<CudaImage> images) {
@@ -88,7 +89,7 @@ private:
   IRBuilder<> b;
   Type *i32, *i64;
   PointerType *pointer;
-  StructType *product, *factor, *count, *tensor, *range, *launch, *image;
+  StructType *product, *factor, *count, *tensor, *range, *map, *launch, *image;
 
   Function *declare(const Twine &name, FunctionType *type) {
     Function *function = Function::Create(type, GlobalValue::ExternalLinkage, name, module);
@@ -149,8 +150,8 @@ private:
     int64_t divisor = isDivided ? extent.operands()[1].value() : 1;
     SmallVector<Constant *> products;
     for (const auto &[factors, coefficient] : productsOf(isDivided ? extent.operands()[0] : extent))
-      products.push_back(ConstantStruct::get(product, {b.getInt64(coefficient), words(factors, "words"),
-                                                       b.getInt32(factors.size()), b.getInt32(0)}));
+      products.push_back(ConstantStruct::get(
+          product, {b.getInt64(coefficient), words(factors, "words"), b.getInt32(factors.size()), b.getInt32(0)}));
     return ConstantStruct::get(
         factor, {array(product, products, "products"), b.getInt32(products.size()), b.getInt32(uint32_t(divisor))});
   }
@@ -167,8 +168,7 @@ private:
     for (const Extent &extent : argument.shape)
       if (!extent.name.empty())
         bytes.factors.push_back(extent.name);
-    return ConstantStruct::get(tensor,
-                               {data(field, "name", true), countOf(bytes), b.getInt32(word), b.getInt32(kind)});
+    return ConstantStruct::get(tensor, {data(field, "name", true), countOf(bytes), b.getInt32(word), b.getInt32(kind)});
   }
   Constant *endOf(const Extent &end) {
     return countOf(end.name.empty() ? SizeExpression{end.fixed, 0, {}} : SizeExpression{0, 1, {end.name}});
@@ -178,25 +178,41 @@ private:
     SmallVector<Constant *> ranges;
     for (auto [number, input] : enumerate(rangedInputs(plan)))
       if (const TensorArgument &argument = plan.inputs[input]; !argument.range->ends.empty())
-        ranges.push_back(ConstantStruct::get(
-            range, {data(layout.inputs[input], "name", true), endOf(argument.range->ends[0]),
-                    endOf(argument.range->ends[1]), b.getInt32(uint32_t(Status::BadIndex) + uint32_t(number)),
-                    b.getInt32(argument.isConst)}));
+        ranges.push_back(ConstantStruct::get(range, {data(layout.inputs[input], "name", true),
+                                                     endOf(argument.range->ends[0]), endOf(argument.range->ends[1]),
+                                                     b.getInt32(uint32_t(Status::BadIndex) + uint32_t(number)),
+                                                     b.getInt32(argument.isConst)}));
     return ranges;
+  }
+  /// Returns the description of a tensor map, with the numbers of cuda.h.
+  Constant *mapOf(const gpu::GpuTensorMap &of) {
+    constexpr uint32_t kF16 = 6, kBf16 = 9; // CUtensorMapDataType
+    int64_t rowBytes = of.boxColumns * bytesOf(of.type);
+    uint32_t swizzle = rowBytes == 128 ? 3 : rowBytes == 64 ? 2 : 1; // CUtensorMapSwizzle: of 128, 64, 32 bytes
+    return ConstantStruct::get(map, {b.getInt32(of.argument), b.getInt32(of.type == ElementType::BF16 ? kBf16 : kF16),
+                                     countOf(of.offset), countOf(of.rows), countOf(of.places), b.getInt64(of.columns),
+                                     b.getInt64(of.rowBytes), b.getInt64(of.placeBytes), b.getInt32(of.boxColumns),
+                                     b.getInt32(of.boxRows), b.getInt32(swizzle), b.getInt32(0)});
+  }
+  Constant *launchOf(const gpu::GpuLaunch &one) {
+    SmallVector<Constant *> maps;
+    for (const gpu::GpuTensorMap &of : one.maps)
+      maps.push_back(mapOf(of));
+    return ConstantStruct::get(launch,
+                               {data(one.kernel, "name", true), b.getInt32(one.threads), b.getInt32(one.sharedBytes),
+                                countOf(one.blocks), b.getInt32(one.prepares), b.getInt32(maps.size()),
+                                data(one.boxKernel, "name", true), array(map, maps, "maps")});
   }
   Constant *imageOf(const CudaImage &code) {
     SmallVector<Constant *> launches;
     for (const gpu::GpuLaunch &one : code.launches)
-      launches.push_back(ConstantStruct::get(
-          launch, {data(one.kernel, "name", true), b.getInt32(one.threads), b.getInt32(one.sharedBytes),
-                   countOf(one.blocks), b.getInt32(one.prepares), b.getInt32(0)}));
+      launches.push_back(launchOf(one));
     Capability capability = capabilityOf(code.target);
     return ConstantStruct::get(image, {data(code.target, "name", true), b.getInt32(capability.number),
                                        b.getInt32(capability.isExact), data(code.cubin, code.target + ".cubin", false),
                                        data(code.ptx, code.target + ".ptx", true), b.getInt32(firstDriverOf(code.ptx)),
                                        b.getInt32(launches.size()), array(launch, launches, "launches"),
-                                       countOf(code.workspaceBytes),
-                                       b.getInt64(alignTo(code.preparedBytes, 256))});
+                                       countOf(code.workspaceBytes), b.getInt64(alignTo(code.preparedBytes, 256))});
   }
   Constant *programOf(ArrayRef<CudaImage> codes) {
     SmallVector<Constant *> tensors, images;
@@ -244,15 +260,14 @@ Error check(const KernelPlan &plan) {
     return error;
   size_t arguments = plan.inputs.size() + plan.outputs.size() + plan.sizes.size() + (plan.hasConst() ? 2 : 1);
   if (arguments > kMaximumArguments)
-    return kernelError(
-        plan, "it has " + Twine(arguments) + " arguments; a launch on a GPU takes " + Twine(kMaximumArguments));
+    return kernelError(plan, "it has " + Twine(arguments) + " arguments; a launch on a GPU takes " +
+                                 Twine(kMaximumArguments));
   return Error::success();
 }
 
 } // namespace
 
-Error addCudaEntries(llvm::Module &module, const KernelPlan &plan, ArrayRef<CudaImage> images,
-                     uint32_t argsVersion) {
+Error addCudaEntries(llvm::Module &module, const KernelPlan &plan, ArrayRef<CudaImage> images, uint32_t argsVersion) {
   if (Error error = check(plan))
     return error;
   CudaEntryBuilder(module, plan, argsVersion).build(images);

@@ -174,12 +174,13 @@ AttentionFacts factsOf(AttentionOp attention, func::FuncOp function) {
   auto keyParts = attention->getAttrOfType<IntegerAttr>(gpu::kGpuKeyParts);
   if (onGpu)
     facts.schedule =
-        fmt::format("{}: {}, {} queries a block, {} keys a step, {}, queries in {}{}{}{}", onGpu.getTarget().str(),
+        fmt::format("{}: {}, {} queries a block, {} keys a step, {}, queries in {}{}{}{}{}", onGpu.getTarget().str(),
                     onGpu.getEngine().str(), onGpu.getRows(), onGpu.getKeys(),
                     onGpu.getStages() == 1 ? "single-buffered operands" : fmt::format("{} stages", onGpu.getStages()),
                     onGpu.getKeepQueries() ? "registers" : "shared memory",
                     onGpu.getColumns() ? fmt::format(", {} columns of the values", onGpu.getColumns()) : "",
                     onGpu.getWarpRows() == 16 ? "" : fmt::format(", {} queries a warp", onGpu.getWarpRows()),
+                    onGpu.getCopies() == gpu::kTma ? ", copies by TMA" : "",
                     keyParts ? fmt::format(", keys in {} parts", keyParts.getInt()) : "");
   ArrayRef<StringAttr> strategies = schedule ? schedule.getStrategies()
                                     : onGpu  ? onGpu.getStrategies()

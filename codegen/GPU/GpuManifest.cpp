@@ -11,6 +11,20 @@ static json::Object describe(const SizeExpression &size) {
   return json::Object{{"fixed", size.fixed}, {"scaled", size.scaled}, {"factors", json::Array(size.factors)}};
 }
 
+/// Describes a tensor map in the terms of cuTensorMapEncodeTiled. Extents, distances and the box are innermost first.
+static json::Object describe(const GpuTensorMap &map) {
+  return json::Object{{"argument", int64_t(map.argument)},
+                      {"offset_bytes", describe(map.offset)},
+                      {"type", nameOf(map.type)},
+                      {"columns", map.columns},
+                      {"rows", describe(map.rows)},
+                      {"places", describe(map.places)},
+                      {"row_bytes", map.rowBytes},
+                      {"place_bytes", map.placeBytes},
+                      {"box", json::Array{map.boxColumns, map.boxRows, 1}},
+                      {"swizzle_bytes", map.boxColumns * bytesOf(map.type)}};
+}
+
 static json::Object describe(const GpuLaunch &launch) {
   json::Object object{{"kernel", launch.kernel},
                       {"title", launch.title},
@@ -23,6 +37,12 @@ static json::Object describe(const GpuLaunch &launch) {
     object["prepares"] = true;
   if (!launch.note.empty())
     object["note"] = launch.note;
+  if (!launch.boxKernel.empty()) {
+    json::Array maps;
+    for (const GpuTensorMap &map : launch.maps)
+      maps.push_back(describe(map));
+    object["boxes"] = json::Object{{"kernel", launch.boxKernel}, {"maps", std::move(maps)}};
+  }
   return object;
 }
 

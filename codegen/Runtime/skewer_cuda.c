@@ -51,6 +51,10 @@ static void leave(int is_pushed) {
     driver.cuCtxPopCurrent(&popped);
 }
 
+static __thread uint32_t box_kernels; /* of the last call in this thread */
+
+uint32_t skewer_cuda_box_kernels(void) { return box_kernels; }
+
 static int is_queued(const skewer_cuda_launch *launch, skewer_cuda_part part) {
   return part == SKEWER_CUDA_ALL || (part == SKEWER_CUDA_PREPARING) == (launch->prepares != 0);
 }
@@ -58,8 +62,9 @@ static int is_queued(const skewer_cuda_launch *launch, skewer_cuda_part part) {
 static skewer_status launch(const skewer_cuda_program *program, const void *args, const skewer_cuda_exec *exec,
                             const loaded_program *entry, skewer_cuda_part part, uint64_t *values) {
   const skewer_cuda_image *image = entry->image;
-  void *arguments[MAXIMUM_ARGUMENTS];
-  uint32_t k, workspace = program->tensor_count, passed = 0;
+  skewer_cuda_tensor_map maps[SKEWER_CUDA_MOST_MAPS];
+  void *arguments[MAXIMUM_ARGUMENTS + SKEWER_CUDA_MOST_MAPS], *function;
+  uint32_t k, n, workspace = program->tensor_count, passed = 0;
   uint32_t count = workspace + 2 + program->size_count + program->origin_count;
   int64_t blocks;
   int error;
@@ -68,6 +73,7 @@ static skewer_status launch(const skewer_cuda_program *program, const void *args
         (!evaluate(&image->launches[k].blocks, args, &blocks) || blocks < 1 || blocks > INT32_MAX))
       return failed(SKEWER_CUDA_GRID, "%s: these sizes ask for more than 2147483647 blocks of kernel '%s'",
                     program->name, image->launches[k].kernel);
+  box_kernels = 0;
   values[workspace] += image->prepared_bytes; /* the workspace begins with the memory that a whole call prepares */
   for (k = 0; k < count; ++k)
     if (k != workspace + 1 || image->prepared_bytes)
@@ -76,7 +82,14 @@ static skewer_status launch(const skewer_cuda_program *program, const void *args
     if (!is_queued(&image->launches[k], part))
       continue;
     evaluate(&image->launches[k].blocks, args, &blocks);
-    error = driver.cuLaunchKernel(entry->functions[k], (unsigned)blocks, 1, 1, image->launches[k].threads, 1, 1,
+    function = entry->functions[k];
+    if (entry->functions[image->launch_count + k] && skewer_cuda_make_maps(&image->launches[k], args, values, maps)) {
+      function = entry->functions[image->launch_count + k];
+      ++box_kernels;
+      for (n = 0; n < image->launches[k].map_count; ++n)
+        arguments[passed + n] = &maps[n];
+    }
+    error = driver.cuLaunchKernel(function, (unsigned)blocks, 1, 1, image->launches[k].threads, 1, 1,
                                   image->launches[k].shared_bytes, exec->stream, arguments, NULL);
     if (error)
       return failed(SKEWER_CUDA_FAILED, "cuLaunchKernel: %s (%d) for '%s'", skewer_cuda_name_of_error(error), error,

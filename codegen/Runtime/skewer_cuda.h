@@ -96,13 +96,33 @@ typedef struct skewer_cuda_range {
   uint32_t is_const; /* the operand is the same at every call */
 } skewer_cuda_range;
 
+/* A tensor, of which a launch makes a tensor map for copies of boxes (cuTensorMapEncodeTiled). Element (column, row,
+   place) lies offset + place * place_bytes + row * row_bytes bytes behind a pointer, and `column` elements further. */
+typedef struct skewer_cuda_map {
+  uint32_t argument; /* the number of the pointer: first the tensors, then the workspace, then prepared memory */
+  uint32_t type;     /* of the elements, as CUtensorMapDataType counts: 6 f16, 9 bf16 */
+  skewer_cuda_count offset, rows, places;
+  int64_t columns, row_bytes, place_bytes;
+  uint32_t box_columns, box_rows; /* of a box in shared memory */
+  uint32_t swizzle;               /* of its rows, as CUtensorMapSwizzle counts: 1 32 bytes, 2 64 bytes, 3 128 bytes */
+  uint32_t reserved;
+} skewer_cuda_map;
+
+/* The most maps of a launch. */
+enum { SKEWER_CUDA_MOST_MAPS = 8 };
+
 /* The launch of one kernel. All kernels of a program take the same arguments: the tensors, the workspace, prepared
    memory (if the image has some), the sizes and the origins, in this order. */
 typedef struct skewer_cuda_launch {
   const char *kernel;
   uint32_t threads, shared_bytes; /* of a block: threads in x; dynamic shared memory */
   skewer_cuda_count blocks;       /* of the grid, in x */
-  uint32_t prepares, reserved;    /* it reads only const operands and prepared memory, and writes prepared memory */
+  uint32_t prepares;              /* it reads only const operands and prepared memory, and writes prepared memory */
+  uint32_t map_count;             /* 0: there is no kernel that copies boxes */
+  /* A kernel that does the same by copies of boxes; behind the arguments of all kernels it takes the maps by value. It
+     is launched if all maps can be made. */
+  const char *box_kernel;
+  const skewer_cuda_map *maps;
 } skewer_cuda_launch;
 
 /* The code for one target. */
@@ -151,6 +171,9 @@ skewer_status skewer_cuda_prepare_const(const skewer_cuda_program *program, cons
                                         const skewer_cuda_exec *exec, void *prepared);
 skewer_status skewer_cuda_call_prepared(const skewer_cuda_program *program, const void *args,
                                         const skewer_cuda_exec *exec, const void *prepared);
+
+/* Returns how many kernels of the last successful call in this thread copied boxes of tensors. */
+uint32_t skewer_cuda_box_kernels(void);
 
 #ifdef __cplusplus
 }

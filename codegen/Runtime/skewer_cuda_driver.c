@@ -76,6 +76,7 @@ static skewer_status find_functions(void) {
   take("cuCtxGetId", &skewer_cuda_driver.cuCtxGetId);
   take("cuThreadExchangeStreamCaptureMode", &skewer_cuda_driver.cuThreadExchangeStreamCaptureMode);
   take("cuStreamGetCtx", &skewer_cuda_driver.cuStreamGetCtx);
+  take("cuTensorMapEncodeTiled", &skewer_cuda_driver.cuTensorMapEncodeTiled);
   error = skewer_cuda_driver.cuInit(0);
   if (error == CUDA_ERROR_NO_DEVICE)
     return skewer_cuda_failed(SKEWER_CUDA_NO_GPU, "cuInit: %s: NVIDIA's driver finds no GPU",

@@ -49,6 +49,9 @@ typedef struct skewer_cuda_functions {
   int (*cuCtxGetId)(void *context, unsigned long long *identity);
   int (*cuThreadExchangeStreamCaptureMode)(int *mode);
   int (*cuStreamGetCtx)(void *stream, void **context);
+  int (*cuTensorMapEncodeTiled)(void *map, int type, uint32_t rank, void *address, const uint64_t *extents,
+                                const uint64_t *distances, const uint32_t *box, const uint32_t *steps, int interleave,
+                                int swizzle, int promotion, int outside);
 } skewer_cuda_functions;
 
 extern skewer_cuda_functions skewer_cuda_driver;
@@ -61,7 +64,8 @@ skewer_status skewer_cuda_open(void);
 #if defined(__GNUC__)
 __attribute__((format(printf, 2, 3)))
 #endif
-skewer_status skewer_cuda_failed(skewer_status status, const char *format, ...);
+skewer_status
+skewer_cuda_failed(skewer_status status, const char *format, ...);
 /* Does the same for an error that a function of the driver, `call`, returned. */
 skewer_status skewer_cuda_failed_call(const char *call, int error);
 const char *skewer_cuda_name_of_error(int error);
@@ -95,6 +99,18 @@ skewer_status skewer_cuda_check_call(const skewer_cuda_program *program, const v
 skewer_status skewer_cuda_check_memory(const skewer_cuda_program *program, const void *args,
                                        const skewer_cuda_exec *exec, skewer_cuda_part part, const void *prepared);
 
+/* Of skewer_cuda_maps.c. ------------------------------------------------------------------------------------------- */
+
+/* A CUtensorMap: bytes in a form that only the driver and GPUs know. */
+typedef struct skewer_cuda_tensor_map {
+  uint64_t words[16];
+} __attribute__((aligned(64))) skewer_cuda_tensor_map;
+
+/* Makes the maps of a launch; `values` are the arguments of its kernel, with both the workspace and prepared memory.
+   Returns 0 if one of them cannot be made, or there is none. The driver has cuTensorMapEncodeTiled. */
+int skewer_cuda_make_maps(const skewer_cuda_launch *launch, const void *args, const uint64_t *values,
+                          skewer_cuda_tensor_map *maps);
+
 /* Of skewer_cuda_module.c. ----------------------------------------------------------------------------------------- */
 
 /* A program in one context. Entries are only added, at the front of the list, so that threads read them without a
@@ -105,7 +121,9 @@ typedef struct skewer_cuda_loaded {
   unsigned long long identity;
   const skewer_cuda_image *image;
   void *module;
-  void *functions[1]; /* image->launch_count */
+  /* Of each launch its kernel, then of each launch its kernel that copies boxes: null if there is none, or the driver
+     makes no tensor maps. There are 2 * image->launch_count. */
+  void *functions[1];
 } skewer_cuda_loaded;
 
 /* Sets `entry` to the program in the current context; loads it if it is not loaded. If a graph is being captured,

@@ -133,22 +133,28 @@ static skewer_status load_module(const skewer_cuda_program *program, choice *how
   return cubin ? status : no_image(program, how);
 }
 
+static skewer_status find_kernel(const loaded_program *entry, const char *name, uint32_t shared_bytes,
+                                 void **function) {
+  int error = driver.cuModuleGetFunction(function, entry->module, name);
+  if (error)
+    return failed_call("cuModuleGetFunction", error);
+  if (shared_bytes <= 48 * 1024) /* a kernel gets this much without a request */
+    return SKEWER_OK;
+  error = driver.cuFuncSetAttribute(*function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)shared_bytes);
+  return error ? failed_call("cuFuncSetAttribute", error) : SKEWER_OK;
+}
+
 static skewer_status find_kernels(loaded_program *entry) {
+  const skewer_cuda_image *image = entry->image;
+  skewer_status status = SKEWER_OK;
   uint32_t k;
-  int error;
-  for (k = 0; k < entry->image->launch_count; ++k) {
-    const skewer_cuda_launch *launch = &entry->image->launches[k];
-    error = driver.cuModuleGetFunction(&entry->functions[k], entry->module, launch->kernel);
-    if (error)
-      return failed_call("cuModuleGetFunction", error);
-    if (launch->shared_bytes <= 48 * 1024) /* a kernel gets this much without a request */
-      continue;
-    error = driver.cuFuncSetAttribute(entry->functions[k], CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                      (int)launch->shared_bytes);
-    if (error)
-      return failed_call("cuFuncSetAttribute", error);
+  for (k = 0; k < image->launch_count && status == SKEWER_OK; ++k) {
+    const skewer_cuda_launch *launch = &image->launches[k];
+    status = find_kernel(entry, launch->kernel, launch->shared_bytes, &entry->functions[k]);
+    if (status == SKEWER_OK && launch->map_count && driver.cuTensorMapEncodeTiled)
+      status = find_kernel(entry, launch->box_kernel, launch->shared_bytes, &entry->functions[image->launch_count + k]);
   }
-  return SKEWER_OK;
+  return status;
 }
 
 static skewer_status describe_gpu(choice *how) {
@@ -184,7 +190,7 @@ static skewer_status load(const skewer_cuda_program *program, void *context, uns
     status = load_module(program, &how, &image, &module);
   if (status != SKEWER_OK)
     return status;
-  entry = (loaded_program *)calloc(1, sizeof *entry + image->launch_count * sizeof(void *));
+  entry = (loaded_program *)calloc(1, sizeof *entry + 2 * image->launch_count * sizeof(void *));
   if (!entry) {
     driver.cuModuleUnload(module);
     return failed(SKEWER_CUDA_FAILED, "%s: no memory", program->name);

@@ -15,19 +15,25 @@ using namespace skewer::attn;
 #include "dialect/IR/AttnAttrInterfaces.cpp.inc"
 #include "dialect/IR/AttnDialect.cpp.inc"
 #include "dialect/IR/AttnInterfaces.cpp.inc"
-/// Parses the optional parts of a GPU schedule, in any order: `, columns = 96, warp_rows = 32`.
-static ParseResult parseTileOptions(AsmParser &parser, int64_t &columns, int64_t &warpRows) {
+/// Parses the optional parts of a GPU schedule, in any order: `, columns = 96, warp_rows = 32, copies = "tma"`.
+static ParseResult parseTileOptions(AsmParser &parser, int64_t &columns, int64_t &warpRows, std::string &copies) {
   std::optional<int64_t> asked[2];
+  std::optional<std::string> way;
   while (succeeded(parser.parseOptionalComma())) {
     llvm::SMLoc at = parser.getCurrentLocation();
     StringRef name;
     if (parser.parseKeyword(&name))
       return failure();
-    if (name != "columns" && name != "warp_rows")
-      return parser.emitError(at) << "unknown part '" << name << "', expected 'columns' or 'warp_rows'";
+    if (name != "columns" && name != "warp_rows" && name != "copies")
+      return parser.emitError(at) << "unknown part '" << name << "', expected 'columns', 'warp_rows' or 'copies'";
     std::optional<int64_t> &part = asked[name == "columns" ? 0 : 1];
-    if (part)
+    if (name == "copies" ? way.has_value() : part.has_value())
       return parser.emitError(at) << "'" << name << "' is given twice";
+    if (name == "copies") {
+      if (parser.parseEqual() || parser.parseString(&way.emplace()))
+        return failure();
+      continue;
+    }
     int64_t number;
     if (parser.parseEqual() || parser.parseInteger(number))
       return failure();
@@ -35,13 +41,16 @@ static ParseResult parseTileOptions(AsmParser &parser, int64_t &columns, int64_t
   }
   columns = asked[0].value_or(0);
   warpRows = asked[1].value_or(16);
+  copies = way.value_or("cp_async");
   return success();
 }
-static void printTileOptions(AsmPrinter &printer, int64_t columns, int64_t warpRows) {
+static void printTileOptions(AsmPrinter &printer, int64_t columns, int64_t warpRows, StringRef copies) {
   if (columns)
     printer << ", columns = " << columns;
   if (warpRows != 16)
     printer << ", warp_rows = " << warpRows;
+  if (copies != "cp_async")
+    printer << ", copies = \"" << copies << '"';
 }
 
 #define GET_ATTRDEF_CLASSES

@@ -58,17 +58,21 @@ def Attn_GpuScheduleAttr : AttrDef<Attn_Dialect, "GpuSchedule", [ScheduleInterfa
       rest. If it is absent (0), a block has all columns.
     - `warp_rows`: queries of a warp, 16 or 32; 16 if it is absent. Each fragment of keys and values is multiplied
       with all of them. wgmma takes 16, and `rows` that are a multiple of 64.
+    - `copies`: how the warpgroup that fills tiles copies regular rows of keys, values and tables. With `cp_async`, or if it is
+      absent, its threads copy them; with `tma` one of its threads asks for whole boxes of tensors. Rows that are not
+      regular are copied by `cp_async` beside them.
     - `strategies`: one strategy for each term of the score, in order, then one for each term of the values.
 
     `attn-schedule-gpu` creates this attribute from a cost model or from the caller's options; it can also be written
     by hand. `attn-schedule-gpu` follows an existing schedule or rejects it. `attn-lower-to-gpu` reads it. Constraints
-    gpu_schedule_c1 to gpu_schedule_c12.
+    gpu_schedule_c1 to gpu_schedule_c14.
   }];
   let parameters = (ins StringRefParameter<"the GPU, as ptxas names it">:$target,
                         StringRefParameter<"engine of the products">:$engine,
                         "int64_t":$rows, "int64_t":$keys, "int64_t":$stages, "bool":$keep_queries,
                         DefaultValuedParameter<"int64_t", "0", "columns of the values; 0: all">:$columns,
                         DefaultValuedParameter<"int64_t", "16", "queries of a warp">:$warp_rows,
+                        StringRefParameter<"how regular rows are copied", "\"cp_async\"">:$copies,
                         ArrayRefParameter<"::mlir::StringAttr">:$strategies);
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
@@ -76,7 +80,7 @@ def Attn_GpuScheduleAttr : AttrDef<Attn_Dialect, "GpuSchedule", [ScheduleInterfa
   }];
   let assemblyFormat = [{
     `<` struct($target, $engine, $rows, $keys, $stages, $keep_queries) `,` `strategies` `=` `[` $strategies `]`
-    `` custom<TileOptions>($columns, $warp_rows) `>`
+    `` custom<TileOptions>($columns, $warp_rows, $copies) `>`
   }];
 }
 #endif

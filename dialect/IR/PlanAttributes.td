@@ -103,6 +103,40 @@ def Attn_PlanAttr : AttrDef<Attn_Dialect, "Plan"> {
   }];
 }
 
+def Attn_TensorMapAttr : AttrDef<Attn_Dialect, "TensorMap"> {
+  let mnemonic = "tensor_map";
+  let summary = "a tensor in the device's memory, whose boxes a kernel copies by TMA";
+  let description = [{
+    A launch makes a tensor map of it (CUDA driver API, `cuTensorMapEncodeTiled`) and passes the 128 bytes by value.
+    Element (column, row, place) of the tensor lies `offset` + `place` × `place_bytes` + `row` × `row_bytes` bytes
+    behind the pointer that is the kernel's argument number `argument`, and `column` elements further.
+
+    - `columns`, `rows`, `places`: the extents. What a box has beyond them is read as zeros.
+    - `box_columns` × `box_rows`: a box, in one place. The 16-byte chunks of its rows are permuted in shared memory
+      ("swizzled"), for rows of 32, 64 or 128 bytes.
+
+    Constraint program_c9.
+  }];
+  let parameters = (ins "int64_t":$argument, "::skewer::attn::SizeAttr":$offset, "::mlir::Type":$type,
+                        "int64_t":$columns, "::skewer::attn::SizeAttr":$rows, "::skewer::attn::SizeAttr":$places,
+                        "int64_t":$row_bytes, "int64_t":$place_bytes, "int64_t":$box_columns, "int64_t":$box_rows);
+  let genVerifyDecl = 1;
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
+def Attn_BoxesAttr : AttrDef<Attn_Dialect, "Boxes"> {
+  let mnemonic = "boxes";
+  let summary = "a kernel that does the same as that of a launch, and copies boxes of tensors";
+  let description = [{
+    The kernel has the same blocks and the same arguments, and behind them a tensor map for each of `maps`. A launcher
+    takes it if it can make all maps; else it takes the launch's own kernel. Constraints program_c7, program_c10.
+  }];
+  let parameters = (ins StringRefParameter<"a symbol of the module">:$kernel,
+                        OptionalArrayRefParameter<"::skewer::attn::TensorMapAttr">:$maps);
+  let genVerifyDecl = 1;
+  let assemblyFormat = "`<` $kernel `,` `maps` `=` `[` (`]`) : ($maps^ `]`)? `>`";
+}
+
 def Attn_LaunchAttr : AttrDef<Attn_Dialect, "Launch"> {
   let mnemonic = "launch";
   let summary = "one kernel of a GPU program, and its launch";
@@ -113,15 +147,19 @@ def Attn_LaunchAttr : AttrDef<Attn_Dialect, "Launch"> {
     - `blocks`: blocks of the grid, which has one dimension.
     - `rows` × `keys`: the tile of an attention; 0 × 0 if the kernel has none.
     - `note`: the reason why an attention is not fused.
+    - `boxes`: another kernel, which copies boxes of tensors.
 
     Constraints program_c1 to program_c4.
   }];
   let parameters = (ins StringRefParameter<"a symbol of the module">:$kernel,
                         StringRefParameter<"what the kernel does">:$title,
                         "int64_t":$threads, "int64_t":$shared_bytes, "::skewer::attn::SizeAttr":$blocks, "int64_t":$rows,
-                        "int64_t":$keys, StringRefParameter<"text for explain">:$note);
+                        "int64_t":$keys, StringRefParameter<"text for explain">:$note,
+                        OptionalParameter<"::skewer::attn::BoxesAttr">:$boxes);
   let genVerifyDecl = 1;
-  let assemblyFormat = "`<` struct(params) `>`";
+  let assemblyFormat = [{
+    `<` struct($kernel, $title, $threads, $shared_bytes, $blocks, $rows, $keys, $note) (`,` `boxes` `=` $boxes^)? `>`
+  }];
 }
 
 def Attn_ProgramAttr : AttrDef<Attn_Dialect, "Program"> {
@@ -131,7 +169,7 @@ def Attn_ProgramAttr : AttrDef<Attn_Dialect, "Program"> {
     The program is the contract between `attn-lower-to-gpu` and its readers. The pass writes it onto the GPU module as
     `attn.program`; code generation, launchers and the interpreter read it (passes/Gpu/GpuLaunch.h). `workspace` is
     the number of bytes of device memory. The arguments and the run-time sizes are those of the module's `attn.plan`.
-    Constraints program_c5 to program_c8.
+    Constraints program_c5 to program_c10.
   }];
   let parameters = (ins StringRefParameter<"name of the kernel">:$name, "::skewer::attn::SizeAttr":$workspace,
                         OptionalArrayRefParameter<"::skewer::attn::LaunchAttr">:$launches);

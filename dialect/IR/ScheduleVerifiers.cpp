@@ -114,7 +114,7 @@ LogicalResult CpuScheduleAttr::verifyKeysPerItem(Operation *attention, int64_t q
 
 LogicalResult GpuScheduleAttr::verify(EmitError emitError, StringRef target, StringRef engine, int64_t rows,
                                       int64_t keys, int64_t stages, bool /*keepQueries*/, int64_t columns,
-                                      int64_t warpRows, ArrayRef<StringAttr> strategies) {
+                                      int64_t warpRows, StringRef copies, ArrayRef<StringAttr> strategies) {
   if (target.empty())
     return emitError() << "a schedule needs the name of its target (gpu_schedule_c1)";
   if (engine.empty())
@@ -132,6 +132,8 @@ LogicalResult GpuScheduleAttr::verify(EmitError emitError, StringRef target, Str
   if ((warpRows != 16 && warpRows != 32) || rows % warpRows)
     return emitError() << "warp_rows is " << warpRows << " and rows is " << rows
                        << ", expected 16, or 32 where rows is a multiple of 32 (gpu_schedule_c11)";
+  if (copies != "cp_async" && copies != "tma")
+    return emitError() << "copies is '" << copies << "', expected 'cp_async' or 'tma' (gpu_schedule_c13)";
   return verifyStrategies(emitError, strategies, getMnemonic(), "gpu_schedule_c5");
 }
 

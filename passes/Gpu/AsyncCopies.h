@@ -30,6 +30,9 @@ public:
   void drain() override;
   void meet() override;
 
+protected:
+  const BlockMemory &shared;
+
 private:
   using RowPlace = llvm::function_ref<std::pair<Value, Value>(Value row)>;
   void publish();
@@ -38,7 +41,6 @@ private:
   void fillByChunks(const SharedTile &, const RowSource &, RowPlace, Value copy);
   void fillByElements(const SharedTile &, const RowSource &, RowPlace, Value copy);
 
-  const BlockMemory &shared;
   const ThreadPlace &at;
   Type element;
   TileUsers users;

@@ -27,7 +27,7 @@ struct GpuTensors {
   std::optional<unsigned> rowOutput; // number of the output [leading…, queries] of f32: natural logarithms, or totals
   std::optional<unsigned> parts;     // number in plan.outputs of the records of parts of the keys
   std::vector<Extent> leading;       // extent of each leading axis
-  Extent queryExtent;                // number of queries
+  Extent queryExtent, keyExtent;     // numbers of queries and keys; 1 if keys are no dimension of an operand
 };
 
 struct GpuAttention : GpuTensors, GpuShape {

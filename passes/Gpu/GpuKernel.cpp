@@ -26,10 +26,9 @@ public:
     auto [low, high] = masks.steps();
     begin(low);
     size_t rows = in.place.scores.rows();
-    SmallVector<Value> last =
-        b.loop(low, high, 1, code.emptyRows().numbers(), [&](Value number, ValueRange before) {
-          return step(number, RowState::of(before, rows)).numbers();
-        });
+    SmallVector<Value> last = b.loop(low, high, 1, code.emptyRows().numbers(), [&](Value number, ValueRange before) {
+      return step(number, RowState::of(before, rows)).numbers();
+    });
     in.pipeline.drain(); // of tiles behind the last step
     code.write(RowState::of(last, rows));
   }
@@ -95,21 +94,21 @@ std::optional<Refusal> skewer::gpu::emitAttentionKernel(GpuBuilder &b, const Gpu
                                                         mlir::gpu::GPUModuleOp module) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToEnd(module.getBody());
+  GpuLayout layout = layoutOf(shape, shape.tile);
   LLVM::LLVMFuncOp function = createKernel(b, b.getLoc(), module, shape.signature, shape.kernel,
-                                               shape.tile.blockThreads());
+                                           shape.tile.blockThreads(), layout.boxes.size());
   // Numbers below 2^-126 count as 0, weights included: this selects ex2.approx.ftz, which also needs two instructions
   // less.
   function.setDenormalFpMathF32("preserve-sign");
   b.setInsertionPointToStart(&function.getBody().front());
   BlockMemory shared(b, module, shape.tile.facts().swizzles ? kSwizzleAlignment : kChunkAlignment);
 
-  GpuLayout layout = layoutOf(shape, shape.tile);
   Operands operands(b, shape, module, function);
   ThreadPlace at = threadPlace(b);
   BlockPlace place(b, shape, operands, at);
   Masks masks(b, shape, operands, place);
-  std::unique_ptr<Engine> engine = makeEngine(
-      shape.tile.engine, {b, shared, at, shape.element, shape.attention.keys, shape.attention.direct});
+  std::unique_ptr<Engine> engine =
+      makeEngine(shape.tile.engine, {b, shared, at, shape.element, shape.attention.keys, shape.attention.direct});
   if (!engine)
     return Refusal{"there is no engine '" + shape.tile.engine.str() + "'"};
   bool hasProducers = shape.tile.facts().producers;
@@ -118,9 +117,20 @@ std::optional<Refusal> skewer::gpu::emitAttentionKernel(GpuBuilder &b, const Gpu
     users = {shape.tile.threads(), kComputingBarrier, /*readAsynchronously=*/true};
   AsyncCopies pipeline(b, shared, at, shape.element, users, shape.tile.stages);
   QueryTiles queries(b, shape, layout, place, pipeline, *engine);
-  KernelContext in{b,     shared,   shape,   shape.tile, layout,  operands,
-                   at,    place,    pipeline, *engine,    queries, {at.thread, shape.tile.threads()},
-                   commonScaleOf(shape), /*stepsBeginTogether=*/!hasProducers};
+  KernelContext in{b,
+                   shared,
+                   shape,
+                   shape.tile,
+                   layout,
+                   operands,
+                   at,
+                   place,
+                   pipeline,
+                   *engine,
+                   queries,
+                   {at.thread, shape.tile.threads()},
+                   commonScaleOf(shape),
+                   /*stepsBeginTogether=*/!hasProducers};
   if (hasProducers)
     emitWithProducers(in, masks, function);
   else

@@ -8,6 +8,18 @@
 namespace skewer::gpu {
 class GpuBuilder;
 
+/// A tensor whose boxes a kernel copies by TMA. A launch makes a tensor map of it. Element (column, row, place) lies
+/// `offset` + place × `placeBytes` + row × `rowBytes` bytes behind a pointer, and `column` elements further.
+struct GpuTensorMap {
+  unsigned argument = 0; // number of the kernels' argument that is the pointer
+  SizeExpression offset; // bytes
+  ElementType type = ElementType::F16;
+  int64_t columns = 0;         // extents; what a box has beyond them becomes zeros
+  SizeExpression rows, places; // likewise
+  int64_t rowBytes = 0, placeBytes = 0;
+  int64_t boxColumns = 0, boxRows = 0; // rows of a box are swizzled
+};
+
 /// One kernel of a program.
 struct GpuLaunch {
   std::string kernel;                     // its symbol
@@ -16,6 +28,10 @@ struct GpuLaunch {
   SizeExpression blocks;                  // number of blocks of the grid, which is one-dimensional
   int64_t rows = 0, keys = 0;             // tile of an attention; 0 for other kernels
   std::string note;                       // why an attention is not fused
+  /// Another kernel that does the same, in as many blocks, by copies of boxes; empty: there is none. Behind the
+  /// arguments of all kernels it takes a tensor map for each of `maps`, by value. It runs where all maps can be made.
+  std::string boxKernel;
+  std::vector<GpuTensorMap> maps;
   // Whether the kernel reads only `const` inputs and prepared memory, and writes to prepared memory.
   bool prepares = false;
 };
@@ -45,8 +61,8 @@ std::optional<GpuProgram> programOf(mlir::gpu::GPUModuleOp);
 
 /// The arguments of a kernel, as values.
 struct KernelArguments {
-  std::vector<mlir::Value> inputs, outputs; // pointers; null where an input is an origin or a length
-  mlir::Value workspace, prepared;        // `prepared` is null if the plan has none
+  std::vector<mlir::Value> inputs, outputs;   // pointers; null where an input is an origin or a length
+  mlir::Value workspace, prepared;            // `prepared` is null if the plan has none
   std::map<std::string, mlir::Value> sizes;   // run-time sizes, i64
   std::map<std::string, mlir::Value> origins; // where a part begins, i64, by the input's name
 
@@ -57,16 +73,18 @@ struct KernelArguments {
 };
 KernelArguments argumentsOf(mlir::LLVM::LLVMFuncOp, const KernelPlan &);
 
-/// Where shared memory begins, in bytes: at a multiple of a copied chunk, or of eight rows of 128 bytes, whose chunks are
-/// permuted by their address.
+/// Where shared memory begins, in bytes: at a multiple of a copied chunk, or of eight rows of 128 bytes, whose chunks
+/// are permuted by their address.
 constexpr int64_t kChunkAlignment = 16, kSwizzleAlignment = 1024;
 
 /// Returns the symbol of the blocks' shared memory; declares it if it is not declared yet. It begins at a multiple of
 /// `alignment`, at least.
 llvm::StringRef sharedMemory(mlir::gpu::GPUModuleOp, int64_t alignment = kChunkAlignment);
 
-/// Adds a kernel of this name to the module, with the arguments of the program and an empty body.
+/// Adds a kernel of this name to the module, with the arguments of the program, `maps` tensor maps behind them, and an
+/// empty body. `mapsOf` returns the addresses of the maps.
 mlir::LLVM::LLVMFuncOp createKernel(mlir::OpBuilder &, mlir::Location, mlir::gpu::GPUModuleOp, const KernelPlan &,
-                                    llvm::StringRef name, int64_t threads);
+                                    llvm::StringRef name, int64_t threads, size_t maps = 0);
+mlir::ValueRange mapsOf(mlir::LLVM::LLVMFuncOp, size_t maps);
 
 } // namespace skewer::gpu

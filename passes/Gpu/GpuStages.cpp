@@ -1,6 +1,7 @@
 // Emits the kernels of each stage.
 #include "passes/Gpu/GpuStages.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "passes/Gpu/BoxMaps.h"
 #include "passes/Gpu/GpuKernel.h"
 #include "passes/Gpu/KeyParts.h"
 #include "passes/Gpu/PrepareGpuStages.h"
@@ -134,6 +135,8 @@ GpuTensors GpuStages::tensorsOf(attn::AttentionOp attention) {
     for (const std::string &axis : space.leading)
       result.leading.push_back(extents->at(axis));
     result.queryExtent = productOf(space.query, *extents);
+    if (llvm::all_of(space.key, [&](const std::string &axis) { return extents->count(axis) > 0; }))
+      result.keyExtent = productOf(space.key, *extents);
   }
   return result;
 }
@@ -184,10 +187,27 @@ bool GpuStages::emitFused(const GpuAttention &shape, attn::AttentionOp attention
   auto failed = [&](const Refusal &refusal) {
     return fail(attention, "no kernel for a GPU can be made of it: " + refusal.reason);
   };
-  if (auto refusal = emitAttentionKernel(b, shape, gpuModule))
-    return failed(*refusal);
   GpuLaunch launch;
   launch.kernel = shape.kernel;
+  if (tile.copies == kTma) { // where its maps cannot be made, the same kernel runs whose threads copy
+    GpuAttention boxed = shape;
+    launch.boxKernel = boxed.kernel = shape.kernel + "_tma";
+    if (boxed.attention.bounds.keyLength && boxed.keyExtent.name.empty())
+      return failed({"the number of keys is no size of the call, which copies by TMA need"});
+    launch.maps = mapsOfBoxes(boxed);
+    // The bytes of a launch's arguments (CUDA C++ Programming Guide, "Kernel parameters"); a map begins at a multiple
+    // of 64.
+    constexpr size_t kMostBytes = 4096, kMapBytes = 128, kAlignment = 64;
+    size_t arguments = plan.inputs.size() + plan.outputs.size() + plan.sizes.size() + 2;
+    if (8 * arguments + kAlignment + kMapBytes * launch.maps.size() > kMostBytes)
+      return failed({"its arguments leave no room for tensor maps in the 4096 bytes of a launch"});
+    if (auto refusal = emitAttentionKernel(b, boxed, gpuModule))
+      return failed(*refusal);
+  }
+  GpuAttention plain = shape;
+  plain.tile.copies = kCpAsync; // with the tiles in the same places
+  if (auto refusal = emitAttentionKernel(b, plain, gpuModule))
+    return failed(*refusal);
   launch.title = "attention";
   launch.threads = tile.blockThreads();
   launch.rows = tile.rows;

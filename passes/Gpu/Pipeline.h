@@ -1,5 +1,6 @@
 // The interface of a pipeline, which brings rows of tensors into shared memory: it fills a tile, waits until the tile
-// is full, and says when it is empty again. AsyncCopies.h is the only implementation; an engine may bring another.
+// is full, and says when it is empty again. AsyncCopies.h implements it, and TensorCopies.h copies some tiles in
+// another way.
 #pragma once
 #include "passes/Gpu/GpuBuilder.h"
 #include "passes/Gpu/ScoreLayout.h"
@@ -48,8 +49,8 @@ public:
 
   /// Fills a tile with the rows of the source from `first` on; rows from `end` (i32) on are zeros.
   void fillRows(const SharedTile &, const RowSource &, Value first, Value end, Value copy = {});
-  /// Fills a tile as the map says. Where `isRun` (i1, the same in all threads) holds, that is with the rows of `run` from
-  /// `first` on, which all exist.
+  /// Fills a tile as the map says. Where `isRun` (i1, the same in all threads) holds, that is with the rows of `run`
+  /// from `first` on, which all exist.
   virtual void fillRun(const SharedTile &to, const RowSource &from, const RowSource & /*run*/, Value /*first*/,
                        Value /*isRun*/, RowMap map, Value copy = {}) {
     fill(to, from, map, copy);

@@ -6,13 +6,19 @@
 using namespace mlir;
 using namespace skewer::gpu;
 
-void Ring::begin(const ThreadPlace &at, int64_t producers, int64_t users) {
+void Ring::create(int64_t producers, int64_t users, bool boxes) {
+  for (int64_t copy = 0; copy < copies; ++copy) {
+    NVVM::MBarrierInitOp::create(b, barrierAt(b.i32(copy), 0), b.i32(33 * producers + boxes), Value());
+    NVVM::MBarrierInitOp::create(b, barrierAt(b.i32(copy), 8), b.i32(users), Value());
+  }
+}
+
+void skewer::gpu::createBarriers(GpuBuilder &b, const ThreadPlace &at, bool boxes, llvm::function_ref<void()> create) {
   b.when(b.equal(at.thread, b.i32(0)), [&] {
-    for (int64_t copy = 0; copy < copies; ++copy) {
-      NVVM::MBarrierInitOp::create(b, barrierAt(b.i32(copy), 0), b.i32(33 * producers), Value());
-      NVVM::MBarrierInitOp::create(b, barrierAt(b.i32(copy), 8), b.i32(users), Value());
-    }
+    create();
     NVVM::FenceMbarrierInitOp::create(b);
+    if (boxes)
+      fenceBeforeBulkCopies(b);
   });
   barrier(b);
 }

@@ -2,10 +2,11 @@
 #include "passes/Gpu/RingKernel.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "passes/Analysis/FunctionRange.h"
-#include "passes/Gpu/AsyncCopies.h"
 #include "passes/Gpu/Engines/Engines.h"
+#include "passes/Gpu/GpuLaunch.h"
 #include "passes/Gpu/Ring.h"
 #include "passes/Gpu/Shape/RingRegisters.h"
+#include "passes/Gpu/TensorCopies.h"
 #include "passes/Gpu/Warp.h"
 
 using namespace mlir;
@@ -14,19 +15,38 @@ using namespace skewer::gpu;
 
 namespace {
 
+/// Tiles of a step that producers hand over together: those of the scores, of the values, or both.
+struct Part {
+  Ring ring;
+  const GpuLayout::Filling &filling;
+};
+
 class RingKernel {
 public:
-  RingKernel(KernelContext &in, Masks &masks)
-      : in(in), masks(masks), b(in.b), ring(in.b, in.shared, in.layout.signals, in.tile.stages),
-        registers(ringRegistersOf(in.tile)) {}
+  RingKernel(KernelContext &in, Masks &masks, ValueRange maps)
+      : in(in), masks(masks), b(in.b), maps(maps), registers(ringRegistersOf(in.tile)) {
+    for (const GpuLayout::Filling &filling : in.layout.fillings) {
+      int64_t barriers = in.layout.signals + 16 * in.tile.stages * int64_t(parts.size());
+      parts.push_back({Ring(b, in.shared, barriers, in.tile.stages), filling});
+    }
+  }
 
   void emit() {
-    ring.begin(in.at, in.tile.facts().producers / 32, in.tile.warps());
+    createBarriers(b, in.at, !in.layout.boxes.empty(), [&] {
+      for (Part &part : parts)
+        part.ring.create(part.filling.threads ? in.tile.facts().producers / 32 : 0, in.tile.warps(),
+                         part.filling.boxes);
+    });
     std::tie(low, high) = masks.steps();
-    b.either(b.less(in.at.thread, b.i32(in.tile.threads())), [&] { compute(); }, [&] { produce(); });
+    b.either(
+        b.less(in.at.thread, b.i32(in.tile.threads())), [&] { compute(); }, [&] { produce(); });
   }
 
 private:
+  bool isApart() const { return parts.size() > 1; }
+  Part &scores() { return parts.front(); }
+  Part &values() { return parts.back(); }
+
   /// Moves registers between the warpgroups of the block, if the tile needs that.
   void setRegisters(int64_t count, NVVM::SetMaxRegisterAction action) {
     if (registers.move)
@@ -36,13 +56,13 @@ private:
   /// Emits the loop over steps with the thread's place in the ring; `body` returns the carried numbers.
   SmallVector<Value> loop(ArrayRef<Value> initial,
                           llvm::function_ref<SmallVector<Value>(Value number, const RingPlace &, ValueRange)> body) {
-    RingPlace first = ring.first();
+    RingPlace first = scores().ring.first();
     SmallVector<Value> carried{first.copy, first.phase};
     carried.append(initial.begin(), initial.end());
     SmallVector<Value> last = b.loop(low, high, 1, carried, [&](Value number, ValueRange before) {
       RingPlace at{before[0], before[1]};
       SmallVector<Value> after = body(number, at, before.drop_front(2));
-      RingPlace next = ring.next(at);
+      RingPlace next = scores().ring.next(at);
       SmallVector<Value> all{next.copy, next.phase};
       all.append(after);
       return all;
@@ -55,22 +75,50 @@ private:
     ThreadPlace at = in.at;
     at.thread = b.sub(in.at.thread, b.i32(in.tile.threads()));
     int64_t threads = in.tile.facts().producers;
-    AsyncCopies copies(b, in.shared, at, in.shape.element, {threads}, in.tile.stages);
-    KernelContext own{b,        in.shared, in.shape,  in.tile,   in.layout,  in.operands, at,
-                      in.place, copies,    in.engine, in.queries, {at.thread, threads},   in.lateScale};
+    TensorCopies copies(b, in.shared, at, in.shape.element, {threads}, in.tile.stages, in.layout.boxes, maps);
+    KernelContext own{b,           in.shared, in.shape, in.tile,   in.layout,  in.operands,
+                      at,          in.place,  copies,   in.engine, in.queries, {at.thread, threads},
+                      in.lateScale};
     StepCode code(own, masks);
     code.locate();
     if (code.hasPrologue())
       barrierOf(b, kPrologueBarrier, in.tile.blockThreads());
-    loop({}, [&](Value number, const RingPlace &place, ValueRange) {
-      ring.waitUntilEmpty(place);
-      code.fill(number, place.copy);
-      ring.arriveWhenCopied(place);
-      ring.sayFull(place, at.lane);
-      return SmallVector<Value>();
-    });
+    // One warp asks for boxes. The others have nothing to do if all rows are copied as boxes.
+    Value asks = b.less(at.thread, b.i32(32));
+    auto fillAll = [&] {
+      loop({}, [&](Value number, const RingPlace &place, ValueRange) {
+        for (Part &part : parts)
+          fill(part, code, copies, number, place, asks, at.lane);
+        return SmallVector<Value>();
+      });
+    };
+    if (llvm::none_of(parts, [](const Part &part) { return part.filling.threads; }))
+      return b.when(asks, fillAll);
+    fillAll();
     copies.commit();
     copies.drain();
+  }
+
+  /// Fills the tiles of a part. `asks`: whether the thread is one of the warp that asks for boxes.
+  void fill(Part &part, StepCode &code, TensorCopies &copies, Value number, const RingPlace &place, Value asks,
+            Value lane) {
+    const GpuLayout::Filling &filling = part.filling;
+    auto fillTiles = [&] {
+      part.ring.waitUntilEmpty(place);
+      code.fill(number, place.copy, filling.ofScores, filling.ofValues);
+    };
+    if (!filling.threads) {
+      b.when(asks, [&] {
+        fillTiles();
+        copies.askForBoxes(part.ring.full(place));
+      });
+      return;
+    }
+    fillTiles();
+    if (filling.boxes)
+      b.when(asks, [&] { copies.askForBoxes(part.ring.full(place)); });
+    part.ring.arriveWhenCopied(place);
+    part.ring.sayFull(place, lane);
   }
 
   void compute() {
@@ -94,18 +142,31 @@ private:
   }
 
   /// Waits until a step's tiles are full, also for wgmma.
-  void waitUntilFull(const RingPlace &place) {
-    ring.waitUntilFull(place);
-    fenceBeforeAsyncReads(b); // of what producers have copied
+  void waitUntilFull(Part &part, const RingPlace &place) {
+    part.ring.waitUntilFull(place);
+    if (part.filling.threadsMultiplied) // boxes need no fence, nor what mma.sync reads
+      fenceBeforeAsyncReads(b);
+  }
+
+  /// Says that the warp has read a step's tiles.
+  void sayEmpty(Part &part, const RingPlace &place) {
+    if (part.filling.warpsReadBoxes) // by the threads themselves, and the next box overwrites what they have read
+      fenceBeforeAsyncReads(b);
+    part.ring.sayEmpty(place, in.at.lane);
   }
 
   SmallVector<Value> steps(StepCode &code, const RowState &empty) {
     return loop(empty.numbers(), [&](Value number, const RingPlace &place, ValueRange before) {
-      waitUntilFull(place);
+      waitUntilFull(scores(), place);
       Step step = code.stepAt(number, place.copy);
-      RowState after = code.compute(step, code.seenBits(step), RowState::of(before, in.place.scores.rows()));
-      ring.sayEmpty(place, in.at.lane);
-      return after.numbers();
+      auto [weights, state] = code.weigh(step, code.seenBits(step), RowState::of(before, in.place.scores.rows()));
+      if (isApart()) {
+        sayEmpty(scores(), place);
+        waitUntilFull(values(), place);
+      }
+      code.addToValues(step, weights, state.output);
+      sayEmpty(values(), place);
+      return state.numbers();
     });
   }
 
@@ -114,7 +175,8 @@ private:
   ///
   ///   issue scores of step i | issue weights of step i - 1 × values | wait for the scores | weights of step i | wait
   ///
-  /// Weights pass from step to step as operands. A step's tiles are empty when the values of the step have been read.
+  /// Weights pass from step to step as operands. Tiles that are handed over together are empty when the values of the
+  /// step have been read.
   SmallVector<Value> stepsAhead(StepCode &code, const RowState &empty) {
     SmallVector<Value> none = empty.numbers();
     return b.choose(
@@ -122,8 +184,8 @@ private:
   }
 
   SmallVector<Value> someSteps(StepCode &code, const RowState &empty) {
-    RingPlace place = ring.first();
-    waitUntilFull(place);
+    RingPlace place = scores().ring.first();
+    waitUntilFull(scores(), place);
     Step first = code.stepAt(low, place.copy);
     auto [weights, state] = code.weigh(first, code.seenBits(first), empty);
     state.output = empty.output; // nothing to rescale
@@ -136,26 +198,31 @@ private:
       return stepAhead(code, number, before, numbers);
     });
     RowState after = RowState::of(ValueRange(last).slice(2, numbers), in.place.scores.rows());
+    if (isApart())
+      waitUntilFull(values(), {last[0], last[1]});
     issueValues(last[0], ValueRange(last).drop_front(2 + numbers), after.output);
     after.output.tiles = in.engine.wait(after.output.tiles);
-    ring.sayEmpty({last[0], last[1]}, in.at.lane);
+    sayEmpty(values(), {last[0], last[1]});
     return after.numbers();
   }
 
   /// `before`: the place of the step before, its state, and its weights as operands.
   SmallVector<Value> stepAhead(StepCode &code, Value number, ValueRange before, size_t numbers) {
-    RingPlace earlier{before[0], before[1]}, place = ring.next(earlier);
-    waitUntilFull(place);
+    RingPlace earlier{before[0], before[1]}, place = scores().ring.next(earlier);
+    if (isApart())
+      sayEmpty(scores(), earlier); // here and not behind the earlier step, where ptxas no longer sees that lanes agree
+    waitUntilFull(scores(), place);
+    if (isApart())
+      waitUntilFull(values(), earlier);
     Step step = code.stepAt(number, place.copy);
     RowState state = RowState::of(before.slice(2, numbers), in.place.scores.rows());
     WeightedSums output = state.output;
-    auto [weights, after] = code.weigh(step, code.seenBits(step), state, [&] {
-      issueValues(earlier.copy, before.drop_front(2 + numbers), output);
-    });
+    auto [weights, after] = code.weigh(step, code.seenBits(step), state,
+                                       [&] { issueValues(earlier.copy, before.drop_front(2 + numbers), output); });
     // The tiles are full. But ptxas moves exponentials behind the next wait unless they are in a block of their own.
-    ring.waitUntilFull(place);
+    scores().ring.waitUntilFull(place);
     after.output.tiles = in.engine.wait(output.tiles);
-    ring.sayEmpty(earlier, in.at.lane);
+    sayEmpty(values(), earlier);
     std::vector<RowFragment> operands = in.engine.rounded(weights);
     after.output.tiles = rescaled(b, in.place.scores, after.output);
     SmallVector<Value> next{place.copy, place.phase};
@@ -173,12 +240,13 @@ private:
     in.engine.issueRounded(operands, {in.layout.values, copy, {}}, /*checked=*/false, output);
   }
 
-  /// Writes the result. If a mask hides keys, and some result of the block is NaN, a hidden key may have a value that is
-  /// no number: then the block computes all of it again, with care.
+  /// Writes the result. If a mask hides keys, and some result of the block is NaN, a hidden key may have a value that
+  /// is no number: then the block computes all of it again, with care.
   void finish(StepCode &code, const RowState &state) {
     if (in.engine.hidesOddValues() || !(masks.hideSome() || hidesByFunction(in.shape.attention)))
       return code.write(state);
-    b.either(someAreNan(state), [&] { computeAgain(); }, [&] { code.write(state); });
+    b.either(
+        someAreNan(state), [&] { computeAgain(); }, [&] { code.write(state); });
   }
 
   /// Computes the rows of the block as a kernel of mma.sync does.
@@ -206,7 +274,7 @@ private:
         own = own ? Value(arith::OrIOp::create(b, own, nan)) : nan;
       }
     Value ofWarp = b.select(anyLane(b, own), b.i32(1), b.i32(0));
-    int64_t numbers = in.layout.signals + 16 * in.tile.stages; // one of each warp
+    int64_t numbers = in.layout.signals + barrierBytes(in.tile); // one of each warp
     b.when(b.equal(in.at.lane, b.i32(0)), [&] { store(b, ofWarp, in.shared.numberAt(in.at.warp, numbers)); });
     in.pipeline.meet();
     Value some = b.i32(0);
@@ -218,7 +286,8 @@ private:
   KernelContext &in;
   Masks &masks;
   GpuBuilder &b;
-  Ring ring;
+  ValueRange maps; // of boxes
+  std::vector<Part> parts;
   RingRegisters registers;
   Value low, high; // the block's steps
 };
@@ -228,5 +297,5 @@ private:
 void skewer::gpu::emitWithProducers(KernelContext &in, Masks &masks, LLVM::LLVMFuncOp kernel) {
   if (ringRegistersOf(in.tile).move) // without this, ptxas does not move registers
     kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), in.b.getI32IntegerAttr(1));
-  RingKernel(in, masks).emit();
+  RingKernel(in, masks, mapsOf(kernel, in.layout.boxes.size())).emit();
 }

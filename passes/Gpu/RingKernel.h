@@ -9,7 +9,8 @@ namespace skewer::gpu {
 /// producers may overwrite what the work before the first step has read.
 constexpr int64_t kComputingBarrier = 1, kPrologueBarrier = 2;
 
-/// Emits the body of a kernel whose tile has producers (EngineFacts). `in` belongs to the threads that compute.
+/// Emits the body of a kernel whose tile has producers (EngineFacts). `in` belongs to the threads that compute. The
+/// kernel's last arguments are the tensor maps of the layout's boxes.
 void emitWithProducers(KernelContext &in, Masks &, mlir::LLVM::LLVMFuncOp kernel);
 /// Emits the body of a kernel in which the threads of `in` fill tiles and compute.
 void emitByAll(KernelContext &in, Masks &);

@@ -41,13 +41,15 @@ void StepCode::computeBlockNumbers() {
     strategy->computeBlockNumbers();
 }
 
-void StepCode::fill(Value number, Value copy) {
+void StepCode::fill(Value number, Value copy, bool scores, bool values) {
   Value firstKey = masks.firstKeyOf(number);
   if (!in.pipeline.isSingleBuffered())
     for (auto &strategy : strategies)
-      strategy->fill(firstKey, copy);
+      if (strategy->fillsValues() ? values : scores)
+        strategy->fill(firstKey, copy);
   for (auto &strategy : strategies)
-    strategy->computeNumbers(firstKey, copy);
+    if (scores)
+      strategy->computeNumbers(firstKey, copy);
 }
 
 Step StepCode::stepAt(Value number, Value copy) {
@@ -57,9 +59,7 @@ Step StepCode::stepAt(Value number, Value copy) {
 
 SmallVector<Value> StepCode::seenBits(const Step &at) { return masks.seenBits(at.firstKey, at.crossed); }
 
-RowState StepCode::emptyRows() {
-  return gpu::emptyRows(b, in.place.scores, size_t(in.layout.values.width / 8));
-}
+RowState StepCode::emptyRows() { return gpu::emptyRows(b, in.place.scores, size_t(in.layout.values.width / 8)); }
 
 void StepCode::write(const RowState &state) { writeRows(b, in.shape, in.operands, in.place, powers, state); }
 

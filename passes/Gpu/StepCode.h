@@ -1,6 +1,6 @@
-// The code of one step of a kernel, in which the block's queries meet a tile of keys, and of what comes before and after
-// all steps. It calls the strategies, and knows which of their functions comes when. GpuKernel.cpp and RingKernel.cpp
-// put the steps into loops.
+// The code of one step of a kernel, in which the block's queries meet a tile of keys, and of what comes before and
+// after all steps. It calls the strategies, and knows which of their functions comes when. GpuKernel.cpp and
+// RingKernel.cpp put the steps into loops.
 #pragma once
 #include "passes/Gpu/Masks.h"
 #include "passes/Gpu/Strategy.h"
@@ -26,7 +26,9 @@ public:
     return some([](Strategy &strategy) { return strategy.meetsInSteps(); });
   }
   /// Starts to fill the tiles of a step, unless they are single-buffered, and computes the numbers that belong to it.
-  void fill(Value number, Value copy);
+  void fill(Value number, Value copy) { fill(number, copy, /*scores=*/true, /*values=*/true); }
+  /// Does it for the tiles of the scores, with the numbers, or for those of the values, or for both.
+  void fill(Value number, Value copy, bool scores, bool values);
   /// Returns what the masks say of a step; see Masks::seenBits for the bits.
   Step stepAt(Value number, Value copy);
   llvm::SmallVector<Value> seenBits(const Step &);
@@ -37,6 +39,8 @@ public:
   /// (Rescaling::Afterwards).
   std::pair<Tiles, RowState> weigh(const Step &, llvm::ArrayRef<Value> bits, const RowState &before,
                                    llvm::function_ref<void()> behindProducts = {});
+  /// Adds the weights times the values of the step.
+  void addToValues(const Step &, const Tiles &weights, WeightedSums &);
   RowState emptyRows();
   void write(const RowState &);
 
@@ -49,7 +53,6 @@ private:
   ScoreSums productsOf(const Step &, double scale);
   RowNumbers rowNumbersOf(const Step &);
   void applyFunction(Tiles &scores, llvm::ArrayRef<Tiles> further);
-  void addToValues(const Step &, const Tiles &weights, WeightedSums &);
 
   KernelContext &in;
   Masks &masks;

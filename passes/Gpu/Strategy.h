@@ -68,6 +68,9 @@ public:
   /// Computes numbers that all steps read, while the queries are copied. A barrier follows.
   virtual void computeBlockNumbers() {}
 
+  /// Returns whether the tiles that the strategy fills are read for the values alone, behind the weights.
+  virtual bool fillsValues() const { return false; }
+
   // Called ahead of a step, to fill its tiles.
   virtual void fill(Value /*firstKey*/, Value /*copy*/) {}
   /// Returns whether threads compute numbers for each other; `computeNumbers` computes those of one tile.

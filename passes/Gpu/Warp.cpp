@@ -17,10 +17,14 @@ Value skewer::gpu::shuffleFrom(ImplicitLocOpBuilder &b, Value x, Value from) {
 Value skewer::gpu::anyLane(ImplicitLocOpBuilder &b, Value condition) {
   return NVVM::VoteSyncOp::create(b, b.getI1Type(), i32(b, -1), condition, NVVM::VoteSyncKind::any);
 }
+Value skewer::gpu::electedLane(ImplicitLocOpBuilder &b) { return NVVM::ElectSyncOp::create(b, b.getI1Type(), Value()); }
 void skewer::gpu::warpBarrier(ImplicitLocOpBuilder &b) { NVVM::SyncWarpOp::create(b, i32(b, -1)); }
 void skewer::gpu::barrier(ImplicitLocOpBuilder &b) { NVVM::Barrier0Op::create(b); }
 void skewer::gpu::barrierOf(ImplicitLocOpBuilder &b, int64_t number, int64_t threads) {
   NVVM::BarrierOp::create(b, TypeRange(), i32(b, number), i32(b, threads), NVVM::BarrierReductionAttr(), Value());
+}
+void skewer::gpu::fenceBeforeBulkCopies(ImplicitLocOpBuilder &b) {
+  NVVM::FenceProxyOp::create(b, NVVM::ProxyKind::async, NVVM::SharedSpaceAttr());
 }
 void skewer::gpu::fenceBeforeAsyncReads(ImplicitLocOpBuilder &b) {
   auto space = NVVM::SharedSpaceAttr::get(b.getContext(), NVVM::SharedSpace::shared_cta);

@@ -129,6 +129,7 @@ void skewer::addGpuSchedulePipeline(OpPassManager &manager, const gpu::GpuReques
   options.warpRows = request.warpRows;
   options.keyParts = request.keyParts;
   options.engine = request.engine;
+  options.copies = request.copies;
   options.rank = request.rank;
   if (request.keepQueries)
     options.queries = *request.keepQueries ? "registers" : "shared";

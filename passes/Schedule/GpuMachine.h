@@ -84,10 +84,14 @@ struct GpuRequest {
   std::optional<bool> keepQueries;
   int64_t columns = 0, warpRows = 0, keyParts = 0;
   std::string engine; // its name; empty: any that the target has
+  std::string copies; // how producers copy regular rows; empty: by cp.async
   /// The number of the candidate to use, from 0: the next one if the one before did not assemble without spills. -1: no
   /// candidate; attentions are computed row by row.
   int64_t rank = 0;
-  bool pinsTile() const { return rows || keys || stages || keepQueries || columns || warpRows || keyParts || !engine.empty(); }
+  bool pinsTile() const {
+    return rows || keys || stages || keepQueries || columns || warpRows || keyParts || !engine.empty() ||
+           !copies.empty();
+  }
 };
 /// Attribute of a scheduled module: the number of candidates, for the attention that has the most.
 constexpr llvm::StringLiteral kGpuCandidates = "attn.gpu_candidates";

@@ -476,8 +476,20 @@ func.func @f(%v: tensor<4x8xf32>) {
 // -----
 
 // gpu_schedule_c11: parts that there are
-// expected-error @below {{unknown part 'warps', expected 'columns' or 'warp_rows'}}
+// expected-error @below {{unknown part 'warps', expected 'columns', 'warp_rows' or 'copies'}}
 #s = #attn.gpu_schedule<target = "sm_80", engine = "mma_sync", rows = 48, keys = 64, stages = 2, keep_queries = true, strategies = ["matmul"], warps = 2>
+
+// -----
+
+// gpu_schedule_c13: ways to copy that there are
+// expected-error @below {{copies is 'ldgsts', expected 'cp_async' or 'tma' (gpu_schedule_c13)}}
+#s = #attn.gpu_schedule<target = "sm_90a", engine = "wgmma", rows = 64, keys = 64, stages = 2, keep_queries = false, strategies = ["matmul"], copies = "ldgsts">
+
+// -----
+
+// gpu_schedule_c13: once
+// expected-error @below {{'copies' is given twice}}
+#s = #attn.gpu_schedule<target = "sm_90a", engine = "wgmma", rows = 64, keys = 64, stages = 2, keep_queries = false, strategies = ["matmul"], copies = "tma", copies = "tma">
 
 // -----
 

@@ -107,12 +107,12 @@ func.func @attention_on_a_gpu(%q: tensor<14x64xf16>, %k: tensor<14x64xf16>) -> t
 // The parts of a schedule for GPUs that may be left out.
 // CHECK-LABEL: func.func @wide_warps
 func.func @wide_warps(%q: tensor<64x64xf16>, %k: tensor<64x64xf16>) -> tensor<64x64xf16> {
-  // CHECK: schedule #attn.gpu_schedule<target = "sm_80", engine = "mma_sync", rows = 64, keys = 32, stages = 3, keep_queries = true, strategies = ["matmul"], columns = 32, warp_rows = 32>
+  // CHECK: schedule #attn.gpu_schedule<target = "sm_80", engine = "mma_sync", rows = 64, keys = 32, stages = 3, keep_queries = true, strategies = ["matmul"], columns = 32, warp_rows = 32, copies = "tma">
   %0 = attn.attention "i j" value "j e -> i e" (%k) score {
     attn.term "i d, j d" (%q, %k) scale 0.125 : tensor<64x64xf16>, tensor<64x64xf16>
   } : tensor<64x64xf16> -> tensor<64x64xf16>
     schedule #attn.gpu_schedule<target = "sm_80", engine = "mma_sync", rows = 64, keys = 32, stages = 3,
-                                keep_queries = true, strategies = ["matmul"], warp_rows = 32, columns = 32>
+                                keep_queries = true, strategies = ["matmul"], copies = "tma", warp_rows = 32, columns = 32>
   return %0 : tensor<64x64xf16>
 }
 

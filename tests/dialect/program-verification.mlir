@@ -103,6 +103,79 @@ module attributes {attn.plan = #attn.plan<"f", inputs = [], outputs = [<"o", f32
 
 // -----
 
+// A launch with a kernel that copies boxes of a tensor.
+#none = #attn.size<fixed = 0, scaled = 0, factors = []>
+#map = #attn.tensor_map<argument = 1, offset = #none, type = f16, columns = 72, rows = <fixed = 0, scaled = 1, factors = ["n"]>, places = <fixed = 8, scaled = 0, factors = []>, row_bytes = 144, place_bytes = 144, box_columns = 16, box_rows = 64>
+#launch = #attn.launch<kernel = "f", title = "attention", threads = 128, shared_bytes = 46080, blocks = #none, rows = 64, keys = 64, note = "", boxes = <"g", maps = [#map, #map]>>
+module attributes {attn.plan = #attn.plan<"f", inputs = [], outputs = [<"o", f32, ["n"]>], sizes = ["n"], stages = [], phases = [], shared_bytes = #none, local_bytes = 0>} {
+  gpu.module @f_gpu attributes {attn.program = #attn.program<"f", workspace = #none, launches = [#launch]>} {
+    llvm.func @f()
+    llvm.func @g()
+  }
+}
+
+// -----
+
+// program_c7: the kernel that copies boxes is there
+#none = #attn.size<fixed = 0, scaled = 0, factors = []>
+#map = #attn.tensor_map<argument = 1, offset = #none, type = f16, columns = 72, rows = #none, places = #none, row_bytes = 144, place_bytes = 144, box_columns = 16, box_rows = 64>
+#launch = #attn.launch<kernel = "f", title = "attention", threads = 128, shared_bytes = 0, blocks = #none, rows = 64, keys = 64, note = "", boxes = <"g", maps = [#map]>>
+// expected-error @below {{launches 'g', which is none of its functions (program_c7)}}
+gpu.module @f_gpu attributes {attn.program = #attn.program<"f", workspace = #none, launches = [#launch]>} {
+  llvm.func @f()
+}
+
+// -----
+
+// program_c8: tensor maps too
+#none = #attn.size<fixed = 0, scaled = 0, factors = []>
+#map = #attn.tensor_map<argument = 1, offset = #none, type = f16, columns = 72, rows = <fixed = 0, scaled = 1, factors = ["n"]>, places = #none, row_bytes = 144, place_bytes = 144, box_columns = 16, box_rows = 64>
+#launch = #attn.launch<kernel = "f", title = "attention", threads = 128, shared_bytes = 0, blocks = #none, rows = 64, keys = 64, note = "", boxes = <"f", maps = [#map]>>
+module attributes {attn.plan = #attn.plan<"f", inputs = [], outputs = [<"o", f32, [4]>], sizes = [], stages = [], phases = [], shared_bytes = #none, local_bytes = 0>} {
+  // expected-error @below {{a tensor map of 'f' depends on 'n', which is none of the kernel's sizes (program_c8)}}
+  gpu.module @f_gpu attributes {attn.program = #attn.program<"f", workspace = #none, launches = [#launch]>} {
+    llvm.func @f()
+  }
+}
+
+// -----
+
+// program_c9: an argument and columns
+// expected-error @below {{a tensor map of argument 1 with 0 columns, expected a number from 0 and some columns (program_c9)}}
+#m = #attn.tensor_map<argument = 1, offset = <fixed = 0, scaled = 0, factors = []>, type = f16, columns = 0, rows = <fixed = 8, scaled = 0, factors = []>, places = <fixed = 8, scaled = 0, factors = []>, row_bytes = 144, place_bytes = 144, box_columns = 16, box_rows = 64>
+
+// -----
+
+// program_c9: a type that is multiplied
+// expected-error @below {{a tensor map of 'f32', expected f16 or bf16 (program_c9)}}
+#m = #attn.tensor_map<argument = 1, offset = <fixed = 0, scaled = 0, factors = []>, type = f32, columns = 72, rows = <fixed = 8, scaled = 0, factors = []>, places = <fixed = 8, scaled = 0, factors = []>, row_bytes = 144, place_bytes = 144, box_columns = 16, box_rows = 64>
+
+// -----
+
+// program_c9: whole 16 bytes from row to row
+// expected-error @below {{a tensor map with a distance of 40 bytes, expected a multiple of 16 below 2^40 (program_c9)}}
+#m = #attn.tensor_map<argument = 1, offset = <fixed = 0, scaled = 0, factors = []>, type = f16, columns = 72, rows = <fixed = 8, scaled = 0, factors = []>, places = <fixed = 8, scaled = 0, factors = []>, row_bytes = 40, place_bytes = 144, box_columns = 16, box_rows = 64>
+
+// -----
+
+// program_c9: not too far
+// expected-error @below {{a tensor map with a distance of 1099511627776 bytes, expected a multiple of 16 below 2^40 (program_c9)}}
+#m = #attn.tensor_map<argument = 1, offset = <fixed = 0, scaled = 0, factors = []>, type = f16, columns = 72, rows = <fixed = 8, scaled = 0, factors = []>, places = <fixed = 8, scaled = 0, factors = []>, row_bytes = 144, place_bytes = 1099511627776, box_columns = 16, box_rows = 64>
+
+// -----
+
+// program_c9: rows that a swizzle permutes
+// expected-error @below {{a box of 64 rows of 24 elements, expected 1 to 256 rows of 16, 32 or 64 (program_c9)}}
+#m = #attn.tensor_map<argument = 1, offset = <fixed = 0, scaled = 0, factors = []>, type = f16, columns = 72, rows = <fixed = 8, scaled = 0, factors = []>, places = <fixed = 8, scaled = 0, factors = []>, row_bytes = 144, place_bytes = 144, box_columns = 24, box_rows = 64>
+
+// -----
+
+// program_c10: some maps
+// expected-error @below {{kernel 'g' with 0 tensor maps, expected a name and 1 to 8 (program_c10)}}
+#b = #attn.boxes<"g", maps = []>
+
+// -----
+
 // A missing part is an error, and never 0.
 // expected-error @below {{expected ','}}
 #l = #attn.launch<kernel = "f", title = "move", shared_bytes = 0, blocks = <fixed = 1, scaled = 0, factors = []>, rows = 0, keys = 0, note = "">

@@ -63,6 +63,8 @@ Plan planForGpu(uint64_t seed) {
       request.engine = gpu::kWgmmaAhead.str();
       request.stages = 3;
     }
+    if (dice.chance(50))
+      request.copies = gpu::kTma.str();
   }
   plan.gpu = request;
   return plan;
@@ -79,6 +81,8 @@ std::string textOf(const gpu::GpuRequest &request) {
       text += fmt::format(", {}={}", name, value);
   if (!request.engine.empty())
     text += ", engine=" + request.engine;
+  if (!request.copies.empty())
+    text += ", copies=" + request.copies;
   if (request.keepQueries)
     text += *request.keepQueries ? ", queries=registers" : ", queries=shared";
   return text;
@@ -95,6 +99,10 @@ mlir::OwningOpRef<mlir::ModuleOp> lower(Compilation &compilation, const Kernel &
     auto module = compilation.lowerForGpu(scheduled, kernel.name, request);
     if (!module && request.engine == gpu::kWgmmaAhead) { // not for every layer
       request.engine = gpu::kWgmma.str();
+      return lower(compilation, kernel, scheduled, request);
+    }
+    if (!module && !request.copies.empty()) { // neither is this
+      request.copies.clear();
       return lower(compilation, kernel, scheduled, request);
     }
     if (!module)

@@ -7,6 +7,7 @@
   speed        times of the layers of speed.py by `skewer bench`, beside what the model says of them, PyTorch's kernels,
                and the peaks in the same run
   repeats      the same layers at the same sizes, compared with the reference and with themselves
+  copies       the same layers with copies by threads and by TMA: compared, then timed side by side (sm_90a)
   matrix       the layers of matrix.py in six shapes and three types, and its long sums
   random       random layers: those of --random FILE (what `skewer-fuzz --gpu --print` prints), or of skewer-fuzz beside
                skewer
@@ -15,8 +16,8 @@
   narrow       the same in f16 and bf16, against the float64 reference
   sanitizer    a sample of the matrix under compute-sanitizer, where there is one
 
-A step may pin parts of the schedule, as in matrix:engine=wgmma or random:rows=64+keys=64; a layer that an engine
-refuses by name is then counted by itself.
+A step may pin parts of the schedule, as in matrix:engine=wgmma, random:rows=64+keys=64 or matrix:copies=tma; a layer that
+an engine, or that way to copy, refuses by name is then counted by itself.
 
 Every run is a process of its own that is killed after --kill seconds: a kernel that hangs stops no other. What is
 checked is run --repeats times, and every run must return the same bytes. Runs that are checked share the GPU, --jobs at

@@ -104,6 +104,48 @@ TEST(CudaEntry, DescriptionHasTheLauncherLayout) {
   EXPECT_EQ(llvm::cast<llvm::ConstantDataArray>(program->getOperand(13))->getElementAsInteger(0), 1u);
 }
 
+TEST(CudaEntry, TensorMapsAreDescribed) {
+  llvm::LLVMContext context;
+  std::vector<CudaImage> codes = images();
+  skewer::gpu::GpuTensorMap map;
+  map.argument = 1;
+  map.type = ElementType::BF16;
+  map.offset = {256, 0, {}};
+  map.columns = 40;
+  map.rows = {0, 1, {"batch"}};
+  map.places = {7, 0, {}};
+  map.rowBytes = 80, map.placeBytes = 160;
+  map.boxColumns = 32, map.boxRows = 64;
+  codes.front().launches.front().boxKernel = "layer_tma";
+  codes.front().launches.front().maps = {map, map};
+  auto module = cudaModule(layer(), codes, "{}", context, kAbiVersion);
+  ASSERT_TRUE(bool(module)) << llvm::toString(module.takeError());
+  const llvm::DataLayout &layout = (*module)->getDataLayout();
+  auto constant = [&](const char *name) {
+    return llvm::cast<llvm::ConstantArray>((*module)->getNamedGlobal(name)->getInitializer());
+  };
+  auto offset = [&](llvm::Constant *of, unsigned field) {
+    return uint64_t(layout.getStructLayout(llvm::cast<llvm::StructType>(of->getType()))->getElementOffset(field));
+  };
+  auto number = [](llvm::Constant *of, unsigned field) {
+    return llvm::cast<llvm::ConstantInt>(of->getAggregateElement(field))->getZExtValue();
+  };
+  auto *launch = constant("layer.cuda.launches")->getOperand(0);
+  EXPECT_EQ(number(launch, 5), 2u);
+  EXPECT_EQ(offset(launch, 5), offsetof(skewer_cuda_launch, map_count));
+  EXPECT_EQ(offset(launch, 6), offsetof(skewer_cuda_launch, box_kernel));
+  EXPECT_EQ(offset(launch, 7), offsetof(skewer_cuda_launch, maps));
+  EXPECT_EQ(layout.getTypeAllocSize(constant("layer.cuda.maps")->getType()), 2 * sizeof(skewer_cuda_map));
+  auto *first = constant("layer.cuda.maps")->getOperand(0);
+  EXPECT_EQ(offset(first, 2), offsetof(skewer_cuda_map, offset));
+  EXPECT_EQ(offset(first, 4), offsetof(skewer_cuda_map, places));
+  EXPECT_EQ(offset(first, 7), offsetof(skewer_cuda_map, place_bytes));
+  EXPECT_EQ(offset(first, 10), offsetof(skewer_cuda_map, swizzle));
+  const uint64_t fields[] = {1, 9, 0, 0, 0, 40, 80, 160, 32, 64, 2}; // bf16; a swizzle of 64 bytes
+  for (unsigned field : {0u, 1u, 5u, 6u, 7u, 8u, 9u, 10u})
+    EXPECT_EQ(number(first, field), fields[field]) << field;
+}
+
 TEST(CudaEntry, WorkspaceNeedsNoGpu) {
   auto kernel = JitKernel::createForGpu(layer(), images());
   ASSERT_TRUE(bool(kernel)) << llvm::toString(kernel.takeError());

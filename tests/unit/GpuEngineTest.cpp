@@ -50,7 +50,8 @@ TEST_F(GpuEngines, EveryEngineHasCode) {
 }
 TEST_F(GpuEngines, EveryMachineHasOne) {
   for (const GpuMachine &machine : knownGpuMachines())
-    EXPECT_EQ(engineNames(machine), machine.target == "sm_90a" ? "mma_sync, wgmma, wgmma_ahead" : "mma_sync") << machine.target;
+    EXPECT_EQ(engineNames(machine), machine.target == "sm_90a" ? "mma_sync, wgmma, wgmma_ahead" : "mma_sync")
+        << machine.target;
   GpuMachine bare = *findGpuMachine("sm_80");
   bare.engines.clear();
   EXPECT_FALSE(gpuEngines().front()->fits(bare));
@@ -95,7 +96,7 @@ TEST_F(GpuEngines, RegistersOfABlockWithProducers) {
 /// Two barriers of 8 bytes for each copy: filled by the producers' warps, read by the others.
 TEST_F(GpuEngines, BarriersOfARing) {
   Ring ring(b, *shared, /*offset=*/64, /*copies=*/3);
-  ring.begin(at, /*producers=*/4, /*users=*/8);
+  createBarriers(b, at, /*boxes=*/false, [&] { ring.create(/*producers=*/4, /*users=*/8, /*boxes=*/false); });
   std::vector<int64_t> arrivals;
   module->walk([&](mlir::NVVM::MBarrierInitOp init) {
     llvm::APInt count;
@@ -109,6 +110,17 @@ TEST_F(GpuEngines, BarriersOfARing) {
   }
   EXPECT_EQ(count<mlir::NVVM::FenceMbarrierInitOp>(), 1u);
   EXPECT_EQ(count<mlir::NVVM::Barrier0Op>(), 1u); // nobody uses them before
+  EXPECT_EQ(count<mlir::NVVM::FenceProxyOp>(), 0u);
+  // Where bytes are counted, one thread announces them.
+  createBarriers(b, at, /*boxes=*/true, [&] { ring.create(/*producers=*/0, /*users=*/8, /*boxes=*/true); });
+  arrivals.clear();
+  module->walk([&](mlir::NVVM::MBarrierInitOp init) {
+    llvm::APInt count;
+    ASSERT_TRUE(mlir::matchPattern(init.getCount(), mlir::m_ConstantInt(&count)));
+    arrivals.push_back(count.getSExtValue());
+  });
+  EXPECT_EQ(arrivals[6], 1);
+  EXPECT_EQ(count<mlir::NVVM::FenceProxyOp>(), 1u);
   // The place goes round: copies 0, 1, 2, and 0 in the other phase.
   RingPlace place = ring.first();
   for (auto [copy, phase] : {std::pair(0, 0), {1, 0}, {2, 0}, {0, 1}, {1, 1}}) {

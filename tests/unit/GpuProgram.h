@@ -14,6 +14,7 @@ struct GpuCall {
   std::vector<int64_t> sizes;
   llvm::MutableArrayRef<char> prepared = {}; // plan.preparedBytes; empty: memory for this call alone
   unsigned order = 0;                        // in which warps run, where they run in any (LaunchShape::seed)
+  bool boxes = true; // kernels that copy boxes run where there are some; else the others, as without tensor maps
 };
 
 /// The kernels of a program to run: all, those that prepare, or the others.
@@ -27,6 +28,20 @@ inline int64_t valueOf(const SizeExpression &size, const KernelPlan &plan, llvm:
   for (const std::string &factor : size.factors)
     product *= *skewer::valueOf(factor, known);
   return size.fixed + product;
+}
+
+/// Returns a tensor map as a launcher makes it, of a buffer that is an argument of the kernels.
+inline gpu::LaunchArgument mapOf(const gpu::GpuTensorMap &map, const KernelPlan &plan, llvm::ArrayRef<int64_t> sizes) {
+  gpu::TensorMap made;
+  made.type = map.type == ElementType::BF16 ? gpu::TensorMapType::BF16 : gpu::TensorMapType::F16;
+  made.rank = 3;
+  made.address = uint64_t(valueOf(map.offset, plan, sizes));
+  made.dims = {uint64_t(map.columns), uint64_t(valueOf(map.rows, plan, sizes)),
+               uint64_t(valueOf(map.places, plan, sizes))};
+  made.strides = {uint64_t(map.rowBytes), uint64_t(map.placeBytes)};
+  made.box = {uint32_t(map.boxColumns), uint32_t(map.boxRows), 1};
+  made.swizzleBytes = unsigned(map.boxColumns * bytesOf(map.type));
+  return gpu::LaunchArgument::tensorMap(made, map.argument);
 }
 
 /// Runs the program's kernels as a launcher would. Returns nothing if the module lacks one of them.
@@ -61,11 +76,15 @@ inline std::optional<gpu::Report> runProgram(mlir::gpu::GPUModuleOp gpuModule, c
   for (const gpu::GpuLaunch &launch : program.launches) {
     if (which != Launches::All && launch.prepares != (which == Launches::Preparing))
       continue;
-    auto kernel = gpuModule.lookupSymbol<mlir::LLVM::LLVMFuncOp>(launch.kernel);
+    bool isBoxed = call.boxes && !launch.boxKernel.empty();
+    auto kernel = gpuModule.lookupSymbol<mlir::LLVM::LLVMFuncOp>(isBoxed ? launch.boxKernel : launch.kernel);
     if (!kernel)
       return std::nullopt;
     unsigned blocks = unsigned(valueOf(launch.blocks, plan, call.sizes));
-    launches.push_back({kernel, {blocks, unsigned(launch.threads), size_t(launch.sharedBytes), call.order}});
+    launches.push_back({kernel, {blocks, unsigned(launch.threads), size_t(launch.sharedBytes), call.order}, {}});
+    for (const gpu::GpuTensorMap &map : launch.maps)
+      if (isBoxed)
+        launches.back().maps.push_back(mapOf(map, plan, call.sizes));
   }
   return gpu::launch(launches, arguments);
 }

@@ -72,7 +72,7 @@ static attn::GpuScheduleAttr withStrategies(attn::GpuScheduleAttr given,
     names[number] = StringAttr::get(context, name);
   return attn::GpuScheduleAttr::get(context, given.getTarget(), given.getEngine(), given.getRows(), given.getKeys(),
                                     given.getStages(), given.getKeepQueries(), given.getColumns(), given.getWarpRows(),
-                                    names);
+                                    given.getCopies(), names);
 }
 
 GpuOutcome GpuLayer::lower(const GpuOptions &options) {
@@ -91,8 +91,9 @@ GpuOutcome GpuLayer::lower(const GpuOptions &options) {
     addFusionPipeline(manager);
     addOperandPipeline(manager);
   }
-  addGpuSchedulePipeline(manager, {options.target, options.rows, options.keys, options.stages, options.keepQueries,
-                                   options.columns, options.warpRows, options.keyParts, options.engine});
+  addGpuSchedulePipeline(manager,
+                         {options.target, options.rows, options.keys, options.stages, options.keepQueries,
+                          options.columns, options.warpRows, options.keyParts, options.engine, options.copies});
   if (failed(manager.run(*module)))
     return outcome;
   module->walk([&](attn::AttentionOp attention) {
@@ -259,6 +260,7 @@ void GpuLayer::interpret(const GpuOptions &options, GpuOutcome &outcome) {
   }
   GpuCall call;
   call.order = options.order;
+  call.boxes = options.boxes;
   call.inputs.assign(bytes.begin(), bytes.end());
   for (const std::string &name : plan->sizes)
     call.sizes.push_back(sizes.at(name));
@@ -364,11 +366,25 @@ static bool mayRunAhead(const std::string &text, const GpuOptions &how) {
   return outcome.lowered;
 }
 
+/// Returns whether TMA takes some rows of a layer.
+static bool mayCopyBoxes(const std::string &text, const GpuOptions &how) {
+  GpuLayer compiled(text);
+  GpuOutcome outcome = compiled.lower(how);
+  if (!outcome.lowered)
+    EXPECT_NE(outcome.messages.find("(gpu_schedule_c14)"), std::string::npos) << outcome.messages << text;
+  return outcome.lowered;
+}
+
 GpuOutcome skewer::testing::expectOnWgmma(const std::string &text, double tolerance, const GpuOptions &options) {
   GpuOutcome outcome = expectOnEngine(text, tolerance, onWgmma(options));
   GpuOptions ahead = onWgmma(options, skewer::gpu::kWgmmaAhead);
-  if (mayRunAhead(text, ahead))
+  bool runsAhead = mayRunAhead(text, ahead);
+  if (runsAhead)
     expectOnEngine(text, tolerance, ahead);
+  GpuOptions boxed = runsAhead ? ahead : onWgmma(options);
+  boxed.copies = skewer::gpu::kTma.str();
+  if (mayCopyBoxes(text, boxed))
+    expectOnEngine(text, tolerance, boxed);
   return outcome;
 }
 
@@ -388,7 +404,11 @@ GpuOutcome skewer::testing::expectOnEngines(const std::string &text, double tole
   // Each text meets one of the two ways. Those that may not run ahead all meet the other.
   GpuOptions ahead = onWgmma(how, skewer::gpu::kWgmmaAhead);
   bool runsAhead = how.order % 2 && mayRunAhead(text, ahead);
-  expectOnEngine(text, tolerance, runsAhead ? ahead : onWgmma(how));
+  how = runsAhead ? ahead : onWgmma(how);
+  expectOnEngine(text, tolerance, how);
+  how.copies = skewer::gpu::kTma.str();
+  if (how.order % 3 == 0 && mayCopyBoxes(text, how))
+    expectOnEngine(text, tolerance, how);
   return outcome;
 }
 

@@ -19,6 +19,8 @@ struct GpuOptions {
   std::optional<bool> keepQueries = true;
   int64_t columns = 0, warpRows = 0, keyParts = 0;
   std::string engine;                       // empty: any that the target has
+  std::string copies;                       // how producers copy regular rows; empty: by cp.async
+  bool boxes = true;                        // kernels that copy boxes run, where there are some (GpuCall::boxes)
   unsigned order = 0;                       // in which warps run, where they run in any (LaunchShape::seed)
   std::map<size_t, std::string> strategies; // of terms, by their numbers from 0 on, instead of the model's choice
   bool fuse = true;                         // else attentions go by rows
@@ -80,7 +82,8 @@ GpuOutcome expectOnGpu(const std::string &text, double tolerance, const GpuOptio
 /// Returns the options with an engine of wgmma (sm_90a; "": `wgmma`), and the tile that it has nearest to theirs.
 GpuOptions onWgmma(const GpuOptions &options, llvm::StringRef engine = "");
 /// Checks a layer as expectOnGpu does, by wgmma, with the warps in the order `options.order`; if it may run ahead, in
-/// that way too (EngineFacts). Returns the outcome of the first check.
+/// that way too (EngineFacts); if TMA takes some of its rows, with such copies too. Returns the outcome of the first
+/// check.
 GpuOutcome expectOnWgmma(const std::string &text, double tolerance, const GpuOptions &options = {});
 /// Returns whether the products of a layer are of f16 or bf16.
 bool hasNarrowProducts(const std::string &text);

@@ -66,15 +66,18 @@ private:
   size_t products, exponentials;
 };
 
-class GpuWgmmaSass : public ::testing::TestWithParam<std::tuple<const char *, int, const char *>> {};
+/// A layer, the width of its heads, the engine, and how regular rows are copied.
+using SassCase = std::tuple<const char *, int, const char *, const char *>;
+class GpuWgmmaSass : public ::testing::TestWithParam<SassCase> {};
 
 TEST_P(GpuWgmmaSass, HasWhatWasWritten) {
   std::optional<SassTools> tools = findSassTools();
   if (!tools)
     GTEST_SKIP() << "no ptxas or no cuobjdump";
-  auto [name, dim, engine] = GetParam();
+  auto [name, dim, engine, copies] = GetParam();
   GpuCodeBuilder builder(known(name, dim));
   builder.pinned.engine = engine;
+  builder.pinned.copies = copies;
   builder.pinned.rows = 128; // so that registers are moved
   auto code = builder.build(*gpu::findGpuTarget("sm_90a"), tools->ptxas);
   ASSERT_TRUE(bool(code)) << llvm::toString(code.takeError());
@@ -87,7 +90,9 @@ TEST_P(GpuWgmmaSass, HasWhatWasWritten) {
   ASSERT_TRUE(bool(sass)) << llvm::toString(sass.takeError());
   // 16 elements of the depth, then 16 keys, for each instruction. A thread has half of a row's scores.
   auto products = size_t(dim / 16 + launch.keys / 16);
-  Code kernel(*sass, launch.kernel, products, size_t(launch.keys / 2));
+  bool isBoxed = !launch.boxKernel.empty();
+  EXPECT_EQ(isBoxed, llvm::StringRef(copies) == gpu::kTma);
+  Code kernel(*sass, isBoxed ? launch.boxKernel : launch.kernel, products, size_t(launch.keys / 2));
   SCOPED_TRACE(std::to_string(launch.rows) + " rows, " + std::to_string(launch.keys) + " keys");
   ASSERT_LT(kernel.begin, kernel.end) << "a loop with products";
   EXPECT_EQ(kernel.inLoop("HGMMA"), products);
@@ -100,17 +105,39 @@ TEST_P(GpuWgmmaSass, HasWhatWasWritten) {
   EXPECT_EQ(kernel.all("STL") + kernel.all("LDL"), 0u);
   // Descriptors stand in uniform registers, which few instructions fill.
   EXPECT_LE(kernel.inLoop("R2UR"), 8u);
+  if (!isBoxed)
+    return;
+  // Boxes of keys, values and windows of tables, in a loop of one warp; threads copy the queries, and what is no such
+  // row.
+  size_t boxes = 0;
+  for (const gpu::GpuTensorMap &map : launch.maps) {
+    int64_t rows = launch.keys % map.boxRows == 0 ? launch.keys : launch.rows + launch.keys;
+    boxes += size_t(map.columns / map.boxColumns * (rows / map.boxRows));
+  }
+  EXPECT_GE(boxes, 2u);
+  EXPECT_GE(kernel.all("UTMALDG"), boxes);
+  EXPECT_EQ(kernel.inLoop("UTMALDG"), 0u);
+  Code plain(*sass, launch.kernel, products, size_t(launch.keys / 2));
+  EXPECT_EQ(plain.all("UTMALDG"), 0u);
+  EXPECT_LT(kernel.all("LDGSTS"), plain.all("LDGSTS"));
+  EXPECT_EQ(plain.inLoop("HGMMA"), products);
+  EXPECT_LE(plain.inLoop("R2UR"), 8u);
 }
-INSTANTIATE_TEST_SUITE_P(Layers, GpuWgmmaSass,
-                         ::testing::Values(std::tuple("plain-1k", 64, "wgmma"), std::tuple("plain-1k", 128, "wgmma"),
-                                           std::tuple("plain-1k", 64, "wgmma_ahead"),
-                                           std::tuple("causal-1k", 128, "wgmma_ahead"), std::tuple("t5", 64, "wgmma"),
-                                           std::tuple("sam-global", 64, "wgmma"), std::tuple("rel1d-1k", 64, "wgmma"),
-                                           std::tuple("rel1d-1k", 128, "wgmma")),
-                         [](const auto &info) {
-                           std::string name = std::get<0>(info.param);
-                           llvm::erase(name, '-');
-                           return name + "_" + std::to_string(std::get<1>(info.param)) + "_" + std::get<2>(info.param);
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Layers, GpuWgmmaSass,
+    ::testing::Values(SassCase("plain-1k", 64, "wgmma", ""), SassCase("plain-1k", 128, "wgmma", ""),
+                      SassCase("plain-1k", 64, "wgmma_ahead", ""), SassCase("causal-1k", 128, "wgmma_ahead", ""),
+                      SassCase("t5", 64, "wgmma", ""), SassCase("sam-global", 64, "wgmma", ""),
+                      SassCase("rel1d-1k", 64, "wgmma", ""), SassCase("rel1d-1k", 128, "wgmma", ""),
+                      SassCase("plain-1k", 64, "wgmma", "tma"), SassCase("plain-1k", 64, "wgmma_ahead", "tma"),
+                      SassCase("plain-1k", 128, "wgmma_ahead", "tma"), SassCase("causal-1k", 128, "wgmma_ahead", "tma"),
+                      SassCase("sam-global", 64, "wgmma", "tma"), SassCase("rel1d-1k", 64, "wgmma", "tma"),
+                      SassCase("t5", 64, "wgmma", "tma")),
+    [](const auto &info) {
+      std::string name = std::get<0>(info.param);
+      llvm::erase(name, '-');
+      return name + "_" + std::to_string(std::get<1>(info.param)) + "_" + std::get<2>(info.param) +
+             (*std::get<3>(info.param) ? "_tma" : "");
+    });
 
 } // namespace

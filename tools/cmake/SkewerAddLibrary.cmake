@@ -232,7 +232,7 @@ function(_skewer_cuda_runtime)
   if(NOT SKEWER_CUDA_SOURCES)
     message(FATAL_ERROR "skewer_add_library: SKEWER_CUDA_SOURCES is not set; set it to the folder with skewer_cuda.c (share/skewer/cuda)")
   endif()
-  set(names skewer_cuda.c skewer_cuda_arguments.c skewer_cuda_driver.c skewer_cuda_module.c)
+  set(names skewer_cuda.c skewer_cuda_arguments.c skewer_cuda_driver.c skewer_cuda_maps.c skewer_cuda_module.c)
   list(TRANSFORM names PREPEND "${SKEWER_CUDA_SOURCES}/" OUTPUT_VARIABLE sources)
   get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
   if(NOT "C" IN_LIST languages) # they are C++ too

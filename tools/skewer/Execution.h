@@ -89,6 +89,7 @@ private:
   double usefulWork = 0;
 
   Device *device = nullptr; // null: the processor
+  bool asksForBoxes = false; // a call that copies no boxes of tensors is an error: another kernel has run
   std::vector<Device::Memory> deviceMemory;
   std::vector<size_t> deviceOutputs; // positions of the outputs in deviceMemory
   skewer_cuda_exec cudaExec = {};

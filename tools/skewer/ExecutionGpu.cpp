@@ -2,6 +2,7 @@
 // launcher.
 #include "codegen/ABI/Status.h"
 #include "codegen/Compiler/Compiler.h"
+#include "passes/Gpu/Shape/GpuShape.h"
 #include "tools/skewer/Execution.h"
 #include "tools/skewer/Messages.h"
 #include "llvm/ADT/StringExtras.h"
@@ -41,6 +42,7 @@ std::unique_ptr<Execution> Execution::createForGpu(Compilation &compilation, con
   auto execution = std::make_unique<Execution>();
   execution->name = kernel.name;
   execution->device = &device;
+  execution->asksForBoxes = options.gpu.schedule.copies == gpu::kTma;
   execution->chosenTarget = compilation.target();
   execution->counted = mlir::OwningOpRef<mlir::ModuleOp>(mlir::cast<mlir::ModuleOp>((*fused)->clone()));
   GpuBuild how = options.gpu;
@@ -104,6 +106,12 @@ bool Execution::bindToDevice() {
 
 bool Execution::launch() {
   int status = kernel->run(pointers, results, sizes, cudaExec);
+  if (status == 0 && asksForBoxes && !skewer_cuda_box_kernels()) {
+    sayError(fmt::format("kernel '{}': copies=tma is asked for, but no tensor map could be made, and the kernel ran whose "
+                         "threads copy",
+                         name));
+    return false;
+  }
   if (status == 0)
     return true;
   sayError(fmt::format("kernel '{}' returned status {}: {}: {}", name, status, statusText(status, kernelPlan),

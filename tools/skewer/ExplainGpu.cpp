@@ -68,20 +68,22 @@ std::optional<GpuFacts> gpuFactsOf(Compilation &compilation, const Kernel &kerne
   size_t attention = 0;
   for (const gpu::GpuLaunch &launch : (*code)->program.launches) {
     GpuKernelFacts one;
-    one.name = launch.kernel;
+    bool copiesBoxes = !launch.boxKernel.empty();
+    one.name = copiesBoxes ? launch.boxKernel : launch.kernel;
+    one.without = copiesBoxes ? launch.kernel : "";
     one.title = launch.title;
     one.note = launch.note;
     one.prepares = launch.prepares;
     one.threads = launch.threads;
     one.sharedBytes = launch.sharedBytes;
     const auto &known = (*code)->resources.kernels;
-    if (auto resources = known.find(launch.kernel); resources != known.end())
+    if (auto resources = known.find(one.name); resources != known.end())
       one.registers = resources->second.registers;
     if (launch.rows && attention < shapes.size()) {
       const gpu::GpuShape &shape = shapes[attention++];
       one.prediction = predict(shape, shape.tile, machine, one.registers.value_or(0));
       one.byWarpRows = bestByWarpRows(shape, machine, options.gpu.schedule);
-      one.loop = gpu::mainLoopOf(sass, launch.kernel);
+      one.loop = gpu::mainLoopOf(sass, one.name);
       int64_t steps = one.loop && one.loop->once ? llvm::divideCeil(shape.attention.keys, shape.tile.keys) : 1;
       one.scoresOfThread = double(shape.tile.rows * shape.tile.keys * steps) / double(shape.tile.threads());
     }

@@ -23,6 +23,7 @@ struct DeviceFacts {
 /// One launched kernel.
 struct GpuKernelFacts {
   std::string name, title, note; // note: why an attention is computed by rows
+  std::string without;           // the kernel that runs where this one's tensor maps cannot be made; mostly empty
   bool prepares = false;         // its results may be computed once for all calls
   int64_t threads = 0, sharedBytes = 0;
   std::optional<int64_t> registers;             // as ptxas reports

@@ -46,6 +46,9 @@ void printKernel(const GpuKernelFacts &kernel, const gpu::GpuTarget &target, Pag
                         kernel.registers ? "" : " (by the model's guess of registers)"));
   if (kernel.prepares)
     page.line(4, "of const operands alone: not in a call of what _cuda_prepare_const() made once");
+  if (!kernel.without.empty())
+    page.line(4, fmt::format("it copies boxes of tensors; where a call cannot make its tensor maps, {} runs",
+                             kernel.without));
   if (!kernel.note.empty())
     page.line(4, "by rows: " + kernel.note);
   if (kernel.prediction)
@@ -74,6 +77,7 @@ llvm::json::Object toJson(const GpuKernelFacts &kernel) {
   llvm::json::Object object{{"name", kernel.name},
                             {"title", kernel.title},
                             {"note", kernel.note},
+                            {"without_maps", kernel.without},
                             {"prepares", kernel.prepares},
                             {"threads", kernel.threads},
                             {"shared_bytes", kernel.sharedBytes},

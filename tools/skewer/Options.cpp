@@ -31,9 +31,8 @@ cl::OptionCategory category("Options");
 
 constexpr int64_t kMostThreads = 1024;
 
-cl::list<std::string> specs(cl::Positional, cl::desc("SPEC…"), cl::cat(category),
-                            cl::sub(compileCommand), cl::sub(benchCommand), cl::sub(explainCommand),
-                            cl::sub(formatCommand));
+cl::list<std::string> specs(cl::Positional, cl::desc("SPEC…"), cl::cat(category), cl::sub(compileCommand),
+                            cl::sub(benchCommand), cl::sub(explainCommand), cl::sub(formatCommand));
 cl::opt<std::string> spec(cl::Positional, cl::desc("SPEC"), cl::cat(category), cl::sub(runCommand),
                           cl::sub(plotCommand), cl::sub(reportCommand));
 cl::list<std::string> parameters("D", cl::Prefix, cl::desc("Value of a param: a compile-time size, or a real number"),
@@ -51,7 +50,8 @@ cl::opt<std::string> outputFolder("o", cl::desc("Folder for NAME.o, NAME.h and N
                                   cl::value_desc("folder"), cl::cat(category), cl::sub(compileCommand));
 cl::list<std::string>
     emit("emit", cl::CommaSeparated,
-         cl::desc("Further files: resolved (what names stand for), typed (each tensor with its dimensions), attn, fused, scheduled, loops, llvm, asm, shared: NAME.so (obj is always written)"),
+         cl::desc("Further files: resolved (what names stand for), typed (each tensor with its dimensions), attn, "
+                  "fused, scheduled, loops, llvm, asm, shared: NAME.so (obj is always written)"),
          cl::value_desc("kind,…"), cl::cat(category), cl::sub(compileCommand));
 cl::opt<std::string> cudaPath("cuda-path", cl::desc("CUDA toolkit whose bin/ptxas makes cubins (default: found)"),
                               cl::value_desc("folder"), cl::cat(category), cl::sub(compileCommand), cl::sub(runCommand),
@@ -67,7 +67,8 @@ cl::list<std::string> schedule(
         "Parts of the schedule that the cost model does not choose. Processors: tile_rows, tile_vectors, row_block, "
         "key_block, rows_per_item, keys_per_item, strategyN=NAME for the N-th term that explain "
         "lists (explain says which fit); GPUs: rows, keys, stages (1 to 4), "
-        "queries=registers or queries=shared, columns of the values, warp_rows, key_parts, engine"),
+        "queries=registers or queries=shared, columns of the values, warp_rows, key_parts, engine, copies=cp_async or "
+        "copies=tma"),
     cl::value_desc("NAME=VALUE,…"), cl::cat(category), cl::sub(compileCommand), cl::sub(runCommand),
     cl::sub(benchCommand), cl::sub(explainCommand), cl::sub(reportCommand));
 cl::opt<std::string> dependencyFile("depfile", cl::desc("Dependency file in Make's format"), cl::value_desc("file"),
@@ -81,8 +82,8 @@ cl::opt<std::string> prefix("prefix",
                             cl::desc("What all kernels' names, files and symbols begin with: one spec at several sizes "
                                      "in one program"),
                             cl::value_desc("text"), cl::cat(category), cl::sub(compileCommand));
-cl::list<std::string> names("name", cl::desc("What a kernel of the spec is called instead"),
-                            cl::value_desc("OLD=NEW"), cl::cat(category), cl::sub(compileCommand));
+cl::list<std::string> names("name", cl::desc("What a kernel of the spec is called instead"), cl::value_desc("OLD=NEW"),
+                            cl::cat(category), cl::sub(compileCommand));
 cl::list<std::string> chosenKernels("kernel", cl::CommaSeparated,
                                     cl::desc("Which kernels of the spec, by their names in its text (default: all)"),
                                     cl::value_desc("name,…"), cl::cat(category), cl::sub(compileCommand));
@@ -129,8 +130,8 @@ cl::opt<std::string> tolerance("tolerance",
                                         "the most that roundings to the layer's types do to it in eight evaluations)"),
                                cl::value_desc("x"), cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand));
 cl::opt<std::string> seed("seed", cl::desc("Seed of the inputs and of the sample of rows (default 1)"),
-                       cl::value_desc("n"), cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand),
-                       cl::sub(plotCommand), cl::sub(reportCommand));
+                          cl::value_desc("n"), cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand),
+                          cl::sub(plotCommand), cl::sub(reportCommand));
 cl::opt<std::string> seeds("seeds", cl::desc("So many seeds, one after the other, from --seed on (default 1)"),
                            cl::value_desc("n"), cl::cat(category), cl::sub(runCommand));
 cl::opt<std::string> repeats("repeats",
@@ -138,11 +139,11 @@ cl::opt<std::string> repeats("repeats",
                                       "1)"),
                              cl::value_desc("n"), cl::cat(category), cl::sub(runCommand));
 cl::opt<std::string> rows("rows", cl::desc("Rows of the result to check (default: all where that is cheap)"),
-                      cl::value_desc("n"), cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand));
+                          cl::value_desc("n"), cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand));
 cl::opt<std::string> threads("threads", cl::desc("Threads to run on (default 1)"), cl::value_desc("n"),
-                     cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand));
-cl::opt<std::string> seconds("seconds", cl::desc("Time to spend on each kernel (default 1)"),
-                        cl::value_desc("s"), cl::cat(category), cl::sub(benchCommand));
+                             cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand));
+cl::opt<std::string> seconds("seconds", cl::desc("Time to spend on each kernel (default 1)"), cl::value_desc("s"),
+                             cl::cat(category), cl::sub(benchCommand));
 cl::opt<bool> unfused("unfused", cl::desc("run: the generic path, without fusion; bench: time it too"),
                       cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand));
 cl::opt<bool> prepared("prepared",
@@ -150,8 +151,7 @@ cl::opt<bool> prepared("prepared",
                        cl::cat(category), cl::sub(runCommand), cl::sub(benchCommand));
 cl::opt<bool> plain("plain", cl::desc("Time attention of the same sizes without positions too, in turns"),
                     cl::cat(category), cl::sub(benchCommand));
-cl::opt<bool> besideRead("read",
-                         cl::desc("Time a plain read of all operands beside each call: what memory allows"),
+cl::opt<bool> besideRead("read", cl::desc("Time a plain read of all operands beside each call: what memory allows"),
                          cl::cat(category), cl::sub(benchCommand));
 cl::opt<bool> json("json", cl::desc("Print JSON"), cl::cat(category), cl::sub(benchCommand), cl::sub(explainCommand),
                    cl::sub(schemesCommand));
@@ -189,15 +189,9 @@ struct KnownCommand {
 };
 
 const KnownCommand kCommands[] = {
-    {Command::Compile, &compileCommand},
-    {Command::Run, &runCommand},
-    {Command::Bench, &benchCommand},
-    {Command::Explain, &explainCommand},
-    {Command::Plot, &plotCommand},
-    {Command::Report, &reportCommand},
-    {Command::Schemes, &schemesCommand},
-    {Command::Format, &formatCommand},
-    {Command::Target, &targetCommand},
+    {Command::Compile, &compileCommand}, {Command::Run, &runCommand},       {Command::Bench, &benchCommand},
+    {Command::Explain, &explainCommand}, {Command::Plot, &plotCommand},     {Command::Report, &reportCommand},
+    {Command::Schemes, &schemesCommand}, {Command::Format, &formatCommand}, {Command::Target, &targetCommand},
 };
 
 std::string knownGpus() {
@@ -273,7 +267,7 @@ bool readSpecsAndTarget(Options &options, int &exitCode) {
                              knownProcessors(), knownGpus(), options.target));
   if (options.command != Command::Compile && options.isForGpu() && (unfused || plain || prepared || besideRead))
     return usage(fmt::format("{} is for processors; leave --target={} out",
-                             unfused ? "--unfused"
+                             unfused      ? "--unfused"
                              : plain      ? "--plain"
                              : besideRead ? "--read"
                                           : "--prepared",
@@ -400,8 +394,8 @@ bool readSweepOption(Options &options, int &exitCode) {
   const std::string &name = options.sweep->name;
   if (options.isForGpu())
     return usage(fmt::format("--sweep is for processors; leave --target={} out", options.target));
-  for (auto [option, isGiven] : {std::pair("-D", options.parameters.count(name) > 0),
-                                 std::pair("--size", options.sizes.count(name) > 0)})
+  for (auto [option, isGiven] :
+       {std::pair("-D", options.parameters.count(name) > 0), std::pair("--size", options.sizes.count(name) > 0)})
     if (isGiven)
       return usage(fmt::format("--sweep {0} gives {0} its values; leave {1} {0}=… out", name, option));
   if (name == kThreads && threads.getNumOccurrences())
@@ -493,8 +487,8 @@ std::optional<Options> parseOptions(int argc, char **argv, int &exitCode) {
     }
   std::string wrong;
   llvm::raw_string_ostream stream(wrong);
-  if (!cl::ParseCommandLineOptions(int(words.size()), words.data(),
-                                   command ? overviewOf(command->command) : overview(), &stream)) {
+  if (!cl::ParseCommandLineOptions(int(words.size()), words.data(), command ? overviewOf(command->command) : overview(),
+                                   &stream)) {
     sayOptionErrors(wrong, command ? command->sub->getName() : "");
     return std::nullopt;
   }

@@ -1,6 +1,7 @@
 // Lists the parts of schedules that --schedule sets, and parses their values.
 #include "tools/skewer/ScheduleText.h"
 #include "codegen/Compiler/Compiler.h"
+#include "passes/Gpu/Shape/GpuShape.h"
 #include "tools/skewer/OptionTexts.h"
 #include "llvm/ADT/STLExtras.h"
 #include <fmt/format.h>
@@ -39,6 +40,12 @@ bool readSchedule(llvm::ArrayRef<std::string> list, CpuRequest &cpu, gpu::GpuReq
       gpu.engine = value.str();
       continue;
     }
+    if (name == "copies") {
+      if (value != gpu::kCpAsync && value != gpu::kTma)
+        return usage(fmt::format("--schedule copies: expected cp_async or tma, found '{}'", value.str()));
+      gpu.copies = value.str();
+      continue;
+    }
     if (name == "offsets") {
       return usage(fmt::format("--schedule offsets: a strategy is set for one term; write strategyN={}, where N is the "
                                "number of the term in the list of explain",
@@ -54,8 +61,8 @@ bool readSchedule(llvm::ArrayRef<std::string> list, CpuRequest &cpu, gpu::GpuReq
     }
     const auto *part = llvm::find_if(numbers, [&](const auto &known) { return name == known.first; });
     if (part == std::end(numbers))
-      return usage(
-          fmt::format("--schedule: unknown part '{}'; known: {} (processors), {} (GPUs)", name, kCpuScheduleParts, kGpuScheduleParts));
+      return usage(fmt::format("--schedule: unknown part '{}'; known: {} (processors), {} (GPUs)", name,
+                               kCpuScheduleParts, kGpuScheduleParts));
     int32_t number;
     if (value.getAsInteger(10, number) || number <= 0)
       return usage(fmt::format("--schedule {}: expected a positive number below 2^31, found '{}'", name, value.str()));

@@ -105,6 +105,13 @@ static bool runKernel(mlir::LLVM::LLVMFuncOp kernel, const LaunchShape &shape, c
   return report.faults.empty();
 }
 
+/// Encodes a tensor map of one of the buffers, whose addresses are `values`, and returns its address.
+static uint64_t addMap(const LaunchArgument &argument, llvm::ArrayRef<uint64_t> values, DeviceMemory &device) {
+  TensorMap map = *argument.map;
+  map.address += argument.buffer < values.size() ? values[argument.buffer] : 0;
+  return device.add(kTensorMapBytes, encode(map).data(), false, argument.name);
+}
+
 Report skewer::gpu::launch(llvm::ArrayRef<KernelLaunch> kernels, llvm::ArrayRef<LaunchArgument> arguments) {
   Report report;
   DeviceMemory device(report);
@@ -113,13 +120,13 @@ Report skewer::gpu::launch(llvm::ArrayRef<KernelLaunch> kernels, llvm::ArrayRef<
     values.push_back(argument.isBuffer ? device.add(argument.bytes, argument.source, argument.isOutput, argument.name)
                                        : uint64_t(argument.value));
   for (auto [argument, value] : llvm::zip_equal(arguments, values))
-    if (argument.map) {
-      TensorMap map = *argument.map;
-      map.address += argument.buffer < values.size() ? values[argument.buffer] : 0;
-      value = device.add(kTensorMapBytes, encode(map).data(), false, argument.name);
-    }
+    if (argument.map)
+      value = addMap(argument, values, device);
   for (const KernelLaunch &launch : kernels) {
-    if (!runKernel(launch.kernel, launch.shape, values, device, report))
+    std::vector<uint64_t> own = values;
+    for (const LaunchArgument &map : launch.maps)
+      own.push_back(addMap(map, values, device));
+    if (!runKernel(launch.kernel, launch.shape, own, device, report))
       break;
     device.endKernel();
   }
@@ -131,5 +138,5 @@ Report skewer::gpu::launch(llvm::ArrayRef<KernelLaunch> kernels, llvm::ArrayRef<
 
 Report skewer::gpu::launch(mlir::LLVM::LLVMFuncOp kernel, const LaunchShape &shape,
                            llvm::ArrayRef<LaunchArgument> arguments) {
-  return launch(KernelLaunch{kernel, shape}, arguments);
+  return launch(KernelLaunch{kernel, shape, {}}, arguments);
 }

@@ -49,9 +49,10 @@ Report launch(mlir::LLVM::LLVMFuncOp kernel, const LaunchShape &, llvm::ArrayRef
 struct KernelLaunch {
   mlir::LLVM::LLVMFuncOp kernel;
   LaunchShape shape;
+  std::vector<LaunchArgument> maps = {}; // arguments of this kernel behind those of all kernels: tensor maps
 };
-/// Runs kernels one after another with the same arguments. Each may read what the previous ones have written. After the
-/// first kernel with a fault no other kernel runs.
+/// Runs kernels one after another with the same arguments, and the maps of each. Each may read what the previous ones
+/// have written. After the first kernel with a fault no other kernel runs.
 Report launch(llvm::ArrayRef<KernelLaunch>, llvm::ArrayRef<LaunchArgument>);
 
 } // namespace skewer::gpu

@@ -73,9 +73,10 @@ public:
   }
 
 private:
-  /// Returns the clocks of a step of a block with producers. Its warpgroups wait for nothing but tiles, so that the time
-  /// of one of them and the time of the pipes blend where they are near. The constants are those with which the model is
-  /// within 10 % of an H200's times for heads of 64 and 128, 2 and 3 warpgroups, 64 and 128 keys (tests/bench/RESULTS.md).
+  /// Returns the clocks of a step of a block with producers. Its warpgroups wait for nothing but tiles, so that the
+  /// time of one of them and the time of the pipes blend where they are near. The constants are those with which the
+  /// model is within 10 % of an H200's times for heads of 64 and 128, 2 and 3 warpgroups, 64 and 128 keys
+  /// (tests/bench/RESULTS.md).
   std::pair<double, const char *> inRing(double products, double scores, double all, const char *pipe) const {
     constexpr double kBlend = 4, kOverlap = 0.9, kOfBands = 1.15;
     bool hasBands = work.products.warpFlops > 0;
@@ -161,11 +162,11 @@ GpuFootprint skewer::gpu::footprintOf(const GpuShape &shape, const GpuTile &tile
     // wgmma rounds the weights in the registers of the scores, and has its operands in shared memory.
     bool isRing = tile.facts().producers;
     int64_t weights = isRing && !tile.facts().runsAhead ? 4 : scores / 2;
-    result.registers =
-        (isRing ? 32 : 26 + kept) + scores + output + std::max({bands, valueBands, weights}) + extra;
+    result.registers = (isRing ? 32 : 26 + kept) + scores + output + std::max({bands, valueBands, weights}) + extra;
     result.needed = result.registers;
   }
-  if (!attention.masks.empty() && !tile.facts().producers) { // positions are computed for each score, but not all must be held at once
+  if (!attention.masks.empty() &&
+      !tile.facts().producers) { // positions are computed for each score, but not all must be held at once
     result.registers += 5 * scores;
     result.needed += 5 * scores / 2;
   }
@@ -366,7 +367,9 @@ std::vector<GpuPrediction> skewer::gpu::candidatesOf(const GpuShape &shape, cons
   auto consider = [&](GpuTile tile, double steps) {
     if (request.keepQueries ? tile.keepQueries != *request.keepQueries : tile.keepQueries && most > 128)
       return;
-    if (findGpuEngine(tile.engine)->refuse(shape, tile))
+    tile.copies = request.copies == kTma ? kTma : kCpAsync;
+    tile.handsOverApart = tile.copies == kTma;
+    if (findGpuEngine(tile.engine)->refuse(shape, tile) || refuseBoxes(shape, tile))
       return;
     tile.keyParts = keyPartsOf(shape, tile, machine, request, steps, devices);
     GpuPrediction candidate = ::predict(shape, tile, machine, /*registers=*/0, steps);

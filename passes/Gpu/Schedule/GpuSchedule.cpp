@@ -3,6 +3,7 @@
 #include "dialect/IR/StrategyNames.h"
 #include "passes/Gpu/Schedule/GpuCostModel.h"
 #include "passes/Gpu/Schedule/GpuEngine.h"
+#include "passes/Gpu/Shape/TensorBoxes.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -24,9 +25,10 @@ static std::string namesOfFitting(attn::AttentionOp attention, attn::GpuSchedule
   for (StringRef name : kStrategies) {
     SmallVector<StringAttr> strategies(given.getStrategies());
     strategies[number] = StringAttr::get(attention.getContext(), name);
-    attention.setScheduleAttr(attn::GpuScheduleAttr::get(
-        attention.getContext(), given.getTarget(), given.getEngine(), given.getRows(), given.getKeys(),
-        given.getStages(), given.getKeepQueries(), given.getColumns(), given.getWarpRows(), strategies));
+    attention.setScheduleAttr(attn::GpuScheduleAttr::get(attention.getContext(), given.getTarget(), given.getEngine(),
+                                                         given.getRows(), given.getKeys(), given.getStages(),
+                                                         given.getKeepQueries(), given.getColumns(),
+                                                         given.getWarpRows(), given.getCopies(), strategies));
     if (auto shape = gpuShapeOf(attention); shape && shape->strategies[number] == name)
       names.push_back("'" + name.str() + "'");
   }
@@ -58,6 +60,8 @@ LogicalResult skewer::gpu::verifyGpuSchedule(attn::AttentionOp attention, const 
     return attention.emitError() << "has a schedule, but goes by rows of scores: " << reason << " (gpu_schedule_c8)";
   if (auto refusal = findGpuEngine(engine)->refuse(*shape, shape->tile))
     return attention.emitError() << "engine '" << engine << "' " << refusal->reason << " (gpu_schedule_c12)";
+  if (auto refusal = refuseBoxes(*shape, shape->tile))
+    return attention.emitError() << "copies are 'tma', but " << refusal->reason << " (gpu_schedule_c14)";
   if (Attribute parts = attention->getAttr(kGpuKeyParts)) {
     if (!isa<IntegerAttr>(parts))
       return attention.emitError() << "'" << kGpuKeyParts << "' is " << parts << ", expected a number";

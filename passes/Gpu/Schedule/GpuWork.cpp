@@ -62,7 +62,7 @@ public:
                            shape.valueBands.size());
     for (auto [term, part] : llvm::zip_equal(shape.attention.content, layout.content)) {
       multiplyQueries(keys, double(part.width), double(tile.rowTiles()));
-      copyKeys(term.key, double(part.width));
+      copyKeys(term.key, part);
     }
     for (auto [term, part] : llvm::zip_equal(shape.bands, layout.bands))
       term.ofKey ? addKeyBand(part) : addBand(part);
@@ -83,9 +83,30 @@ private:
     work.scores.addIntegers(kIntegersOfCopy * moved / kCopyBytes);
   }
 
+  /// Returns whether TMA fills the tile.
+  bool isBoxed(const SharedTile &where) const {
+    return llvm::any_of(layout.boxes, [&](const TensorBox &box) { return box.tile == where.offset; });
+  }
+
+  /// Counts the copy of a tile by TMA: one thread issues an instruction for each panel.
+  void copyBoxes(double count, double width) {
+    work.scores.l2Traffic += count * width * bytes;
+    work.scores.sharedTraffic += count * width * bytes;
+  }
+
+  /// Counts the copy of the rows of a table that a tile reaches.
+  void copyWindow(const SharedTile &window) {
+    double count = rows + keys;
+    auto width = double(window.width);
+    isBoxed(window) ? copyBoxes(count, width) : copy(count, width);
+  }
+
   /// Counts the copy of keys. If keys pick rows, each copy computes the place of its row, unless the tile is in one
   /// page.
-  void copyKeys(const Walk &walk, double width) {
+  void copyKeys(const Walk &walk, const SharedTile &where) {
+    auto width = double(where.width);
+    if (isBoxed(where))
+      return copyBoxes(keys, width);
     copy(keys, width);
     if (walk.picked && walk.run % tile.keys)
       work.scores.addIntegers(kIntegersOfElement * keys * width * bytes / kCopyBytes);
@@ -113,7 +134,7 @@ private:
   /// Counts a band. Each tile of 16 rows has its own band.
   void addBand(const GpuLayout::Band &part) {
     auto width = double(part.window.width);
-    copy(rows + keys, width);
+    copyWindow(part.window);
     multiplyQueries(keys + 16, width, 1, /*ofWarps=*/true);
     skew();
   }
@@ -122,7 +143,7 @@ private:
   /// logits pass through shared memory.
   void addKeyBand(const GpuLayout::Band &part) {
     auto width = double(part.window.width);
-    copy(rows + keys, width);
+    copyWindow(part.window);
     if (!part.sharedWith)
       copy(keys, width);
     // Both operands are read for each tile of 16 × 16.
@@ -227,10 +248,10 @@ private:
   void addValues() {
     auto width = double(layout.values.width), together = double(tile.rowTiles());
     multiplyWeights(keys, width, together);
-    copyKeys(shape.attention.value, width);
-    for (size_t term = 0; term < shape.valueRows.size(); ++term) {
+    copyKeys(shape.attention.value, layout.values);
+    for (auto [term, part] : llvm::zip_equal(shape.valueRows, layout.valueRows)) {
       multiplyWeights(keys, width, together);
-      copy(keys, width);
+      copyKeys(term.table, part);
     }
     // Each weight is shuffled, then multiplied with the rows that the offsets of the tile reach.
     for (size_t term = 0; term < shape.valueBands.size(); ++term) {

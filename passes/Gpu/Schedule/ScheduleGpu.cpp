@@ -28,17 +28,18 @@ struct ScheduleAttentionForGpu : skewer::impl::AttnScheduleGpuBase<ScheduleAtten
       module.emitError() << "unknown GPU '" << target << "'";
       return signalPassFailure();
     }
-    GpuRequest request{target, rows, keys, stages, std::nullopt, columns, warpRows, keyParts, engine, rank};
+    GpuRequest request{target, rows, keys, stages, std::nullopt, columns, warpRows, keyParts, engine, copies, rank};
     if (queries == "registers" || queries == "shared")
       request.keepQueries = queries == "registers";
     if (const GpuEngine *named = findGpuEngine(engine); !engine.empty() && (!named || !named->fits(*machine))) {
-      module.emitError() << "engine is '" << engine << "', which " << target << " does not have; it has: "
-                         << engineNames(*machine) << " (gpu_schedule_c2)";
+      module.emitError() << "engine is '" << engine << "', which " << target
+                         << " does not have; it has: " << engineNames(*machine) << " (gpu_schedule_c2)";
       return signalPassFailure();
     }
     // Verify the pinned fields before anything is computed from them.
-    if (!attributeOf({rows ? rows : 64, keys ? keys : 64, stages ? stages : 2, true, columns, warpRows ? warpRows : 16},
-                     {}, module))
+    GpuTile pinned{rows ? rows : 64, keys ? keys : 64, stages ? stages : 2, true, columns, warpRows ? warpRows : 16};
+    pinned.copies = copies.empty() ? StringRef(kCpAsync) : StringRef(copies);
+    if (!attributeOf(pinned, {}, module))
       return signalPassFailure();
     size_t candidates = 1;
     for (auto function : module.getOps<func::FuncOp>()) {
@@ -68,7 +69,7 @@ struct ScheduleAttentionForGpu : skewer::impl::AttnScheduleGpuBase<ScheduleAtten
       return true;
     std::vector<GpuPrediction> candidates = candidatesOf(*shape, machine, request);
     if (candidates.empty())
-      return refuseEngine(attention, *shape, request), false;
+      return refuseRequest(attention, *shape, request, machine), false;
     const GpuPrediction &first = candidates.front();
     bool tooLarge = first.footprint.sharedBytes > machine.blockSharedBytes;
     if (!request.pinsTile() && (tooLarge || request.rank < 0)) {
@@ -98,14 +99,31 @@ struct ScheduleAttentionForGpu : skewer::impl::AttnScheduleGpuBase<ScheduleAtten
     return true;
   }
 
-  /// Emits the error that the requested engine has no code for the requested tile of a layer.
-  void refuseEngine(attn::AttentionOp attention, const GpuShape &shape, const GpuRequest &request) {
-    const GpuEngine &asked = *findGpuEngine(request.engine);
-    GpuTile tile{request.rows ? request.rows : asked.rows().front(), request.keys ? request.keys : asked.keys().front(),
-                 request.stages ? request.stages : 2, request.keepQueries.value_or(false), request.columns,
-                 request.warpRows ? request.warpRows : asked.warpRows().front(), asked.name()};
+  /// Emits the error that the requested engine, or the requested copies, have no code for the requested tile of a
+  /// layer.
+  void refuseRequest(attn::AttentionOp attention, const GpuShape &shape, const GpuRequest &request,
+                     const GpuMachine &machine) {
+    const GpuEngine *named = findGpuEngine(request.engine);
+    if (!named) // then copies are requested; the last engine is the one that has producers, if one has
+      for (const GpuEngine *engine : gpuEngines())
+        if (engine->fits(machine))
+          named = engine;
+    const GpuEngine &asked = *named;
+    GpuTile tile{request.rows ? request.rows : asked.rows().front(),
+                 request.keys ? request.keys : asked.keys().front(),
+                 request.stages ? request.stages : 2,
+                 request.keepQueries.value_or(false),
+                 request.columns,
+                 request.warpRows ? request.warpRows : asked.warpRows().front(),
+                 asked.name()};
+    tile.copies = request.copies == kTma ? kTma : kCpAsync;
+    tile.handsOverApart = tile.copies == kTma;
     auto refusal = asked.refuse(shape, tile);
-    attention.emitError() << "engine '" << request.engine << "' "
+    if (auto why = refuseBoxes(shape, tile); why && !refusal) {
+      attention.emitError() << "copies are 'tma', but " << why->reason << " (gpu_schedule_c14)";
+      return;
+    }
+    attention.emitError() << "engine '" << asked.name() << "' "
                           << (refusal ? refusal->reason : "has no code for the tile that is asked for")
                           << " (gpu_schedule_c12)";
   }
@@ -128,9 +146,9 @@ struct ScheduleAttentionForGpu : skewer::impl::AttnScheduleGpuBase<ScheduleAtten
   /// Returns the schedule attribute; null after an error.
   attn::GpuScheduleAttr attributeOf(const GpuTile &tile, ArrayRef<StringAttr> strategies, Operation *at) {
     auto emitError = [&] { return at->emitError(); };
-    return attn::GpuScheduleAttr::getChecked(function_ref<InFlightDiagnostic()>(emitError), &getContext(),
-                                             StringRef(target.getValue()), tile.engine, tile.rows, tile.keys,
-                                             tile.stages, tile.keepQueries, tile.columns, tile.warpRows, strategies);
+    return attn::GpuScheduleAttr::getChecked(
+        function_ref<InFlightDiagnostic()>(emitError), &getContext(), StringRef(target.getValue()), tile.engine,
+        tile.rows, tile.keys, tile.stages, tile.keepQueries, tile.columns, tile.warpRows, tile.copies, strategies);
   }
 };
 

@@ -40,9 +40,13 @@ size_t GpuLayout::numberOf(const Walk &walk, int64_t depth) const {
   return size_t(found - queries.begin());
 }
 
-/// Returns the bytes of two barriers of 8 bytes for each copy of a step's tiles, and of a number of each warp.
+int64_t skewer::gpu::barrierBytes(const GpuTile &tile) {
+  return 16 * tile.stages * (tile.handsOverApart ? 2 : 1); // two barriers of 8 bytes for each copy
+}
+
+/// Returns the bytes of the barriers, and of a number of each warp.
 static int64_t signalBytes(const GpuTile &tile) {
-  return int64_t(llvm::alignTo(16 * tile.stages + 4 * tile.warps(), 16));
+  return int64_t(llvm::alignTo(barrierBytes(tile) + 4 * tile.warps(), 16));
 }
 
 /// Returns whether a score of an existing key may be hidden.
@@ -219,10 +223,51 @@ private:
 
 } // namespace
 
+/// Returns what fills the tiles of the scores, or of the values.
+static GpuLayout::Filling fillingOf(const GpuShape &shape, const GpuLayout &layout, bool ofValues) {
+  auto count = [&](bool isMultiplied) {
+    return size_t(llvm::count_if(layout.boxes, [&](const TensorBox &box) {
+      return box.isOfValues == ofValues && box.isMultiplied == isMultiplied;
+    }));
+  };
+  size_t multiplied = count(true), windows = count(false);
+  GpuLayout::Filling filling{!ofValues, ofValues};
+  filling.boxes = multiplied + windows > 0;
+  if (ofValues) {
+    filling.threadsMultiplied = multiplied < 1 + layout.valueRows.size();
+    filling.threads = filling.threadsMultiplied || !layout.valueBands.empty();
+    return filling;
+  }
+  auto ownKeys =
+      llvm::count_if(layout.bands, [](const GpuLayout::Band &band) { return band.keys.rows && !band.sharedWith; });
+  bool ofKeys = llvm::any_of(shape.bands, [](const BandTerm &term) { return term.ofKey; });
+  bool computesNumbers = !layout.lines.empty() && !layout.hasWholeLines;
+  filling.threadsMultiplied = multiplied < layout.content.size();
+  filling.threads = filling.threadsMultiplied || windows < layout.bands.size() || ownKeys || computesNumbers ||
+                    !filling.boxes; // somebody says that there is nothing to fill
+  filling.warpsReadBoxes = windows || (ofKeys && multiplied);
+  return filling;
+}
+
+/// Sets what fills the tiles that producers hand over.
+static void planFillings(const GpuShape &shape, const GpuTile &tile, GpuLayout &layout) {
+  GpuLayout::Filling scores = fillingOf(shape, layout, false), values = fillingOf(shape, layout, true);
+  if (tile.handsOverApart) {
+    layout.fillings = {scores, values};
+    return;
+  }
+  layout.fillings = {{true, true, scores.threads || values.threads,
+                      scores.threadsMultiplied || values.threadsMultiplied, scores.boxes || values.boxes,
+                      scores.warpsReadBoxes}};
+}
+
 GpuLayout skewer::gpu::layoutOf(const GpuShape &shape, const GpuTile &tile) {
   GpuLayout layout = Planner(shape, tile).plan();
   if (tile.facts().producers && mayHideKeys(shape.attention))
     layout.bytes = std::max(layout.bytes, carefulLayoutOf(shape, tile).bytes);
+  if (tile.copies == kTma)
+    layout.boxes = tensorBoxesOf(shape, tile, layout);
+  planFillings(shape, tile, layout);
   return layout;
 }
 
@@ -233,5 +278,6 @@ GpuLayout skewer::gpu::carefulLayoutOf(const GpuShape &shape, const GpuTile &til
 GpuTile skewer::gpu::carefulTileOf(const GpuTile &tile) {
   // Few keys, so that the registers suffice that the warps of the block have.
   constexpr int64_t kFewKeys = 16;
-  return {tile.rows, std::min(tile.keys, kFewKeys), 2, /*keepQueries=*/false, tile.columns, 16, kMmaSync, tile.keyParts};
+  return {tile.rows,    std::min(tile.keys, kFewKeys), 2, /*keepQueries=*/false, tile.columns, 16, kMmaSync,
+          tile.keyParts};
 }

@@ -8,7 +8,7 @@
 //
 // The rows of a looked-up table use the place of the operands, before the first step loads these.
 #pragma once
-#include "passes/Gpu/Shape/GpuShape.h"
+#include "passes/Gpu/Shape/TensorBoxes.h"
 
 namespace skewer::gpu {
 
@@ -19,9 +19,9 @@ struct SharedTile {
   int64_t depth = 0;
   int64_t copies = 1;       // the kernel fills one copy while it reads another
   int64_t elementBytes = 2; // 4: f32
-  /// 0, or the bytes of a row in a swizzled panel: 32, 64 or 128. Panels stand one behind the other, each with all rows.
-  /// Of row r, the 16-byte chunk c of a panel is at the place of chunk c ^ (r % 8) (128 bytes), c ^ (r / 2 % 4) (64) or
-  /// c ^ (r / 4 % 2) (32). That is a function of the address, so a panel begins at a multiple of eight rows.
+  /// 0, or the bytes of a row in a swizzled panel: 32, 64 or 128. Panels stand one behind the other, each with all
+  /// rows. Of row r, the 16-byte chunk c of a panel is at the place of chunk c ^ (r % 8) (128 bytes), c ^ (r / 2 % 4)
+  /// (64) or c ^ (r / 4 % 2) (32). That is a function of the address, so a panel begins at a multiple of eight rows.
   int64_t panel = 0;
   /// Returns the distance of two rows. Without panels it is an odd number of 16-byte chunks, so that the eight rows of
   /// an ldmatrix fall into different banks.
@@ -75,23 +75,37 @@ struct GpuLayout {
     SharedNumbers logits; // columns of 16 keys, a row for each key
   };
 
+  /// What fills the tiles that producers hand over together, and what reads them.
+  struct Filling {
+    bool ofScores = true, ofValues = true;
+    bool threads = true;           // threads copy rows, or compute numbers
+    bool threadsMultiplied = true; // some of these rows are multiplied by all warps together
+    bool boxes = false;            // TMA copies some rows
+    bool warpsReadBoxes = false;   // mma.sync reads some of these rows
+  };
+
   std::vector<Queries> queries;
   std::vector<SharedTile> content; // keys of each content term
   SharedTile values;
   std::vector<SharedTile> valueRows, valueBands;
   std::vector<Band> bands;
   std::vector<Lookup> lookups;
-  std::vector<int64_t> lines; // byte offsets: one for all terms without a gate, then one for each gated term
-  bool hasWholeLines = false; // lines have the numbers of all steps; else those of one step, in each copy
-  int64_t rowColumns = 0;     // keys of a tile that have the same numbers of OncePerTile lookups: all, or a part
-  SharedNumbers weights;      // for the value terms that are evaluated for each pair: a row for each query
-  int64_t signals = 0;        // byte offset of the barriers of tiles (Ring.h); only if a block has producers
-  int64_t bytes = 0;          // total size
+  std::vector<int64_t> lines;   // byte offsets: one for all terms without a gate, then one for each gated term
+  bool hasWholeLines = false;   // lines have the numbers of all steps; else those of one step, in each copy
+  int64_t rowColumns = 0;       // keys of a tile that have the same numbers of OncePerTile lookups: all, or a part
+  SharedNumbers weights;        // for the value terms that are evaluated for each pair: a row for each query
+  int64_t signals = 0;          // byte offset of the barriers of tiles (Ring.h); only if a block has producers
+  std::vector<TensorBox> boxes; // tiles that TMA fills, if the schedule says so
+  // Of all tiles of a step; or of those of its scores, then of its values, if they are handed over apart.
+  std::vector<Filling> fillings;
+  int64_t bytes = 0; // total size
 
   /// Returns the place in `queries` of the queries with this walk and depth.
   size_t numberOf(const Walk &, int64_t depth) const;
 };
 GpuLayout layoutOf(const GpuShape &, const GpuTile &);
+/// Returns the bytes of the barriers of tiles; a number of each warp is behind them.
+int64_t barrierBytes(const GpuTile &);
 
 /// Returns the tile by which the computing threads of a block with producers compute their rows again, by mma.sync, and
 /// its layout, which leaves the signals of `tile` alone and is within the bytes of the layout of `tile`.

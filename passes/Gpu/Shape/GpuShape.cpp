@@ -77,8 +77,8 @@ std::optional<FarRows> farRowsOf(const RowTerm &term) {
 }
 
 LookupTerm lookupOf(const RowTerm &term) {
-  return {productOf(term, term.firstRow, term.endRow), term.row - Expr(term.firstRow), term.guard, {}, farRowsOf(term),
-          {}};
+  return {
+      productOf(term, term.firstRow, term.endRow), term.row - Expr(term.firstRow), term.guard, {}, farRowsOf(term), {}};
 }
 
 /// Returns the lookup of a term that is one number for each query and each tuple of indices of some key axes, or of
@@ -295,6 +295,8 @@ OrRefusal<GpuShape> skewer::gpu::gpuShapeOf(attn::AttentionOp attention) {
     if (ofRows && elementTypeOf(ofRows.getType()) != ElementType::F32)
       return Refusal{"one number of each row is not returned as f32"};
   result.element = typeOfProducts(attention, *shape);
+  for (Value operand : operands)
+    result.operandTypes.push_back(getElementTypeOrSelf(operand.getType()));
   // Weights are rounded to the operands' type before the product with the values. Weights of a softmax are at most 1.
   bool isBounded = shape->through && rangeOf(*shape->through).isWithin(kLargestF16);
   if (shape->direct && result.element.isF16() && !isBounded)
@@ -313,6 +315,8 @@ OrRefusal<GpuShape> skewer::gpu::gpuShapeOf(attn::AttentionOp attention) {
   if (auto schedule = dyn_cast_or_null<attn::GpuScheduleAttr>(attention.getScheduleAttr())) {
     result.tile = {schedule.getRows(),    schedule.getKeys(),     schedule.getStages(), schedule.getKeepQueries(),
                    schedule.getColumns(), schedule.getWarpRows(), schedule.getEngine()};
+    result.tile.copies = schedule.getCopies();
+    result.tile.handsOverApart = result.tile.copies == kTma;
     if (auto parts = attention->getAttrOfType<IntegerAttr>(kGpuKeyParts))
       result.tile.keyParts = parts.getInt();
   }

@@ -95,6 +95,9 @@ struct ValueElement {
 /// to `kMostParts` blocks divide wider values.
 constexpr int64_t kMostColumns = 256, kMostParts = 4;
 
+/// How producers copy regular rows of keys and values, by the names in schedules.
+constexpr llvm::StringLiteral kCpAsync = "cp_async", kTma = "tma";
+
 /// The query rows and keys of one step of a block, and how the step computes them.
 struct GpuTile {
   int64_t rows = 64, keys = 64;
@@ -106,6 +109,10 @@ struct GpuTile {
   int64_t warpRows = 16;   // queries of a warp; a tile of the tensor cores has 16 rows
   llvm::StringRef engine = kMmaSync; // computes the products; the name outlives the tile
   int64_t keyParts = 1;              // blocks that divide the keys of the same queries: for few long rows, decoding
+  llvm::StringRef copies = kCpAsync; // how producers copy regular rows (TensorBoxes.h); the name outlives the tile
+  // Producers hand over the tiles of a step's scores and those of its values apart, so that each is refilled as soon as
+  // it has been read. A kernel that copies by TMA does it, and so does the kernel that runs in its place.
+  bool handsOverApart = false;
   int64_t columnsOf(int64_t width) const { return columns && columns < width ? columns : width; }
   /// Returns the number of blocks that have the same queries.
   int64_t partsOf(int64_t width) const { return (width + columnsOf(width) - 1) / columnsOf(width); }
@@ -126,7 +133,7 @@ struct GpuTile {
   bool operator==(const GpuTile &other) const {
     return rows == other.rows && keys == other.keys && stages == other.stages && keepQueries == other.keepQueries &&
            columns == other.columns && warpRows == other.warpRows && engine == other.engine &&
-           keyParts == other.keyParts;
+           keyParts == other.keyParts && copies == other.copies && handsOverApart == other.handsOverApart;
   }
 };
 
@@ -153,6 +160,7 @@ struct GpuShape {
   std::vector<BandTerm> valueBands;
   std::vector<ValueElement> valueElements;
   mlir::Type element;                      // type of the products: typeOfProducts
+  std::vector<mlir::Type> operandTypes;    // of the elements of operandsOf(attention)
   std::vector<llvm::StringRef> strategies; // of each term of the score, in order, then of each term of the values
   GpuTile tile;                            // from the attention's schedule, if it has one
   /// No query of a leading index sees a key before `firstSeen` or from `endOfSeen` on, according to the bounds that

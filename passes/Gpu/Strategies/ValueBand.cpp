@@ -15,6 +15,7 @@ public:
       : Strategy(in), term(term), window(in, term, tile) {}
 
   void locate() override { window.locateColumns(); }
+  bool fillsValues() const override { return true; }
   void fill(Value firstKey, Value copy) override {
     if (Value some = window.hasRows(firstKey))
       b.when(some, [&] { window.fill(firstKey, copy); });

@@ -13,6 +13,7 @@ public:
       : Strategy(in), rows(rows), scale(scale), tile(tile) {}
 
   void locate() override { source = in.place.columnsOf(rows); }
+  bool fillsValues() const override { return true; }
   void fill(Value firstKey, Value copy) override {
     in.pipeline.fillRows(tile, in.place.inTile(source, firstKey), firstKey, in.place.keys(), copy);
   }

@@ -159,6 +159,25 @@ int cuPointerGetAttribute(void *data, int attribute, unsigned long long pointer)
     *(unsigned *)data = (unsigned)(pointer >> 28);
   return 0;
 }
+#ifndef WITHOUT_TENSOR_MAPS
+/* Writes the number of the map into its first word. */
+int cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *address, const uint64_t *extents,
+                           const uint64_t *distances, const uint32_t *box, const uint32_t *steps, int interleave,
+                           int swizzle, int promotion, int outside) {
+  static unsigned long long number;
+  FAIL(cuTensorMapEncodeTiled);
+  if (rank != 3 || (uintptr_t)map % 64 || steps[0] != 1 || steps[1] != 1 || steps[2] != 1 || interleave || outside)
+    return 1;
+  say("cuTensorMapEncodeTiled type %d, 0x%llx, extents %llu %llu %llu, distances %llu %llu, box %u %u %u, swizzle %d, "
+      "promotion %d",
+      type, (unsigned long long)(uintptr_t)address, (unsigned long long)extents[0], (unsigned long long)extents[1],
+      (unsigned long long)extents[2], (unsigned long long)distances[0], (unsigned long long)distances[1], box[0],
+      box[1], box[2], swizzle, promotion);
+  memset(map, 0, 128);
+  *(unsigned long long *)map = 0xb0c5000 + ++number;
+  return 0;
+}
+#endif
 int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                    unsigned shared, void *stream, void **arguments, void **extra) {
   const char *copy = getenv("FAKE_CUDA_COPY");

@@ -13,6 +13,7 @@ STEPS = {
     "replay": checks.replay_launches,
     "speed": speeds.time_layers,
     "repeats": speeds.repeat_layers,
+    "copies": speeds.compare_copies,
     "matrix": checks.check_matrix,
     "random": checks.check_random,
     "conformance": checks.check_conformance,

@@ -54,7 +54,7 @@ class Ladder:
         def done(outcome):
             if outcome.code == 0:
                 right[0] += 1
-            elif self.pins and re.search("error: engine '", outcome.said):
+            elif self.pins and re.search("error: (engine '|copies are ')", outcome.said):
                 refused[0] += 1
             else:
                 failures.append(outcome)

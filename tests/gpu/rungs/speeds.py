@@ -16,6 +16,11 @@ from rungs.turns import TurnWatch
 PEERS = os.path.join(ROOT, "tests", "bench", "torch_peers.py")
 
 
+# The two ways to copy regular rows of keys and values, and the layers that have no such rows.
+COPIES = [("threads", ["*"], ["--schedule", "copies=cp_async"]), ("tma", ["*"], ["--schedule", "copies=tma"])]
+NOT_REGULAR = ["decode-paged-*", "product-*"]
+
+
 def names_of(options):
     return [name for name in speed.LAYERS if any(fnmatch.fnmatch(name, pattern) for pattern in options.layers)]
 
@@ -28,13 +33,29 @@ def variants_of(options, names):
                 yield name, variant, arguments
 
 
-def repeat_layers(ladder):
+def compare_copies(ladder):
+    """Runs layers with both ways to copy, again and again, and then times both side by side."""
+    options = ladder.options
+    if ladder.explain_target() != "sm_90a":
+        print("== copies: not run: the GPU is not known to be of compute capability 9.0", flush=True)
+        return
+    before = options.variant, options.no_peers, options.layers
+    options.variant, options.no_peers = COPIES, True
+    options.layers = [name for name in names_of(options) if not any(fnmatch.fnmatch(name, no) for no in NOT_REGULAR)]
+    try:
+        repeat_layers(ladder, "copies")
+        time_layers(ladder, "copies")
+    finally:
+        options.variant, options.no_peers, options.layers = before
+
+
+def repeat_layers(ladder, step="repeats"):
     jobs = [(f"{name} {variant}", speed.run_command_of(ladder.options, ladder.folder, name, arguments))
             for name, variant, arguments in variants_of(ladder.options, names_of(ladder.options))]
-    ladder.check("repeats", ladder.repeated(jobs), 0.5, 4 * ladder.options.kill)
+    ladder.check(step, ladder.repeated(jobs), 0.5, 4 * ladder.options.kill)
 
 
-def time_layers(ladder):
+def time_layers(ladder, step="speed"):
     options, names, jobs, begin, failures = ladder.options, names_of(ladder.options), {}, time.monotonic(), []
     for name, variant, arguments in variants_of(options, names):
         jobs[f"{name} {variant}"] = (name, variant, speed.command_of(options, ladder.folder, name, arguments))
@@ -70,7 +91,7 @@ def time_layers(ladder):
         print(line, flush=True)
     for outcome in failures[:options.failures]:
         ladder.report(outcome)
-    ladder.finish("speed", begin, len(jobs) - left_out - len(failures), failures, left_out)
+    ladder.finish(step, begin, len(jobs) - left_out - len(failures), failures, left_out)
 
 
 def rows_before(options, names):

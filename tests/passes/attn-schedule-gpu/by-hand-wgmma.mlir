@@ -89,3 +89,33 @@ func.func @f(%q: tensor<45x32xf16>, %v: tensor<45x16xf16>) -> tensor<45x16xf16> 
   } : tensor<45x16xf16> -> tensor<45x16xf16> schedule #attn.gpu_schedule<target = "sm_90a", engine = "wgmma", rows = 64, keys = 32, stages = 2, keep_queries = true, strategies = ["matmul"]>
   return %0 : tensor<45x16xf16>
 }
+
+// -----
+// CHECK-LABEL: func.func @obeyed_boxes
+// CHECK: strategies = ["matmul"], copies = "tma">
+func.func @obeyed_boxes(%q: tensor<45x32xf16>, %v: tensor<45x16xf16>) -> tensor<45x16xf16> attributes {attn.kernel, attn.sizes = []} {
+  %0 = attn.attention "i j" value "j e -> i e" (%v) score {
+    attn.term "i d, j d" (%q, %q) scale 0.25 : tensor<45x32xf16>, tensor<45x32xf16>
+  } : tensor<45x16xf16> -> tensor<45x16xf16> schedule #attn.gpu_schedule<target = "sm_90a", engine = "wgmma", rows = 64, keys = 32, stages = 2, keep_queries = false, strategies = ["matmul"], copies = "tma">
+  return %0 : tensor<45x16xf16>
+}
+
+// -----
+// gpu_schedule_c14: rows that do not begin at multiples of 16 bytes
+func.func @f(%q: tensor<45x20xf16>, %v: tensor<45x12xf16>) -> tensor<45x12xf16> attributes {attn.kernel, attn.sizes = []} {
+  // expected-error @below {{copies are 'tma', but no keys, values or tables have rows at fixed distances of whole 16 bytes, of the type that is multiplied (gpu_schedule_c14)}}
+  %0 = attn.attention "i j" value "j e -> i e" (%v) score {
+    attn.term "i d, j d" (%q, %q) scale 0.25 : tensor<45x20xf16>, tensor<45x20xf16>
+  } : tensor<45x12xf16> -> tensor<45x12xf16> schedule #attn.gpu_schedule<target = "sm_90a", engine = "wgmma", rows = 64, keys = 32, stages = 2, keep_queries = false, strategies = ["matmul"], copies = "tma">
+  return %0 : tensor<45x12xf16>
+}
+
+// -----
+// gpu_schedule_c14: all threads fill and compute
+func.func @f(%q: tensor<45x32xf16>, %v: tensor<45x16xf16>) -> tensor<45x16xf16> attributes {attn.kernel, attn.sizes = []} {
+  // expected-error @below {{copies are 'tma', but 'mma_sync' has no threads that only fill tiles (gpu_schedule_c14)}}
+  %0 = attn.attention "i j" value "j e -> i e" (%v) score {
+    attn.term "i d, j d" (%q, %q) scale 0.25 : tensor<45x32xf16>, tensor<45x32xf16>
+  } : tensor<45x16xf16> -> tensor<45x16xf16> schedule #attn.gpu_schedule<target = "sm_90a", engine = "mma_sync", rows = 64, keys = 32, stages = 2, keep_queries = true, strategies = ["matmul"], copies = "tma">
+  return %0 : tensor<45x16xf16>
+}

@@ -1,5 +1,5 @@
-// The cost of wgmma (sm_90a): 64 rows of a warpgroup at once, which read the columns from shared memory one time. Products
-// of one warp's own rows are left to mma.sync.
+// The cost of wgmma (sm_90a): 64 rows of a warpgroup at once, which read the columns from shared memory one time.
+// Products of one warp's own rows are left to mma.sync.
 #include "passes/Gpu/Schedule/GpuEngine.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -16,8 +16,8 @@ public:
   llvm::ArrayRef<int64_t> keys() const override { return kKeys; }
   llvm::ArrayRef<int64_t> warpRows() const override { return kWarpRows; }
 
-  /// The instruction belongs to the target of one architecture alone, whose name ends with a letter: code for sm_90 must
-  /// run on all later GPUs (PTX ISA, "wgmma.mma_async", target ISA notes).
+  /// The instruction belongs to the target of one architecture alone, whose name ends with a letter: code for sm_90
+  /// must run on all later GPUs (PTX ISA, "wgmma.mma_async", target ISA notes).
   bool fits(const GpuMachine &machine) const override {
     return !llvm::isDigit(machine.target.back()) && GpuEngine::fits(machine);
   }
@@ -53,8 +53,9 @@ public:
 private:
   /// Refuses what the products of two steps at a time leave no place for.
   static std::optional<Refusal> refuseAhead(const GpuShape &shape, const GpuTile &tile) {
-    // A step's tiles are read until the next step's scores are weights, while another copy is filled.
-    if (tile.stages < 3)
+    // A step's values are read until the next step's scores are weights, while another copy is filled. Handed over
+    // together with its keys, both stay in their places so long.
+    if (tile.stages < 3 && !tile.handsOverApart)
       return Refusal{"needs three stages or more"};
     if (shape.attention.keys > kMostKeysAhead)
       return Refusal{"sums at most " + std::to_string(kMostKeysAhead) + " keys in the tensor cores"};
