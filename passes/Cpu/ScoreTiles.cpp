@@ -124,24 +124,25 @@ bool ScoreTiles::mayHide() const {
   return hidesKeys(shape) || shape.visible || shape.bounds.keyLength || shape.keys % g.lanes != 0;
 }
 
-/// Hidden keys are marked before the terms are added, which may be infinite or NaN.
+/// Keys are hidden before the terms are added. A term may be infinite or NaN, so that a hidden key is marked once more.
 SmallVector<Value> ScoreTiles::scoresOfRow(const KeyBlock &block, Value row, Value vector, int64_t count) {
   Value key = b.mul(vector, g.lanes), from = b.add(b.mul(row, g.scoreStride), b.sub(key, block.lowKey));
-  SmallVector<Value> stored, sums;
-  for (int64_t v = 0; v < count; ++v) {
+  SmallVector<Value> stored;
+  for (int64_t v = 0; v < count; ++v)
     stored.push_back(b.load(memory.scores, b.add(from, v * g.lanes)));
-    sums.push_back(b.mulf(stored.back(), b.constant(float(content.scaleOfSums() / g.scoreScale))));
-  }
   if (!g.termsByRows)
     return stored;
-  SmallVector<Value> products = sums;
+  Value scale = b.constant(float(content.scaleOfSums() / g.scoreScale)), nothing = hidden.mark();
+  SmallVector<Value> products;
+  for (Value sum : stored)
+    products.push_back(b.mulf(sum, scale));
+  SmallVector<Value> sums = products;
   Value group = b.divide(row, g.tileRows), position = context.positionOf(block.firstRow, row);
   ScoreTile tile{block.firstRow, block.lowKey, group, row, position, key, vector, count, false, sums};
   addTerms(tile, 0);
-  Value nothing = hidden.mark();
   if (mayHide() && sums != products)
-    for (auto [score, product] : llvm::zip(sums, stored))
-      score = b.select(b.compare(arith::CmpFPredicate::OEQ, product, nothing), nothing, score);
+    for (auto [sum, product] : llvm::zip(sums, stored))
+      sum = b.select(b.compare(arith::CmpFPredicate::OEQ, product, nothing), nothing, sum);
   return sums;
 }
 

@@ -38,6 +38,8 @@ static constexpr double kTileSums = 1.6;
 // The number of times that the scores of a row pass between the core and their buffer: written by the products, read
 // for the maximum and exp2, written, and read with the values.
 static constexpr double kScorePasses = 4;
+// The same for scores of tiles of which weights are made packed: they are read once.
+static constexpr double kTilePasses = 2;
 // Each tile costs this share more for the loads that it issues per cycle. So between tiles of equal cycles the one with
 // fewer loads wins, which leaves room for prefetches. On a Zen 4 core, whose FMAs take all of its cycles, tiles of 6x4,
 // 8x3, 8x2 and 4x1 are equal except for the pairs that a mask hides: 1024 tokens take 20.7 to 20.9 ms, and with a
@@ -259,7 +261,8 @@ double skewer::cyclesPerRow(const AttentionSizes &sizes, const Blocking &blockin
                   : blockBytes < kBlockShareOfL2 * target.l2Bytes ? kScorePasses * scoreBytes / target.l2Rate
                                                                   : kScorePasses * scoreBytes / target.l3Rate;
   if (ofContent.rowsInMemory()) // with tiles, only what does not fit comes from L2
-    passes *= std::max(0.0, 1 - kTileShareOfL1 * double(target.l1Bytes) / blockBytes);
+    passes *= (arePowers ? kTilePasses / kScorePasses : 1) *
+              std::max(0.0, 1 - kTileShareOfL1 * double(target.l1Bytes) / blockBytes);
   auto blocks = double(llvm::divideCeil(sizes.keys, keys));
   passes *= blocks;
   if (ofValues.rowsInMemory())
