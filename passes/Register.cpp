@@ -1,5 +1,10 @@
 // Registers passes, pipelines and the names of strategies.
 #include "passes/Register.h"
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVM.h"
+#include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
+#include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "passes/Cpu/TermStrategy.h"
 #include "passes/Gpu/Schedule/GpuSchedule.h"
@@ -14,6 +19,14 @@ void skewer::registerStrategies(DialectRegistry &registry) {
     TermStrategies::of(dialect);
     gpu::addStrategyNames(dialect);
   });
+}
+
+void skewer::registerLlvmConversions(DialectRegistry &registry) {
+  arith::registerConvertArithToLLVMInterface(registry);
+  cf::registerConvertControlFlowToLLVMInterface(registry);
+  registerConvertFuncToLLVMInterface(registry);
+  registerConvertMemRefToLLVMInterface(registry);
+  ub::registerConvertUBToLLVMInterface(registry);
 }
 
 namespace {

@@ -8,6 +8,9 @@ namespace skewer {
 /// than these and those of plugins.
 void registerStrategies(mlir::DialectRegistry &);
 
+/// Lets the dialects of loops say how they are converted to the LLVM dialect; addLlvmPipeline (Pipelines.h) asks them.
+void registerLlvmConversions(mlir::DialectRegistry &);
+
 /// Registers every pass and every pipeline of this project by its flag.
 void registerSkewerPasses();
 

@@ -14,6 +14,7 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/Pipelines/Pipelines.h"
+#include "passes/Register.h"
 #include <cmath>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -132,6 +133,7 @@ protected:
     DialectRegistry registry;
     registry.insert<attn::AttnDialect, func::FuncDialect, arith::ArithDialect, math::MathDialect, memref::MemRefDialect,
                     scf::SCFDialect, vector::VectorDialect, LLVM::LLVMDialect, linalg::LinalgDialect>();
+    registerLlvmConversions(registry);
     context.appendDialectRegistry(registry);
     context.loadAllAvailableDialects();
   }

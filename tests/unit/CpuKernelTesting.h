@@ -14,6 +14,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "passes/Passes.h"
 #include "passes/Pipelines/Pipelines.h"
+#include "passes/Register.h"
 #include <cmath>
 #include <fmt/format.h>
 #include <functional>
@@ -133,6 +134,7 @@ inline void check(const Layer &l, double tolerance = 2e-6) {
   DialectRegistry registry;
   registry.insert<attn::AttnDialect, func::FuncDialect, arith::ArithDialect, math::MathDialect, memref::MemRefDialect,
                   scf::SCFDialect, vector::VectorDialect, LLVM::LLVMDialect, linalg::LinalgDialect>();
+  registerLlvmConversions(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   context.loadAllAvailableDialects();
   auto module = parseSourceString<ModuleOp>(text, &context);

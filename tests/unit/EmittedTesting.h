@@ -7,6 +7,7 @@
 #include "mlir/Dialect/X86Vector/X86VectorDialect.h"
 #include "passes/Emit/VectorBuilder.h"
 #include "passes/Pipelines/Pipelines.h"
+#include "passes/Register.h"
 #include <cstring>
 #include <gtest/gtest.h>
 
@@ -24,6 +25,7 @@ inline std::vector<float> runEmitted(int64_t count, const std::function<void(Vec
   DialectRegistry registry;
   registry.insert<func::FuncDialect, arith::ArithDialect, math::MathDialect, memref::MemRefDialect, scf::SCFDialect,
                   vector::VectorDialect, x86vector::X86VectorDialect, LLVM::LLVMDialect>();
+  registerLlvmConversions(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   context.loadAllAvailableDialects();
   ImplicitLocOpBuilder builder(UnknownLoc::get(&context), &context);

@@ -17,6 +17,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "passes/Passes.h"
 #include "passes/Pipelines/Pipelines.h"
+#include "passes/Register.h"
 #include "tests/unit/RandomExpr.h"
 #include "tests/unit/StoredNumbers.h"
 #include <cmath>
@@ -56,6 +57,7 @@ protected:
     registry.insert<attn::AttnDialect, func::FuncDialect, arith::ArithDialect, math::MathDialect, memref::MemRefDialect,
                     scf::SCFDialect, vector::VectorDialect, LLVM::LLVMDialect, linalg::LinalgDialect,
                     tensor::TensorDialect>();
+    registerLlvmConversions(registry);
     context.appendDialectRegistry(registry);
     context.loadAllAvailableDialects();
   }

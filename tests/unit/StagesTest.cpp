@@ -16,6 +16,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/Pipelines/Pipelines.h"
+#include "passes/Register.h"
 #include "tests/unit/StoredNumbers.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SourceMgr.h"
@@ -57,6 +58,7 @@ Outcome compileAndCompare(const std::string &text, int64_t batch, const char *ta
   registry.insert<attn::AttnDialect, func::FuncDialect, arith::ArithDialect, math::MathDialect, memref::MemRefDialect,
                   scf::SCFDialect, vector::VectorDialect, LLVM::LLVMDialect, linalg::LinalgDialect,
                   tensor::TensorDialect>();
+  registerLlvmConversions(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   context.loadAllAvailableDialects();
   llvm::SourceMgr sources;
