@@ -58,6 +58,8 @@ struct BoxCase {
   std::array<uint64_t, 5> dims;
   std::array<uint32_t, 5> box;
   std::vector<int> at;
+  bool overlaps =
+      false; // the last dimension goes on by as much as the one before, as places of rows do (TensorBoxes.h)
 };
 /// Returns a map with gaps between its rows; strides stay multiples of 16 bytes.
 TensorMap mapOf(const BoxCase &how) {
@@ -65,9 +67,16 @@ TensorMap mapOf(const BoxCase &how) {
   uint64_t stride = (how.dims[0] * bytesOf(how.type) + 15) / 16 * 16;
   for (unsigned k = 0; k + 1 < how.rank; ++k, stride *= how.dims[k] + 1)
     map.strides[k] = stride;
+  if (how.overlaps)
+    map.strides[how.rank - 2] = map.strides[how.rank - 3];
   return map;
 }
-size_t bytesOfTensor(const TensorMap &map) { return map.strides[map.rank - 2] * map.dims[map.rank - 1]; }
+size_t bytesOfTensor(const TensorMap &map) {
+  size_t bytes = map.strides[0];
+  for (unsigned k = 1; k < map.rank; ++k)
+    bytes += (map.dims[k] - 1) * map.strides[k - 1];
+  return bytes;
+}
 
 class GpuBox : public ::testing::TestWithParam<BoxCase> {};
 
@@ -117,6 +126,7 @@ INSTANTIATE_TEST_SUITE_P(
                       BoxCase{"behind", TensorMapType::BF16, 2, 128, {70, 40}, {64, 16}, {64, 33}},
                       BoxCase{"outside", TensorMapType::BF16, 2, 128, {64, 40}, {64, 8}, {0, -8}},
                       BoxCase{"rank3", TensorMapType::BF16, 3, 64, {32, 10, 4}, {32, 8, 2}, {0, 5, 1}},
+                      BoxCase{"overlapping", TensorMapType::BF16, 3, 64, {32, 10, 14}, {32, 8, 1}, {0, 5, 3}, true},
                       BoxCase{"rank4", TensorMapType::F32, 4, 0, {16, 5, 3, 4}, {8, 4, 2, 2}, {8, 3, 2, 1}},
                       BoxCase{
                           "rank5", TensorMapType::F16, 5, 128, {64, 3, 3, 2, 3}, {64, 2, 2, 2, 2}, {0, 1, 2, 1, -1}}),

@@ -103,12 +103,12 @@ struct ScheduleAttentionForGpu : skewer::impl::AttnScheduleGpuBase<ScheduleAtten
   /// layer.
   void refuseRequest(attn::AttentionOp attention, const GpuShape &shape, const GpuRequest &request,
                      const GpuMachine &machine) {
-    const GpuEngine *named = findGpuEngine(request.engine);
-    if (!named) // then copies are requested; the last engine is the one that has producers, if one has
+    const GpuEngine *named = findGpuEngine(request.engine), *first = named;
+    if (!named) // then copies are requested, which the first engine with producers takes, if one has them
       for (const GpuEngine *engine : gpuEngines())
-        if (engine->fits(machine))
-          named = engine;
-    const GpuEngine &asked = *named;
+        if (engine->fits(machine) && (!first || !factsOf(first->name()).producers))
+          first = engine;
+    const GpuEngine &asked = *first;
     GpuTile tile{request.rows ? request.rows : asked.rows().front(),
                  request.keys ? request.keys : asked.keys().front(),
                  request.stages ? request.stages : 2,
@@ -121,6 +121,11 @@ struct ScheduleAttentionForGpu : skewer::impl::AttnScheduleGpuBase<ScheduleAtten
     auto refusal = asked.refuse(shape, tile);
     if (auto why = refuseBoxes(shape, tile); why && !refusal) {
       attention.emitError() << "copies are 'tma', but " << why->reason << " (gpu_schedule_c14)";
+      return;
+    }
+    if (!named && refusal) {
+      attention.emitError() << "copies are 'tma', but '" << asked.name() << "' " << refusal->reason
+                            << " (gpu_schedule_c14)";
       return;
     }
     attention.emitError() << "engine '" << asked.name() << "' "

@@ -17,7 +17,10 @@ PEERS = os.path.join(ROOT, "tests", "bench", "torch_peers.py")
 
 
 # The two ways to copy regular rows of keys and values, and the layers that have no such rows.
-COPIES = [("threads", ["*"], ["--schedule", "copies=cp_async"]), ("tma", ["*"], ["--schedule", "copies=tma"])]
+COPIES = [("threads", ["*"], ["--schedule", "copies=cp_async"]), ("tma", ["*"], ["--schedule", "copies=tma"]),
+          # FlashAttention-3's tile of heads of 128 (hopper/tile_size.h), for which three copies are too large.
+          ("tma-176", ["plain-128", "causal-128"],
+           ["--schedule", "copies=tma,engine=wgmma_ahead,rows=128,keys=176,stages=2"])]
 NOT_REGULAR = ["decode-paged-*", "product-*"]
 
 
