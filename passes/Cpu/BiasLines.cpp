@@ -40,7 +40,7 @@ bool BiasLines::tilesFitMap() const {
 
 void BiasLines::plan(Layout &layout) {
   std::vector<bool> used(size_t(shape.sums), false);
-  areDirect = g.termsByRows && tilesFitMap();
+  areDirect = g.weighing.termsByRows && tilesFitMap();
   for (const auto &strategy : strategies)
     areDirect &=
         llvm::is_contained({CpuStrategy::LineUse::None, CpuStrategy::LineUse::AddsAlongMap}, strategy->lineUse());

@@ -35,7 +35,7 @@ void CpuKernel::weighInRange(RowBlock &block, const std::function<void()> &weigh
   weighKeys();
   softmax.addTotals(block);
   Value some = sums.someAreNoNumbers(block.rows);
-  if (g.looseReferences)
+  if (g.weighing.looseReferences)
     some = arith::OrIOp::create(b.builder, some, softmax.someSumsAreNoNumbers(block.rows));
   Value again = arith::AndIOp::create(b.builder, before->getArgument(0), some).getResult();
   scf::ConditionOp::create(b.builder, again, ValueRange{again});
@@ -201,7 +201,7 @@ void CpuKernel::weighOrPack(const KeyBlock &block, Value group, const KeyRange &
     finite ? b.when(finite, then, otherwise) : then();
   };
   auto add = [&](const WeightedRows &rows, VectorRuns) { sums.add(rows); };
-  if (g.weightsArePowers) {
+  if (g.weighing.arePowers) {
     auto pack = [&] {
       SmallVector<std::pair<Value, Value>> runs = runsOf(block, keys);
       auto scores = [&](Value row, Value vector, int64_t count) {

@@ -34,9 +34,11 @@ struct ScoreTile {
   mlir::Value vector;           // key / lanes
   int64_t vectors;
   bool last;                                // the last vector may have lanes behind the last key
-  llvm::SmallVectorImpl<mlir::Value> &sums; // [rows()][vectors]
+  llvm::SmallVectorImpl<mlir::Value> &sums; // [tileRows][vectors]
+  bool isRow = false;                       // only the first row counts: the tile stands for one row of its group
 
-  int64_t rows() const { return int64_t(sums.size()) / vectors; }
+  /// Returns the rows that count.
+  int64_t rows() const { return isRow ? 1 : int64_t(sums.size()) / vectors; }
 };
 /// A group of rows whose weights have replaced their scores, for the keys [low, high) of a block.
 struct WeightedRows {

@@ -67,18 +67,19 @@ void CpuKernel::plan() {
   values.plan(layout, valuesChange);
   packedWeights.plan(layout);
   // Scores that an engine leaves in memory need not be read twice.
-  sizes.weightsArePowers = packedWeights.areMadePacked();
-  sizes.maximaByRows = sizes.weightsArePowers && content.multipliesAhead();
-  sizes.looseReferences = sizes.maximaByRows && sizes.manyKeyBlocks && sizes.tileRows % sizes.lanes == 0;
-  bool addsTiles = llvm::any_of(strategies, [](const auto &strategy) { return strategy->needsTiles(); });
-  sizes.termsByRows =
-      sizes.maximaByRows && shape.isPlainSoftmax() && shape.sums == 1 && !addsTiles && content.scaleOfSums() > 0;
+  sizes.weighing.arePowers = packedWeights.areMadePacked();
+  sizes.weighing.maximaByRows = sizes.weighing.arePowers && content.multipliesAhead();
+  sizes.weighing.looseReferences =
+      sizes.weighing.maximaByRows && sizes.manyKeyBlocks && sizes.tileRows % sizes.lanes == 0;
+  bool addsTiles = llvm::any_of(strategies, [](const auto &strategy) { return strategy->needsTiles; });
+  sizes.weighing.termsByRows = sizes.weighing.maximaByRows && shape.isPlainSoftmax() && shape.sums == 1 && !addsTiles &&
+                               content.scaleOfSums() > 0;
   // A factor of all scores need not multiply each of them.
   bool areProducts = shape.isPlainSoftmax() && shape.rows.empty() && shape.others.empty();
-  if (areProducts && sizes.weightsArePowers && !parts.exist() && content.scaleOfSums() > 0)
-    sizes.scoreScale = content.scaleOfSums();
+  if (areProducts && sizes.weighing.arePowers && !parts.exist() && content.scaleOfSums() > 0)
+    sizes.weighing.scoreScale = content.scaleOfSums();
   // Results that are made of weights keep their digits.
-  sizes.weightsAreRounded = packedWeights.areUsed() && !shape.further.lse && !shape.further.weights;
+  sizes.weighing.areRounded = packedWeights.areUsed() && !shape.further.lse && !shape.further.weights;
   tiles.plan(layout);
   sums.plan(layout);
   softmax.plan(layout);

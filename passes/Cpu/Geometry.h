@@ -14,6 +14,16 @@ constexpr int64_t kLineBytes = 64, kLineFloats = 16;
 /// 0.51 at 4 KiB, 0.66 and 0.64 at 8 KiB, 0.66 and 0.68 at 16 KiB, 0.65 and 0.66 at 24 KiB, 0.66 and 0.64 at 32 KiB.
 constexpr int64_t kFetchedAhead = 16384;
 
+/// How scores become weights.
+struct Weighing {
+  bool areRounded = false;      // to bf16 or fewer digits, so that exponentials of few digits serve
+  bool arePowers = false;       // an engine makes packed weights of scores, without weights in f32
+  bool looseReferences = false; // exponentials subtract the maxima of the first keys while sums stay in range
+  bool maximaByRows = false;    // found row by row where weights are made, and not where scores are stored
+  bool termsByRows = false;     // added where weights are made: stored scores are sums of products alone
+  double scoreScale = 1;        // what multiplies the scores where exponentials are made of them; positive
+};
+
 struct Geometry {
   // From the schedule (#attn.cpu_schedule).
   int64_t lanes, tileRows, tileVectors; // a register tile has tileRows queries × tileVectors·lanes keys
@@ -32,13 +42,8 @@ struct Geometry {
   int64_t scoreStride;              // floats from a row of scores to the next one
   int64_t lineStride, lineMargin;   // floats from a line of biases to the next one, and before its first key
   bool manyKeyBlocks;
-  bool weightsAreRounded = false; // to bf16 or fewer digits, so that exponentials of few digits serve
-  double scoreScale = 1;          // what multiplies the scores where exponentials are made of them; positive
-  bool weightsArePowers = false;  // an engine makes packed weights of scores, without weights in f32
-  bool looseReferences = false;   // exponentials subtract the maxima of the first keys while sums stay in range
-  bool termsByRows = false;       // added where weights are made: stored scores are sums of products alone
-  bool maximaByRows = false;      // found row by row where weights are made, and not where scores are stored
-  bool streaming = false;         // one block of rows has all queries of a head, so each key and value is read once
+  Weighing weighing;
+  bool streaming = false; // one block of rows has all queries of a head, so each key and value is read once
 };
 
 } // namespace skewer

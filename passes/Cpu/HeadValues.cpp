@@ -86,7 +86,7 @@ Value HeadValues::panelPlace(Value step, int64_t vector) { return b.add(b.mul(st
 /// Packs the values of the keys of one step; if `some` is given, with 0 for keys outside of it, which are not read.
 void HeadValues::packStep(Value step, const KeyRange &some) {
   int64_t elements = ownEngine->cost.elementsOfStep();
-  Value first = ownEngine->forWeights()->elementOfStep(b, step, g.weightsArePowers),
+  Value first = ownEngine->forWeights()->elementOfStep(b, step, g.weighing.arePowers),
         source = context.memory.arguments[shape.value.argument];
   SmallVector<Value> places, exist;
   for (int64_t e = 0; e < elements; ++e) {

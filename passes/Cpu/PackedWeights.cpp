@@ -101,7 +101,7 @@ void PackedWeights::packPowers(const KeyBlock &block, Value group, VectorRuns ow
   constexpr float kNone = -std::numeric_limits<float>::infinity(), kNaN = std::numeric_limits<float>::quiet_NaN();
   constexpr double kMostOctaves = 120; // of a weight above 1
   Value octaves = softmax.octavesBelow(block);
-  Value most = b.constant(float(kMostOctaves * llvm::numbers::ln2 / g.scoreScale));
+  Value most = b.constant(float(kMostOctaves * llvm::numbers::ln2 / g.weighing.scoreScale));
   softmax.addWeights(b.mul(group, g.tileRows), [&](Value r, Value reference, Value total) {
     Value all = b.compare(arith::CmpFPredicate::ORD, b.constant(0), b.constant(0));
     SmallVector<Value> state{total, all, all}; // the sum, and which lanes are good in the first vectors and in others
@@ -112,9 +112,9 @@ void PackedWeights::packPowers(const KeyBlock &block, Value group, VectorRuns ow
       SmallVector<Value> above;
       for (Value score : ofTile)
         above.push_back(b.subf(score, reference));
-      PackedPowers powers = engine().packPowers(b, above, g.scoreScale, octaves);
+      PackedPowers powers = engine().packPowers(b, above, g.weighing.scoreScale, octaves);
       state[0] = b.addf(state[0], powers.sums);
-      if (g.looseReferences)
+      if (g.weighing.looseReferences)
         for (auto [number, x] : llvm::enumerate(above))
           test(state[number ? 2 : 1], arith::CmpFPredicate::OLT, x, most);
       else

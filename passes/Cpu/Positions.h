@@ -50,7 +50,7 @@ public:
 
   Values axes; // of the leading axes
   llvm::SmallVector<mlir::Value> leadingSizes;
-  FindIndices indices; // the kernel's run-time index operands
+  FindIndices indices;                 // the kernel's run-time index operands
   mlir::Value mapWidth, queryMapWidth; // of KeyBounds::map, where there is one
 
 private:

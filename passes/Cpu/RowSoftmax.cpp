@@ -17,6 +17,12 @@ static constexpr float kSmaller = 0x1p-40f, kOctavesBelow = 40;
 /// below this one and serves as little as a reference as -inf.
 static constexpr float kLowestReference = -0x1p20f;
 
+/// Returns the exponent of a difference of scores.
+static Value exponentOf(VectorBuilder &b, const Geometry &g, Value difference) {
+  double scale = g.weighing.scoreScale;
+  return scale == 1 ? difference : b.mulf(difference, b.constant(float(scale)));
+}
+
 void RowSoftmax::plan(Layout &layout) {
   layout.reserve(maximaBuffer, g.rowBlock * g.lanes, Layout::Zone::Block);
   layout.reserve(sumsBuffer, g.rowBlock, Layout::Zone::Block);
@@ -24,7 +30,7 @@ void RowSoftmax::plan(Layout &layout) {
   layout.reserve(shiftsBuffer, shape.further.lse ? g.rowBlock : 0, Layout::Zone::Block);
   layout.reserve(referencesBuffer, shape.direct ? 0 : 2 * g.tileRows, Layout::Zone::Block);
   layout.reserve(totalsBuffer, shape.direct ? 0 : g.tileRows * g.lanes, Layout::Zone::Block);
-  layout.reserve(powersBuffer, g.weightsArePowers ? g.rowBlock * g.lanes : 0, Layout::Zone::Block);
+  layout.reserve(powersBuffer, g.weighing.arePowers ? g.rowBlock * g.lanes : 0, Layout::Zone::Block);
 }
 
 void RowSoftmax::open() {
@@ -50,7 +56,7 @@ void RowSoftmax::begin(Value row) {
 
 void RowSoftmax::restart(Value row) {
   setSum(row, b.constantScalar(0));
-  if (g.weightsArePowers)
+  if (g.weighing.arePowers)
     b.store(b.constant(0), powers, b.mul(row, g.lanes));
   if (g.manyKeyBlocks && !shape.direct)
     setMaximum(row, b.constantScalar(-kInfinity));
@@ -64,7 +70,7 @@ static bool isLoadedFrom(Value vector, Value memory, Value place) {
 
 void RowSoftmax::meet(const ScoreTile &tile, ArrayRef<Value> places) {
   Value scores = memory.scores;
-  if (shape.direct || g.maximaByRows) {
+  if (shape.direct || g.weighing.maximaByRows) {
     for (auto [score, place] : llvm::zip(tile.sums, places))
       if (!isLoadedFrom(score, scores, place))
         b.store(score, scores, place);
@@ -181,18 +187,13 @@ Value RowSoftmax::baseOf(const KeyBlock &block, Value row, Value lowVector) {
 
 Value RowSoftmax::sizeOf(Value lowVector, Value highVector) { return b.mul(b.sub(highVector, lowVector), g.lanes); }
 
-/// Returns the exponent of a difference of scores.
-Value RowSoftmax::exponentOf(Value difference) {
-  return g.scoreScale == 1 ? difference : b.mulf(difference, b.constant(float(g.scoreScale)));
-}
-
 /// The rows of a tile take each step together. To reduce a vector to its maximum or its sum takes some 25 cycles, one
 /// instruction after another; those of several rows overlap. A row that did all steps would wait twice: swin-7, with
 /// rows of four vectors, took 67 cycles a row.
 void RowSoftmax::exponentials(const KeyBlock &block, Value firstRow, VectorRuns runs) {
   Value scores = memory.scores;
   auto maximumPlace = [&](Value r) { return b.add(r, g.tileRows); };
-  if (g.maximaByRows)
+  if (g.weighing.maximaByRows)
     raiseMaxima(firstRow, runs, [&](Value row, Value vector, int64_t) {
       return SmallVector<Value>{b.load(memory.scores, baseOf(block, row, vector))};
     });
@@ -207,8 +208,8 @@ void RowSoftmax::exponentials(const KeyBlock &block, Value firstRow, VectorRuns 
       Value from = baseOf(block, row, lowVector);
       total = sumOfChains(sizeOf(lowVector, highVector), total, [&](Value x) {
         Value at = b.add(from, x);
-        Value exponent = exponentOf(b.subf(b.load(scores, at), reference));
-        Value weight = g.weightsAreRounded ? expOfRoundedWeight(b, exponent) : expOfWeight(b, exponent);
+        Value exponent = exponentOf(b, g, b.subf(b.load(scores, at), reference));
+        Value weight = g.weighing.areRounded ? expOfRoundedWeight(b, exponent) : expOfWeight(b, exponent);
         b.store(weight, scores, at);
         return weight;
       });
@@ -238,7 +239,7 @@ void RowSoftmax::makeSmaller(const KeyBlock &block, Value firstRow, VectorRuns r
 /// Returns the factor of sums that refer to the maximum `before` when they refer to `largest`.
 Value RowSoftmax::factorBetween(Value before, Value largest) {
   Value difference = b.subf(b.broadcast(before), b.broadcast(scalarReferenceOf(largest)));
-  return vector::ExtractOp::create(b.builder, expOfWeight(b, exponentOf(difference)), ArrayRef<int64_t>{0});
+  return vector::ExtractOp::create(b.builder, expOfWeight(b, exponentOf(b, g, difference)), ArrayRef<int64_t>{0});
 }
 
 /// Adds the sum `own` of the weights of a row in a block of keys to the row's sum. `largest` is the row's maximum.
@@ -275,7 +276,7 @@ Value RowSoftmax::needReferences(const KeyBlock &block, Value firstRow) {
 void RowSoftmax::raise(const KeyBlock &block, Value firstRow, VectorRuns runs, ScoresOfRow scores,
                        function_ref<void()> raised) {
   auto raiseAll = [&] {
-    if (g.maximaByRows)
+    if (g.weighing.maximaByRows)
       raiseMaxima(firstRow, runs, scores);
     forRows(firstRow, [&](Value row, Value) {
       Value largest = maximumSoFar(row);
@@ -289,7 +290,7 @@ void RowSoftmax::raise(const KeyBlock &block, Value firstRow, VectorRuns runs, S
     });
     raised();
   };
-  if (g.looseReferences)
+  if (g.weighing.looseReferences)
     b.when(needReferences(block, firstRow), raiseAll);
   else
     raiseAll();
@@ -303,7 +304,7 @@ void RowSoftmax::addWeights(Value firstRow, WeighRow weighRow) {
 }
 
 void RowSoftmax::addTotals(const RowBlock &block) {
-  if (g.weightsArePowers)
+  if (g.weighing.arePowers)
     b.loop(b.index(0), block.rows, 1,
            [&](Value row) { setSum(row, b.addf(sum(row), reduceAdd(b, b.load(powers, b.mul(row, g.lanes))))); });
 }

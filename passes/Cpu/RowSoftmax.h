@@ -73,7 +73,6 @@ private:
   void forRows(mlir::Value firstRow, llvm::function_ref<void(mlir::Value row, mlir::Value r)>);
   mlir::Value baseOf(const KeyBlock &, mlir::Value row, mlir::Value lowVector);
   mlir::Value sizeOf(mlir::Value lowVector, mlir::Value highVector);
-  mlir::Value exponentOf(mlir::Value difference);
   mlir::Value needReferences(const KeyBlock &, mlir::Value firstRow);
   void exponentials(const KeyBlock &, mlir::Value firstRow, VectorRuns);
   void makeSmaller(const KeyBlock &, mlir::Value firstRow, VectorRuns);

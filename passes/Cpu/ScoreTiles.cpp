@@ -110,7 +110,7 @@ void ScoreTiles::computeTile(const KeyBlock &block, const Column &column, Value 
   ScoreTile tile = tileAt(block, column, group, sums, places);
   if (g.depth)
     sums = content.sumsOf(tile, places, ownProducts(tile));
-  if (!g.termsByRows)
+  if (!g.weighing.termsByRows)
     addTerms(tile, 0);
   applyFunction(tile, places);
   for (const auto &strategy : strategies)
@@ -130,16 +130,18 @@ SmallVector<Value> ScoreTiles::scoresOfRow(const KeyBlock &block, Value row, Val
   SmallVector<Value> stored;
   for (int64_t v = 0; v < count; ++v)
     stored.push_back(b.load(memory.scores, b.add(from, v * g.lanes)));
-  if (!g.termsByRows)
+  if (!g.weighing.termsByRows)
     return stored;
-  Value scale = b.constant(float(content.scaleOfSums() / g.scoreScale)), nothing = hidden.mark();
+  Value scale = b.constant(float(content.scaleOfSums() / g.weighing.scoreScale)), nothing = hidden.mark();
   SmallVector<Value> products;
   for (Value sum : stored)
     products.push_back(b.mulf(sum, scale));
   SmallVector<Value> sums = products;
+  sums.resize(g.tileRows * count, b.constant(0)); // rows that do not count
   Value group = b.divide(row, g.tileRows), position = context.positionOf(block.firstRow, row);
-  ScoreTile tile{block.firstRow, block.lowKey, group, row, position, key, vector, count, false, sums};
+  ScoreTile tile{block.firstRow, block.lowKey, group, row, position, key, vector, count, false, sums, true};
   addTerms(tile, 0);
+  sums.resize(count);
   if (mayHide() && sums != products)
     for (auto [sum, product] : llvm::zip(sums, stored))
       sum = b.select(b.compare(arith::CmpFPredicate::OEQ, product, nothing), nothing, sum);
@@ -147,7 +149,7 @@ SmallVector<Value> ScoreTiles::scoresOfRow(const KeyBlock &block, Value row, Val
 }
 
 void ScoreTiles::addTermsByRows(const KeyBlock &block, Value group, VectorRuns runs) {
-  if (!g.termsByRows)
+  if (!g.weighing.termsByRows)
     return;
   Value firstRow = b.mul(group, g.tileRows);
   b.loop(firstRow, b.add(firstRow, g.tileRows), 1, [&](Value row) {

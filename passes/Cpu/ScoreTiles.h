@@ -18,7 +18,7 @@ public:
   /// Computes the scores of a block, whose vectors of keys are those from `firstVector` on, before `endVector`.
   void compute(const KeyBlock &, mlir::Value firstVector, mlir::Value endVector);
   /// Returns the scores of a row for some vectors of keys, from those that are stored; with the terms that are added by
-  /// rows (Geometry::termsByRows).
+  /// rows (Weighing::termsByRows).
   llvm::SmallVector<mlir::Value> scoresOfRow(const KeyBlock &, mlir::Value row, mlir::Value vector, int64_t count);
   /// Adds these terms to the stored scores of a group of rows.
   void addTermsByRows(const KeyBlock &, mlir::Value group, VectorRuns);

@@ -19,6 +19,8 @@ public:
         stage(context.stage) {}
   virtual ~CpuStrategy() = default;
 
+  bool needsTiles = false; // `addToScores` takes tiles of whole groups of rows only; constructors say it
+
   /// Returns the number of the sum that the strategy adds to; the score is a function of all sums.
   uint64_t sum() const { return ownSum; }
   void inSum(uint64_t sum) { ownSum = sum; }
@@ -93,8 +95,6 @@ public:
   /// Returns how the content of a tile is multiplied; null: as usual. See sumInChunks.
   virtual ProductsOfSteps contentProducts(const ScoreTile &) { return {}; }
   virtual void addToScores(ScoreTile &) {}
-  /// Returns whether `addToScores` takes tiles of whole groups of rows only.
-  virtual bool needsTiles() const { return false; }
   virtual void hide(ScoreTile &) {}
 
   //===- Once weights are known ---------------------------------------------------------------===//

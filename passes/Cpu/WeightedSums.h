@@ -10,8 +10,8 @@ namespace skewer {
 /// multiplies the values.
 void addWeighted(VectorBuilder &, int64_t rows, llvm::ArrayRef<mlir::Value> values,
                  llvm::function_ref<mlir::Value(int64_t row)> weight,
-                 const std::function<mlir::Value(mlir::Value weight)> &isSeen,
-                 llvm::SmallVectorImpl<mlir::Value> &sums, mlir::Value scale = {});
+                 const std::function<mlir::Value(mlir::Value weight)> &isSeen, llvm::SmallVectorImpl<mlir::Value> &sums,
+                 mlir::Value scale = {});
 
 /// Returns start + Σ term(x) for x from 0 to `count`, which is at most `most`, a vector at a time. Each chain of
 /// `chain` vectors has a sum of its own; if there may be more than `kChain` chains, so has each group of `kChain`

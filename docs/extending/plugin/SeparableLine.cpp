@@ -50,7 +50,7 @@ public:
   void addToScores(ScoreTile &tile) override {
     Value cosineLine = view(memory.local, cosines), sineLine = view(memory.local, sines);
     Value rowCosines = view(memory.local, cosineOfRow), rowSines = view(memory.local, sineOfRow);
-    for (int64_t r = 0; r < tileRows; ++r) {
+    for (int64_t r = 0; r < tile.rows(); ++r) {
       Value cosine = b.loadBroadcast(rowCosines, b.add(tile.row, r));
       Value sine = b.loadBroadcast(rowSines, b.add(tile.row, r));
       for (int64_t v = 0; v < tile.vectors; ++v) {
@@ -90,8 +90,8 @@ public:
     if (!form.as<OtherTerm>())
       return false;
     const OtherTerm &term = *form.as<OtherTerm>();
-    if (!term.application || term.factor || term.guard || !term.contracted.empty() ||
-        shape.space.query.size() != 1 || shape.space.key.size() != 1)
+    if (!term.application || term.factor || term.guard || !term.contracted.empty() || shape.space.query.size() != 1 ||
+        shape.space.key.size() != 1)
       return false;
     for (const subscript::Expr &offset : term.offsets)
       for (const std::string &axis : symbolsOf(offset))

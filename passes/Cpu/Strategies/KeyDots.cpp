@@ -55,7 +55,9 @@ public:
   KeyDots(CpuKernel &kernel, const ContentTerm &term)
       : CpuStrategy(kernel), term(term), vectors(engineOf(term)), elements(vectors.cost.elementsOfStep()),
         stride(llvm::alignTo(vectors.stepsOf(term.depth), lanes)), scaled(stage.isScaled(term.key.argument)),
-        computed(stage.isComputed(term.key.argument) && !scaled) {}
+        computed(stage.isComputed(term.key.argument) && !scaled) {
+    needsTiles = true;
+  }
 
   void plan(Layout &layout) override {
     layout.reserve(queries, rowBlock * stride, Layout::Zone::Panels);
@@ -88,7 +90,6 @@ public:
 
   /// Adds the products, in a loop that first stores them where the scores will be. If the loop were unrolled, LLVM
   /// would hold all vectors of products in memory before it sums up the first one.
-  bool needsTiles() const override { return true; }
   void addToScores(ScoreTile &tile) override {
     Value held = b.add(b.mul(tile.row, scoreStride), b.sub(tile.key, tile.lowKey));
     for (int64_t row = 0, rows; row < tileRows; row += rows) {

@@ -66,7 +66,9 @@ class LiveProducts : public CpuStrategy {
 public:
   LiveProducts(CpuKernel &kernel, const OtherTerm &term)
       : CpuStrategy(kernel), term(term), factors(*factorsOf(term, shape)), termDepth(term.contracted.front().second),
-        tiles(tilesOfGuard(*term.guard, shape)), tables(groupTablesOf(*tiles, lanes, tileRows, tileVectors)) {}
+        tiles(tilesOfGuard(*term.guard, shape)), tables(groupTablesOf(*tiles, lanes, tileRows, tileVectors)) {
+    needsTiles = true;
+  }
   double variance() const override { return term.scale * term.scale * double(termDepth); }
   PackedKeys packedKeys() const override { return {&factors.key, termDepth}; }
 
@@ -85,7 +87,6 @@ public:
     kernel.packer.packQueryRows(engine, factors.query, termDepth, term.scale, block, queriesMemory, termDepth);
   }
 
-  bool needsTiles() const override { return true; }
   void addToScores(ScoreTile &tile) override {
     Value group = b.add(b.mul(positions.copyOf(tiles->axes()), tables.rowBlocks), b.divide(tile.position, tileRows));
     Value ends = integerTable(b, tables.firstRun), run = tableElement(b, ends, group);

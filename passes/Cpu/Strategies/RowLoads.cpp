@@ -13,9 +13,9 @@ public:
   RowLoad(CpuKernel &kernel, const OtherTerm &term) : CpuStrategy(kernel), term(term) {
     while (term.isGate(operand))
       ++operand;
+    needsTiles = true; // the last vector of a tile may not be read whole
   }
 
-  bool needsTiles() const override { return true; }
   void addToScores(ScoreTile &tile) override {
     Value base = b.add(positions.baseOf(term.row.base), tile.key);
     Value stride = term.rowStride ? positions.baseOf(*term.rowStride) : b.index(term.row.query);
