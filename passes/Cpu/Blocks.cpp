@@ -24,7 +24,8 @@ void CpuKernel::restartRows(const RowBlock &block) {
 
 /// Runs `weighKeys`, which goes through all keys of a block of rows, and repeats it if a sum is not finite. The
 /// weights of a softmax are divided by their sum only after the product with the values. If values are near the end of
-/// f32, a sum may be infinite; then the keys are gone through once more with smaller weights.
+/// f32, a sum may be infinite; then the keys are gone through once more with smaller weights. With loose references
+/// (Weighing), so may be the sum of weights, and the second pass subtracts the running maxima of all keys.
 void CpuKernel::weighInRange(RowBlock &block, const std::function<void()> &weighKeys) {
   auto constant = [&](bool is) -> Value { return arith::ConstantIntOp::create(b.builder, is, 1); };
   auto loop = scf::WhileOp::create(b.builder, TypeRange{b.builder.getI1Type()}, ValueRange{constant(true)});

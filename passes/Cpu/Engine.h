@@ -84,8 +84,8 @@ public:
                                  int64_t count) const = 0;
   /// Returns `step` with 0 for the elements for which `exists` is false.
   virtual mlir::Value keepExisting(VectorBuilder &, mlir::Value step, llvm::ArrayRef<mlir::Value> exists) const = 0;
-  /// Returns whether `packPowers` makes packed weights of exponents, in fewer instructions than an exponential in f32
-  /// and a rounding.
+  /// Returns whether `packPowers` can be called. It makes packed weights of exponents, in fewer instructions than an
+  /// exponential in f32 and a rounding.
   virtual bool makesPowers(const VectorBuilder &, const Target &) const = 0;
   /// Returns a vector of steps of the weights e^(scale·x) · 2^-octaves, for vectors of consecutive numbers x: one
   /// vector for each element of a step. A weight is 0 if its number is NaN, and at most 2^127.

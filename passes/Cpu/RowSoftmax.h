@@ -17,7 +17,7 @@ public:
 
   /// Sets a row to its state before the first key.
   void begin(mlir::Value row);
-  /// Resets a row to its beginning, except the maximum: that of all keys is known now.
+  /// Resets a row to its beginning, except its maxima: those of all keys that raised them are known now.
   void restart(mlir::Value row);
   /// Stores the scores of a tile at their places, and raises the maxima of its rows.
   void meet(const ScoreTile &, llvm::ArrayRef<mlir::Value> places);
