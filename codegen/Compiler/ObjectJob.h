@@ -1,5 +1,5 @@
-// LLVM's share of an object: optimisation and code generation. It takes two thirds of a compilation, and needs nothing
-// of MLIR's context, so that it runs beside the next target or kernel of the same spec.
+// LLVM's share of an object: optimisation and code generation. It takes two thirds of a compilation. It
+// needs nothing of MLIR's context; so another thread may lower the next target or kernel of the same spec meanwhile.
 #pragma once
 #include "codegen/ABI/Cuda.h"
 #include "codegen/Compiler/Request.h"

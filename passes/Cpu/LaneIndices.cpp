@@ -107,7 +107,8 @@ Value LaneIndices::divide(Value dividend, const Expr &divisor, bool remainder) {
   Value by = build(divisor);
   if (!known)
     by = arith::MaxSIOp::create(b.builder, by, splat(1));
-  Value quotient = known ? arith::DivSIOp::create(b.builder, dividend, by).getResult() : this->quotient(dividend, by);
+  Value quotient =
+      known ? arith::DivSIOp::create(b.builder, dividend, by).getResult() : this->quotient(dividend, by);
   Value rest = arith::SubIOp::create(b.builder, dividend, arith::MulIOp::create(b.builder, quotient, by));
   if (!known) { // the rest may be as large as the divisor, with either sign
     Value above = arith::CmpIOp::create(b.builder, arith::CmpIPredicate::sge, rest, by);

@@ -16,8 +16,8 @@ public:
   /// `find` finds the run-time index operands.
   LaneIndices(VectorBuilder &b, std::map<std::string, mlir::Value> symbols, std::map<std::string, mlir::Value> lanes,
               FindIndices find, std::string inOrder = {})
-      : b(b), symbols(std::move(symbols)), lanes(std::move(lanes)), find(std::move(find)), inOrder(std::move(inOrder)) {
-  }
+      : b(b), symbols(std::move(symbols)), lanes(std::move(lanes)), find(std::move(find)),
+        inOrder(std::move(inOrder)) {}
 
   mlir::Value emit(const subscript::Expr &);          // vector of i32
   mlir::Value emitPredicate(const subscript::Expr &); // vector of i1

@@ -45,7 +45,7 @@ SmallVector<Value> PackedWeights::packRow(const Group &group, Value r, float oth
         Value inside = arith::AndIOp::create(b.builder, b.less(b.add(low, -1), vector), b.less(vector, high));
         isOwn = isOwn ? arith::OrIOp::create(b.builder, isOwn, inside).getResult() : inside;
       }
-      // What is not in a run is not used, but read where something is.
+      // The result for a vector in no run is not used. It is loaded from the last run, so that the load stays inside.
       auto inRun = [&] { return b.maximum(b.minimum(vector, b.add(group.own.back().second, -1)), lowVector); };
       some.push_back(isOwn ? b.select(isOwn, vectors(row, inRun(), 1).front(), none) : none);
     }

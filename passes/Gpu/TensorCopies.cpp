@@ -22,7 +22,7 @@ void TensorCopies::askForBoxes(Value full) {
   for (const Noted &one : noted)
     bytes += one.of->tileBytes;
   b.when(electedLane(b), [&] {
-    // What lies outside of a tensor counts too.
+    // The hardware counts the whole box, also the part outside of the tensor.
     NVVM::MBarrierArriveExpectTxOp::create(b, Type(), full, b.i32(bytes), NVVM::MemScopeKind::CTA, /*relaxed=*/false,
                                            Value());
     for (const Noted &one : noted)

@@ -357,22 +357,21 @@ static GpuOutcome expectOnEngine(const std::string &text, double tolerance, cons
   return outcome;
 }
 
-/// Returns whether a layer with this tile may run ahead.
-static bool mayRunAhead(const std::string &text, const GpuOptions &how) {
+/// Returns whether a layer compiles with this schedule. If not, a constraint of schedules must be what refuses it.
+static bool compilesUnless(const char *constraint, const std::string &text, const GpuOptions &how) {
   GpuLayer compiled(text);
   GpuOutcome outcome = compiled.lower(how);
   if (!outcome.lowered)
-    EXPECT_NE(outcome.messages.find("(gpu_schedule_c12)"), std::string::npos) << outcome.messages << text;
+    EXPECT_NE(outcome.messages.find(constraint), std::string::npos) << outcome.messages << text;
   return outcome.lowered;
 }
-
+/// Returns whether a layer with this tile may run ahead.
+static bool mayRunAhead(const std::string &text, const GpuOptions &how) {
+  return compilesUnless("(gpu_schedule_c12)", text, how);
+}
 /// Returns whether TMA takes some rows of a layer.
 static bool mayCopyBoxes(const std::string &text, const GpuOptions &how) {
-  GpuLayer compiled(text);
-  GpuOutcome outcome = compiled.lower(how);
-  if (!outcome.lowered)
-    EXPECT_NE(outcome.messages.find("(gpu_schedule_c14)"), std::string::npos) << outcome.messages << text;
-  return outcome.lowered;
+  return compilesUnless("(gpu_schedule_c14)", text, how);
 }
 
 GpuOutcome skewer::testing::expectOnWgmma(const std::string &text, double tolerance, const GpuOptions &options) {

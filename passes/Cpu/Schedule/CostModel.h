@@ -53,7 +53,7 @@ struct AttentionSizes {
   ElementType element = {};
   /// The values, except whether they are read once, which depends on the blocks.
   WeighedValues values = {};
-  /// Whether an engine may make packed weights of scores, without weights in f32.
+  /// Whether weights may have few digits, so that an engine may make them packed, without a copy in f32.
   bool mayMakePowers = false;
   int64_t heads = 1; // product of the leading sizes that are known
   /// The mask: the interval of key - query of visible pairs, if it is an interval (its ends may be open); and the pairs

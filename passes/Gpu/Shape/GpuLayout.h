@@ -75,7 +75,7 @@ struct GpuLayout {
     SharedNumbers logits; // columns of 16 keys, a row for each key
   };
 
-  /// What fills the tiles that producers hand over together, and what reads them.
+  /// The tiles that producers hand over together: how they are filled, and what reads them.
   struct Filling {
     bool ofScores = true, ofValues = true;
     bool threads = true;           // threads copy rows, or compute numbers
@@ -96,7 +96,7 @@ struct GpuLayout {
   SharedNumbers weights;        // for the value terms that are evaluated for each pair: a row for each query
   int64_t signals = 0;          // byte offset of the barriers of tiles (Ring.h); only if a block has producers
   std::vector<TensorBox> boxes; // tiles that TMA fills, if the schedule says so
-  // Of all tiles of a step; or of those of its scores, then of its values, if they are handed over apart.
+  // One entry, for all tiles of a step; or two, for the tiles of its scores and for those of its values.
   std::vector<Filling> fillings;
   int64_t bytes = 0; // total size
 
