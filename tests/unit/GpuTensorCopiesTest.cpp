@@ -69,19 +69,8 @@ TEST(GpuTensorCopies, OneThreadAsksForKeysAndValues) {
 }
 TEST(GpuTensorCopies, EveryOrderOfWarps) {
   std::string text = layer(sizes(70, 200, 32, 80, 1), "", kPlain, "f16", " where j <= i + 90");
-  for (llvm::StringRef engine : {gpu::kWgmma, gpu::kWgmmaAhead}) {
-    GpuLayer compiled(text);
-    GpuOptions options = byTma(128, 32);
-    options = onWgmma(options, engine);
-    options.size = 1;
-    GpuOutcome outcome = compiled.lower(options);
-    ASSERT_TRUE(outcome.lowered) << outcome.messages;
-    for (options.order = 0; options.order < 15; ++options.order) {
-      compiled.interpret(options, outcome);
-      EXPECT_TRUE(outcome.report.faults.empty()) << outcome.report.text() << "order " << options.order;
-      EXPECT_LE(outcome.error, kHalf) << "order " << options.order;
-    }
-  }
+  for (llvm::StringRef engine : {gpu::kWgmma, gpu::kWgmmaAhead})
+    expectInEveryOrder(text, kHalf, onWgmma(byTma(128, 32), engine));
 }
 /// Rows of 32, 64 and 128 bytes, rows of several panels, and rows that end inside of a panel.
 TEST(GpuTensorCopies, EveryWidth) {

@@ -357,6 +357,19 @@ static GpuOutcome expectOnEngine(const std::string &text, double tolerance, cons
   return outcome;
 }
 
+void skewer::testing::expectInEveryOrder(const std::string &text, double tolerance, GpuOptions options) {
+  constexpr unsigned kOrders = 15;
+  GpuLayer compiled(text);
+  options.size = 1;
+  GpuOutcome outcome = compiled.lower(options);
+  ASSERT_TRUE(outcome.lowered) << outcome.messages;
+  for (options.order = 0; options.order < kOrders; ++options.order) {
+    compiled.interpret(options, outcome);
+    EXPECT_TRUE(outcome.report.faults.empty()) << outcome.report.text() << "order " << options.order;
+    EXPECT_LE(outcome.error, tolerance) << "order " << options.order;
+  }
+}
+
 /// Returns whether a layer compiles with this schedule. If not, a constraint of schedules must be what refuses it.
 static bool compilesUnless(const char *constraint, const std::string &text, const GpuOptions &how) {
   GpuLayer compiled(text);

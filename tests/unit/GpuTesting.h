@@ -81,6 +81,8 @@ GpuOutcome expectOnGpu(const std::string &text, double tolerance, const GpuOptio
 
 /// Returns the options with an engine of wgmma (sm_90a; "": `wgmma`), and the tile that it has nearest to theirs.
 GpuOptions onWgmma(const GpuOptions &options, llvm::StringRef engine = "");
+/// Runs a layer with every order of warps that the interpreter has, and expects no fault and this error at most.
+void expectInEveryOrder(const std::string &text, double tolerance, GpuOptions);
 /// Checks a layer as expectOnGpu does, by wgmma, with the warps in the order `options.order`; if it may run ahead, in
 /// that way too (EngineFacts); if TMA takes some of its rows, with such copies too. Returns the outcome of the first
 /// check.
