@@ -38,8 +38,8 @@ static constexpr double kTileSums = 1.6;
 // The number of times that the scores of a row pass between the core and their buffer: written by the products, read
 // for the maximum and exp2, written, and read with the values.
 static constexpr double kScorePasses = 4;
-// The same for scores of tiles of which weights are made packed: they are read once.
-static constexpr double kTilePasses = 2;
+// The same if what exponentials subtract is loose: scores are read once.
+static constexpr double kLoosePasses = 2;
 // Each tile costs this share more for the loads that it issues per cycle. So between tiles of equal cycles the one with
 // fewer loads wins, which leaves room for prefetches. On a Zen 4 core, whose FMAs take all of its cycles, tiles of 6x4,
 // 8x3, 8x2 and 4x1 are equal except for the pairs that a mask hides: 1024 tokens take 20.7 to 20.9 ms, and with a
@@ -252,24 +252,29 @@ double skewer::cyclesPerRow(const AttentionSizes &sizes, const Blocking &blockin
       kFloatBytes * rows * (keys * (1.0 + sizes.extraPerKey) + sizes.extraPerRow + depthOfRow + double(sizes.width));
   if (ofValues.takesWeights()) // packed, with half the bits of scores
     blockBytes += kFloatBytes / 2 * double(values.rows * keys);
-  double scoreBytes = kFloatBytes * keys * (1 + sizes.extraPerKey);
-  // Keys and values are read once per row block. They come from L2 if a head and the block fit there together.
+  // Keys and values are read once per row block. They come from L2 if a head and the block fit there together. The
+  // products of tiles count the panels that they load from L2 (CpuEngineCost::stepCycles).
+  bool isOfTiles = ofContent.rowsInMemory() > 0;
   bool inL2 = bytesOfHead + blockBytes < kHeadShareOfL2 * target.l2Bytes;
-  double traffic = bytesOfHead / (inL2 ? target.l2Rate : target.l3Rate) / rows;
-  // Scores are written, read, written and read: without cost in L1, else at the rate of L2 or L3.
+  double cyclesOfByte = 1 / (inL2 ? target.l2Rate : target.l3Rate) - (isOfTiles ? 1 / target.l2Rate : 0);
+  double traffic = bytesOfHead * cyclesOfByte / rows;
+  // Scores are written, read, written and read: without cost in L1, else at the rate of L2 or L3. Tiles read packed
+  // weights again for each of their columns.
+  double passBytes = (isLoose ? kLoosePasses : kScorePasses) * kFloatBytes * keys * (1 + sizes.extraPerKey);
+  if (isOfTiles && ofValues.takesWeights())
+    passBytes += kFloatBytes / 2 * keys * (1 + double(llvm::divideCeil(widthVectors, tile.vectors)));
   double passes = blockBytes < kBlockShareOfL1 * target.l1Bytes   ? 0
-                  : blockBytes < kBlockShareOfL2 * target.l2Bytes ? kScorePasses * scoreBytes / target.l2Rate
-                                                                  : kScorePasses * scoreBytes / target.l3Rate;
-  if (ofContent.rowsInMemory()) // with tiles, only what does not fit comes from L2
-    passes *= (arePowers ? kTilePasses / kScorePasses : 1) *
-              std::max(0.0, 1 - kTileShareOfL1 * double(target.l1Bytes) / blockBytes);
+                  : blockBytes < kBlockShareOfL2 * target.l2Bytes ? passBytes / target.l2Rate
+                                                                  : passBytes / target.l3Rate;
+  if (isOfTiles) // only what does not fit comes from L2
+    passes *= std::max(0.0, 1 - kTileShareOfL1 * double(target.l1Bytes) / blockBytes);
   auto blocks = double(llvm::divideCeil(sizes.keys, keys));
   passes *= blocks;
   if (ofValues.rowsInMemory())
     compute += blocks * kTileSums * double(widthVectors);
   double rescales = isLoose ? blocks * kLooseRow : rescaleCycles(blocks, sizes, target);
   // Tiles are stored and loaded beside few other instructions, so that nothing hides the traffic of their sums.
-  double exposed = ofContent.rowsInMemory() > 0 ? 1 : target.exposedTraffic;
+  double exposed = isOfTiles ? 1 : target.exposedTraffic;
   return compute + target.exposedTraffic * traffic + exposed * passes + rescales;
 }
 
