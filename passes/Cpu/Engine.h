@@ -67,9 +67,13 @@ struct AddedProduct {
   ProductOperand weights, values, target;
   BesideSteps beside = {};
 };
-/// A vector of steps of weights, and a vector of f32 with the sums of the weights of each step.
+/// The numbers of which powers are made: what a factor of 2 adds to a number, and the number whose power is 1.
+struct PowerScale {
+  float octave, one;
+};
+/// A vector of steps of weights, and a total, a vector of f32, to which these weights are added.
 struct PackedPowers {
-  mlir::Value steps, sums;
+  mlir::Value steps, total;
 };
 /// The part of an engine that multiplies weights with values. Rows hold weights, rounded to the elements of the engine;
 /// the columns of panels are the width of the values, and a step holds the values of adjacent keys.
@@ -87,10 +91,14 @@ public:
   /// Returns whether `packPowers` can be called. It makes packed weights of exponents, in fewer instructions than an
   /// exponential in f32 and a rounding.
   virtual bool makesPowers(const VectorBuilder &, const Target &) const = 0;
-  /// Returns a vector of steps of the weights e^(scale·x) · 2^-octaves, for vectors of consecutive numbers x: one
-  /// vector for each element of a step. A weight is 0 if its number is NaN, and at most 2^127.
-  virtual PackedPowers packPowers(VectorBuilder &, llvm::ArrayRef<mlir::Value> numbers, double scale,
-                                  mlir::Value octaves) const = 0;
+  /// Returns the scale of the numbers that `packPowers` takes.
+  virtual PowerScale powerScale() const = 0;
+  /// Returns a mask that `packPowers` takes, for all calls in loops that follow.
+  virtual mlir::Value maskOfPowers(VectorBuilder &) const = 0;
+  /// Returns a vector of steps of weights, for vectors of consecutive numbers: one vector for each element of a step;
+  /// and `total` with them. A weight is 0 if its number is NaN, and is below 2^128.
+  virtual PackedPowers packPowers(VectorBuilder &, mlir::Value mask, llvm::ArrayRef<mlir::Value> numbers,
+                                  mlir::Value total) const = 0;
   /// Returns the first element of a step, which holds consecutive elements: of a row of weights that `packPowers` or
   /// `packWeights` made, and of the values that it is multiplied with.
   virtual mlir::Value elementOfStep(VectorBuilder &, mlir::Value step, bool ofPowers) const = 0;

@@ -1,5 +1,6 @@
 // Packs weights, and multiplies them with the panels of values (PackedWeights.h).
 #include "passes/Cpu/PackedWeights.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/Support/MathExtras.h"
 #include <limits>
 
@@ -67,6 +68,10 @@ SmallVector<Value> PackedWeights::packRow(const Group &group, Value r, float oth
       return next;
     });
   };
+  if (group.isRare) {
+    packTiles(tiles.low, tiles.high, ownOf);
+    return state;
+  }
   packTiles(tiles.low, wholeLow, ownOf);
   packTiles(wholeLow, wholeHigh, allOf);
   packTiles(wholeHigh, tiles.high, ownOf);
@@ -96,32 +101,51 @@ bool PackedWeights::areMadePacked() const {
 
 /// A weight that is made of NaN is 0, so that the numbers are tested beside. With loose references, weights may also be
 /// too large for bf16. Both make the sum NaN.
+///
+/// A number that an engine takes is one FMA of a score. Its rounding is that of the reference, which all weights of a
+/// row share. If a reference is so large that this rounding is more than 1/16 of a number, it is subtracted before.
 void PackedWeights::packPowers(const KeyBlock &block, Value group, VectorRuns own, const KeyRange &keys,
                                ScoresOfRow scores) {
   constexpr float kNone = -std::numeric_limits<float>::infinity(), kNaN = std::numeric_limits<float>::quiet_NaN();
-  constexpr double kMostOctaves = 120; // of a weight above 1
-  Value octaves = softmax.octavesBelow(block);
-  Value most = b.constant(float(kMostOctaves * llvm::numbers::ln2 / g.weighing.scoreScale));
+  constexpr float kMostOctaves = 120;     // of a weight above 1
+  constexpr float kExactBelow = 0x1p+21f; // twice 2^20, where neighbours in f32 are 1/8 apart
+  auto [octave, one] = engine().powerScale();
+  float ofScore = float(octave * g.weighing.scoreScale * llvm::numbers::log2e);
+  Value most = b.constant(one + kMostOctaves * octave), mask = engine().maskOfPowers(b);
+  Value ofOne = b.subf(b.constantScalar(one), b.mulf(softmax.octavesBelow(block), b.constantScalar(octave)));
   softmax.addWeights(b.mul(group, g.tileRows), [&](Value r, Value reference, Value total) {
     Value all = b.compare(arith::CmpFPredicate::ORD, b.constant(0), b.constant(0));
-    SmallVector<Value> state{total, all, all}; // the sum, and which lanes are good in the first vectors and in others
+    SmallVector<Value> initial{total, all, all}; // the sum, and which lanes are good in the first vectors and in others
     auto test = [&](Value &good, arith::CmpFPredicate predicate, Value x, Value y) {
       good = arith::AndIOp::create(b.builder, good, b.compare(predicate, x, y));
     };
-    auto packTile = [&](ArrayRef<Value> ofTile, SmallVectorImpl<Value> &state) {
-      SmallVector<Value> above;
-      for (Value score : ofTile)
-        above.push_back(b.subf(score, reference));
-      PackedPowers powers = engine().packPowers(b, above, g.weighing.scoreScale, octaves);
-      state[0] = b.addf(state[0], powers.sums);
-      if (g.weighing.looseReferences)
-        for (auto [number, x] : llvm::enumerate(above))
-          test(state[number ? 2 : 1], arith::CmpFPredicate::OLT, x, most);
-      else
-        test(state[1], arith::CmpFPredicate::ORD, above.front(), above.back());
-      return powers.steps;
+    auto packWith = [&](function_ref<Value(Value score)> number, bool isRare) {
+      auto packTile = [&](ArrayRef<Value> ofTile, SmallVectorImpl<Value> &state) {
+        SmallVector<Value> numbers = llvm::map_to_vector(ofTile, number);
+        PackedPowers powers = engine().packPowers(b, mask, numbers, state[0]);
+        state[0] = powers.total;
+        if (g.weighing.looseReferences)
+          for (auto [which, x] : llvm::enumerate(numbers))
+            test(state[which ? 2 : 1], arith::CmpFPredicate::OLT, x, most);
+        else
+          test(state[1], arith::CmpFPredicate::ORD, numbers.front(), numbers.back());
+        return powers.steps;
+      };
+      return packRow({block, group, own, keys, isRare}, r, kNone, scores, initial, packTile);
     };
-    state = packRow({block, group, own, keys}, r, kNone, scores, state, packTile);
+    Value scale = b.constant(ofScore), beside = b.mulf(reference, b.constantScalar(ofScore));
+    Value isExact =
+        b.compare(arith::CmpFPredicate::OLT, math::AbsFOp::create(b.builder, beside), b.constantScalar(kExactBelow));
+    SmallVector<Value> state = choose(
+        b, isExact, ValueRange(initial).getTypes(),
+        [&] {
+          Value ofZero = b.broadcast(b.subf(ofOne, beside));
+          return packWith([&](Value score) { return b.fma(score, scale, ofZero); }, /*isRare=*/false);
+        },
+        [&] {
+          Value references = b.broadcast(reference), ones = b.broadcast(ofOne);
+          return packWith([&](Value score) { return b.fma(b.subf(score, references), scale, ones); }, /*isRare=*/true);
+        });
     Value areGood = arith::AndIOp::create(b.builder, state[1], state[2]);
     return b.select(areGood, state[0], b.constant(kNaN));
   });

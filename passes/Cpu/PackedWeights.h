@@ -41,6 +41,7 @@ private:
     mlir::Value number;
     VectorRuns own;      // of which the vectors are in memory
     const KeyRange &all; // that are packed
+    bool isRare = false; // so that one loop with tests serves for all
   };
   llvm::SmallVector<mlir::Value> packRow(const Group &, mlir::Value r, float other, ScoresOfRow, mlir::ValueRange state,
                                          PackTile);

@@ -259,8 +259,8 @@ void RowSoftmax::addSum(const KeyBlock &block, Value row, Value largest, Value o
 
 Value RowSoftmax::octavesBelow(const RowBlock &block) {
   if (!block.isSecond)
-    return b.constant(0);
-  return b.broadcast(b.select(block.isSecond, b.constantScalar(kOctavesBelow), b.constantScalar(0)));
+    return b.constantScalar(0);
+  return b.select(block.isSecond, b.constantScalar(kOctavesBelow), b.constantScalar(0));
 }
 
 /// i1: some row of a tile has no reference yet, or the references are the maxima of all keys in this pass.
@@ -298,7 +298,7 @@ void RowSoftmax::raise(const KeyBlock &block, Value firstRow, VectorRuns runs, S
 
 void RowSoftmax::addWeights(Value firstRow, WeighRow weighRow) {
   forRows(firstRow, [&](Value row, Value r) {
-    Value at = b.mul(row, g.lanes), reference = b.broadcast(scalarReferenceOf(maximum(row)));
+    Value at = b.mul(row, g.lanes), reference = scalarReferenceOf(maximum(row));
     b.store(weighRow(r, reference, b.load(powers, at)), powers, at);
   });
 }

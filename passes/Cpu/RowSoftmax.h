@@ -28,13 +28,13 @@ public:
   /// `addWeights` makes, and shrinks the sums of the rows. `raised` emits what else shrinks by the rows' factors. If
   /// references may be loose, they stay as they are while all rows have one.
   void raise(const KeyBlock &, mlir::Value firstRow, VectorRuns, ScoresOfRow, llvm::function_ref<void()> raised);
-  /// Calls `weighRow` for each row of a tile; `r` counts them, and `reference` is subtracted from the row's scores. It
-  /// makes the row's weights for the block, and returns `total`, a vector, with these weights added.
+  /// Calls `weighRow` for each row of a tile; `r` counts them, and `reference`, a scalar, is subtracted from the row's
+  /// scores. It makes the row's weights for the block, and returns `total`, a vector, with these weights added.
   using WeighRow = llvm::function_ref<mlir::Value(mlir::Value r, mlir::Value reference, mlir::Value total)>;
   void addWeights(mlir::Value firstRow, WeighRow weighRow);
   /// Adds the totals of `addWeights` to the sums of the rows, after the last block of keys.
   void addTotals(const RowBlock &);
-  /// Returns by how many factors of 2 the weights of a second pass are smaller (RowBlock::isSecond), as a vector.
+  /// Returns by how many factors of 2 the weights of a second pass are smaller (RowBlock::isSecond).
   mlir::Value octavesBelow(const RowBlock &);
 
   /// i1: some row of a block has a sum that is infinite or NaN.

@@ -35,24 +35,14 @@ static Value excessOfFractions(VectorBuilder &b) {
   return arith::ConstantOp::create(b.builder, DenseElementsAttr::get(type, llvm::ArrayRef<int8_t>(excess)));
 }
 
-/// Returns the same number, hidden from LLVM behind an empty assembly.
-static Value opaque(VectorBuilder &b, Value number) {
+Value skewer::maskOfLowBytes(VectorBuilder &b) {
+  auto type = VectorType::get({4 * b.lanes}, b.builder.getI1Type());
+  Value bits = arith::ConstantIntOp::create(b.builder, b.builder.getI64Type(), 0x5555555555555555);
   auto dialect = LLVM::AsmDialectAttr::get(b.builder.getContext(), LLVM::AsmDialect::AD_ATT);
-  return LLVM::InlineAsmOp::create(b.builder, number.getType(), ValueRange{number}, "", "=r,0",
+  return LLVM::InlineAsmOp::create(b.builder, type, ValueRange{bits}, "kmovq $1, $0", "=k,r",
                                    /*has_side_effects=*/false, /*is_align_stack=*/false,
                                    LLVM::tailcallkind::TailCallKind::None, dialect, ArrayAttr())
       .getResult(0);
-}
-
-/// Returns the low byte of each pair of bytes, beside 0. The mask is no constant, because LLVM would make an
-/// instruction of its own of a constant one; so it is part of the instruction that computed `bytes`.
-static Value lowBytesOf(VectorBuilder &b, Value bytes) {
-  auto type = cast<VectorType>(bytes.getType());
-  auto bits = VectorType::get(type.getShape(), b.builder.getI1Type());
-  Value isLow = arith::ConstantIntOp::create(b.builder, b.builder.getI64Type(), 0x5555555555555555);
-  Value mask = LLVM::BitcastOp::create(b.builder, bits, opaque(b, isLow));
-  Value none = arith::ConstantOp::create(b.builder, cast<TypedAttr>(b.builder.getZeroAttr(type)));
-  return arith::SelectOp::create(b.builder, mask, bytes, none);
 }
 
 /// Returns x rounded to the nearest integers; the lowest integer for NaN, -inf and other numbers that have none.
@@ -63,7 +53,7 @@ static Value roundedTo32(VectorBuilder &b, Value x) {
   return intrinsic(b, "avx512.mask.cvtps2dq.512", cast<VectorType>(b.integers), {x, none, all, rounding});
 }
 
-Value skewer::bf16Powers(VectorBuilder &b, Value first, Value second) {
+Value skewer::bf16Powers(VectorBuilder &b, Value lowBytes, Value first, Value second) {
   auto words = VectorType::get({2 * b.lanes}, b.builder.getI16Type());
   auto bytes = VectorType::get({4 * b.lanes}, b.builder.getI8Type());
   // Packing saturates: negative integers, of powers below the smallest number, become 0. It takes each quarter of both
@@ -72,6 +62,7 @@ Value skewer::bf16Powers(VectorBuilder &b, Value first, Value second) {
   Value one = arith::ConstantOp::create(b.builder, DenseElementsAttr::get(words, llvm::APInt(16, 1)));
   Value places = vector::BitCastOp::create(b.builder, bytes, arith::ShRUIOp::create(b.builder, packed, one));
   Value found = intrinsic(b, "avx512.permvar.qi.512", bytes, {excessOfFractions(b), places});
-  Value excess = vector::BitCastOp::create(b.builder, words, lowBytesOf(b, found));
+  Value none = arith::ConstantOp::create(b.builder, cast<TypedAttr>(b.builder.getZeroAttr(bytes)));
+  Value excess = vector::BitCastOp::create(b.builder, words, b.select(lowBytes, found, none));
   return vector::BitCastOp::create(b.builder, b.vector, arith::SubIOp::create(b.builder, packed, excess));
 }

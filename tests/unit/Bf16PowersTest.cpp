@@ -22,12 +22,12 @@ std::vector<float> powersOf(std::vector<float> numbers) {
   std::vector<float> packed = runEmitted(
       int64_t(numbers.size() / 2),
       [&](VectorBuilder &b, mlir::Value out) {
-        mlir::Value table = integerTable(b, bits);
+        mlir::Value table = integerTable(b, bits), mask = maskOfLowBytes(b);
         b.loop(b.index(0), b.index(int64_t(numbers.size())), 2 * kLanes, [&](mlir::Value n) {
           auto load = [&](mlir::Value at) -> mlir::Value {
             return mlir::arith::BitcastOp::create(b.builder, b.vector, loadIntegers(b, table, at));
           };
-          b.store(bf16Powers(b, load(n), load(b.add(n, kLanes))), out, b.divide(n, 2));
+          b.store(bf16Powers(b, mask, load(n), load(b.add(n, kLanes))), out, b.divide(n, 2));
         });
       },
       "host");

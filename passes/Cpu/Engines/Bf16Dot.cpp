@@ -71,10 +71,21 @@ public:
   const WeightEngine *forWeights() const override { return this; }
   void addProduct(VectorBuilder &, const AddedProduct &) const override;
 
+protected:
+  Value addWeights(VectorBuilder &, Value total, Value steps) const override;
+
 private:
   void addVectors(VectorBuilder &, const AddedProduct &, const TilePart &) const;
   static int64_t vectorsTogether(const AddedProduct &);
 };
+
+/// Adds the products of pairs of weights and pairs of 1. This is one instruction, which is fast where this engine is
+/// chosen; AMX's machines have a slow one, beside tiles that need its port.
+Value Bf16Dot::addWeights(VectorBuilder &b, Value total, Value steps) const {
+  Value ones = arith::ConstantOp::create(b.builder, b.builder.getFloatAttr(b.builder.getBF16Type(), 1));
+  Value pairs = vector::BroadcastOp::create(b.builder, pairsOf(b), ones);
+  return addProducts(b, steps, vector::BitCastOp::create(b.builder, b.vector, pairs), total);
+}
 
 /// Returns how many vectors of the width are multiplied at once: as many as registers hold, in passes of equal width.
 int64_t Bf16Dot::vectorsTogether(const AddedProduct &product) {

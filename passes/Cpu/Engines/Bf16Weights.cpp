@@ -32,16 +32,21 @@ Value Bf16Weights::packValues(VectorBuilder &b, Value memory, ArrayRef<Value> pl
 
 bool Bf16Weights::makesPowers(const VectorBuilder &b, const Target &target) const { return hasBf16Powers(b, target); }
 
-PackedPowers Bf16Weights::packPowers(VectorBuilder &b, ArrayRef<Value> numbers, double scale, Value octaves) const {
-  constexpr float kOctave = 128, kOne = 127 * kOctave; // what a factor of 2 adds to the bits of a bf16, and those of 1
-  Value ofOne = b.fma(octaves, b.constant(-kOctave), b.constant(kOne));
-  auto bits = [&](Value x) { return b.fma(x, b.constant(float(kOctave * scale * llvm::numbers::log2e)), ofOne); };
-  Value steps = bf16Powers(b, bits(numbers[0]), bits(numbers[1]));
+PowerScale Bf16Weights::powerScale() const { return {kPowerOctave, kPowerOne}; }
+
+Value Bf16Weights::maskOfPowers(VectorBuilder &b) const { return maskOfLowBytes(b); }
+
+PackedPowers Bf16Weights::packPowers(VectorBuilder &b, Value mask, ArrayRef<Value> numbers, Value total) const {
+  Value steps = bf16Powers(b, mask, numbers[0], numbers[1]);
+  return {steps, addWeights(b, total, steps)};
+}
+
+Value Bf16Weights::addWeights(VectorBuilder &b, Value total, Value steps) const {
   Value both = arith::BitcastOp::create(b.builder, b.integers, steps);
   Value second = arith::AndIOp::create(b.builder, both, integer(b, int32_t(0xffff0000)));
   Value first = arith::ShLIOp::create(b.builder, both, integer(b, 16));
   auto asFloats = [&](Value x) -> Value { return arith::BitcastOp::create(b.builder, b.vector, x); };
-  return {steps, b.addf(asFloats(first), asFloats(second))};
+  return b.addf(total, b.addf(asFloats(first), asFloats(second)));
 }
 
 /// A vector of powers has four elements of its first vector of numbers, then four of the second one, and so on.

@@ -12,8 +12,14 @@ public:
   mlir::Value keepExisting(VectorBuilder &, mlir::Value step, llvm::ArrayRef<mlir::Value> exists) const override;
   bool makesPowers(const VectorBuilder &, const Target &) const override;
   mlir::Value elementOfStep(VectorBuilder &, mlir::Value step, bool ofPowers) const override;
-  PackedPowers packPowers(VectorBuilder &, llvm::ArrayRef<mlir::Value> numbers, double scale,
-                          mlir::Value octaves) const override;
+  PowerScale powerScale() const override;
+  mlir::Value maskOfPowers(VectorBuilder &) const override;
+  PackedPowers packPowers(VectorBuilder &, mlir::Value mask, llvm::ArrayRef<mlir::Value> numbers,
+                          mlir::Value total) const override;
+
+protected:
+  /// Returns `total` with the weights of a vector of steps, by integers and additions.
+  virtual mlir::Value addWeights(VectorBuilder &, mlir::Value total, mlir::Value steps) const;
 };
 
 } // namespace skewer
