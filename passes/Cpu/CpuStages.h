@@ -49,7 +49,9 @@ struct MatmulPlan {
 class CpuStages : public generic::Kernel {
 public:
   CpuStages(mlir::ModuleOp module, mlir::func::FuncOp function, Target target)
-      : Kernel(module, function), target(std::move(target)) {}
+      : Kernel(module, function), target(std::move(target)) {
+    code.roundsToBf16 = hasFeature(this->target, "avx512bf16");
+  }
   using Kernel::emit;
 
 private:

@@ -263,32 +263,48 @@ Value RowSoftmax::octavesBelow(const RowBlock &block) {
   return b.select(block.isSecond, b.constantScalar(kOctavesBelow), b.constantScalar(0));
 }
 
+/// i1: the maximum that the sums of some row of a tile refer to is below a number, or not below it.
+Value RowSoftmax::someMaximum(Value firstRow, bool isBelow, float number) {
+  Value some;
+  auto predicate = isBelow ? arith::CmpFPredicate::OLT : arith::CmpFPredicate::UGE;
+  for (int64_t r = 0; r < g.tileRows; r += g.lanes) {
+    int64_t rows = std::min(g.lanes, g.tileRows - r);
+    Value known = b.loadFirst(scales, b.add(firstRow, g.rowBlock + r), rows);
+    Value is = b.compare(predicate, known, b.constant(number));
+    if (rows < g.lanes)
+      is = arith::AndIOp::create(b.builder, is, b.firstLanes(rows));
+    some = some ? arith::OrIOp::create(b.builder, some, is).getResult() : is;
+  }
+  return vector::ReductionOp::create(b.builder, vector::CombiningKind::OR, some);
+}
+
 /// i1: some row of a tile has no reference yet, or the references are the maxima of all keys in this pass.
 Value RowSoftmax::needReferences(const KeyBlock &block, Value firstRow) {
-  Value lowest = b.load(scales, b.add(firstRow, g.rowBlock));
-  for (int64_t r = g.lanes; r < g.tileRows; r += g.lanes)
-    lowest = smaller(b, b.load(scales, b.add(firstRow, g.rowBlock + r)), lowest);
-  Value isLow = b.compare(arith::CmpFPredicate::OLT, lowest, b.constant(kLowestReference));
-  Value some = vector::ReductionOp::create(b.builder, vector::CombiningKind::OR, isLow);
+  Value some = someMaximum(firstRow, /*isBelow=*/true, kLowestReference);
   return block.isSecond ? arith::OrIOp::create(b.builder, some, block.isSecond).getResult() : some;
 }
 
+/// Shrinks the sums of the rows of a tile from the maxima that they refer to, to those of all keys so far. Before the
+/// first block of keys that a row sees, there is nothing to shrink.
+void RowSoftmax::shrinkSums(Value firstRow, function_ref<void()> shrinkOthers) {
+  b.when(someMaximum(firstRow, /*isBelow=*/false, -std::numeric_limits<float>::max()), [&] {
+    forRows(firstRow, [&](Value row, Value) {
+      Value factor = factorBetween(maximum(row), maximumSoFar(row)), at = b.mul(row, g.lanes);
+      setFactor(row, factor);
+      b.store(b.mulf(b.load(powers, at), b.broadcast(factor)), powers, at);
+    });
+    shrinkOthers();
+  });
+}
+
 void RowSoftmax::raise(const KeyBlock &block, Value firstRow, VectorRuns runs, ScoresOfRow scores,
-                       function_ref<void()> raised) {
+                       function_ref<void()> shrinkOthers) {
   auto raiseAll = [&] {
     if (g.weighing.maximaByRows)
       raiseMaxima(firstRow, runs, scores);
-    forRows(firstRow, [&](Value row, Value) {
-      Value largest = maximumSoFar(row);
-      if (g.manyKeyBlocks) {
-        Value factor = factorBetween(maximum(row), largest);
-        setFactor(row, factor);
-        Value at = b.mul(row, g.lanes);
-        b.store(b.mulf(b.load(powers, at), b.broadcast(factor)), powers, at);
-      }
-      setMaximum(row, largest);
-    });
-    raised();
+    if (g.manyKeyBlocks)
+      shrinkSums(firstRow, shrinkOthers);
+    forRows(firstRow, [&](Value row, Value) { setMaximum(row, maximumSoFar(row)); });
   };
   if (g.weighing.looseReferences)
     b.when(needReferences(block, firstRow), raiseAll);

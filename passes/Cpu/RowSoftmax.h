@@ -25,9 +25,9 @@ public:
   /// weights are only added up, if their sum is a result.
   void weigh(const KeyBlock &, mlir::Value firstRow, VectorRuns);
   /// Raises what is subtracted from the scores of the rows of a tile to the maxima of a block of keys, for weights that
-  /// `addWeights` makes, and shrinks the sums of the rows. `raised` emits what else shrinks by the rows' factors. If
+  /// `addWeights` makes, and shrinks the sums of the rows. `shrinkOthers` emits what else shrinks by the rows' factors. If
   /// references may be loose, they stay as they are while all rows have one.
-  void raise(const KeyBlock &, mlir::Value firstRow, VectorRuns, ScoresOfRow, llvm::function_ref<void()> raised);
+  void raise(const KeyBlock &, mlir::Value firstRow, VectorRuns, ScoresOfRow, llvm::function_ref<void()> shrinkOthers);
   /// Calls `weighRow` for each row of a tile; `r` counts them, and `reference`, a scalar, is subtracted from the row's
   /// scores. It makes the row's weights for the block, and returns `total`, a vector, with these weights added.
   using WeighRow = llvm::function_ref<mlir::Value(mlir::Value r, mlir::Value reference, mlir::Value total)>;
@@ -73,7 +73,9 @@ private:
   void forRows(mlir::Value firstRow, llvm::function_ref<void(mlir::Value row, mlir::Value r)>);
   mlir::Value baseOf(const KeyBlock &, mlir::Value row, mlir::Value lowVector);
   mlir::Value sizeOf(mlir::Value lowVector, mlir::Value highVector);
+  mlir::Value someMaximum(mlir::Value firstRow, bool isBelow, float number);
   mlir::Value needReferences(const KeyBlock &, mlir::Value firstRow);
+  void shrinkSums(mlir::Value firstRow, llvm::function_ref<void()> shrinkOthers);
   void exponentials(const KeyBlock &, mlir::Value firstRow, VectorRuns);
   void makeSmaller(const KeyBlock &, mlir::Value firstRow, VectorRuns);
   mlir::Value factorBetween(mlir::Value before, mlir::Value largest);

@@ -57,11 +57,11 @@ Value skewer::widened(ImplicitLocOpBuilder &b, Value value) {
   return arith::BitcastOp::create(b, wide, bits);
 }
 
-Value skewer::narrowed(ImplicitLocOpBuilder &b, Value value, Type element) {
+Value skewer::narrowed(ImplicitLocOpBuilder &b, Value value, Type element, bool hasBf16) {
   Type type = likewise(value.getType(), element);
   if (type == value.getType())
     return value;
-  if (!element.isBF16())
+  if (!element.isBF16() || (hasBf16 && isa<VectorType>(type)))
     return arith::TruncFOp::create(b, type, value);
   // Round to nearest even with integer operations, since LLVM would call a library that the kernel does not link if the
   // processor lacks the conversion to bf16.

@@ -7,7 +7,8 @@ namespace skewer {
 
 /// Returns a number or a vector of numbers as f32; unchanged if it is f32.
 mlir::Value widened(mlir::ImplicitLocOpBuilder &, mlir::Value);
-/// Returns an f32 number or vector rounded to nearest even, to bf16 or f16; unchanged if it has that type.
-mlir::Value narrowed(mlir::ImplicitLocOpBuilder &, mlir::Value, mlir::Type element);
+/// Returns an f32 number or vector rounded to nearest even, to bf16 or f16; unchanged if it has that type. With
+/// `hasBf16`, the processor has an instruction for vectors of bf16.
+mlir::Value narrowed(mlir::ImplicitLocOpBuilder &, mlir::Value, mlir::Type element, bool hasBf16 = false);
 
 } // namespace skewer

@@ -202,7 +202,7 @@ Value PhaseCode::spread(Value scalar) {
 
 Value PhaseCode::widen(Value value) { return widened(b, value); }
 
-Value PhaseCode::narrow(Value value, Type element) { return narrowed(b, value, element); }
+Value PhaseCode::narrow(Value value, Type element) { return narrowed(b, value, element, roundsToBf16); }
 
 Value PhaseCode::load(const Storage &tensor, Value position, bool vector) {
   if (tensor.number) {

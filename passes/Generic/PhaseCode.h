@@ -72,6 +72,7 @@ public:
 
   PhaseFunction phase;                      // the phase that is being emitted
   std::map<std::string, mlir::Value> sizes; // the run-time sizes in the phase
+  bool roundsToBf16 = false;                // whether the processor rounds vectors of f32 to bf16
   int64_t lanes = kLanes;                   // the number of lanes of vectors
   bool elementItems = false;                // every element of a result is an item, and there are no vectors
   std::string failure;                      // why an expression could not be emitted; empty: none failed

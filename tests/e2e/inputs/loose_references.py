@@ -73,6 +73,9 @@ CASES = {  # what, the change of the operands, whether the numbers of the mask a
     "the lowest number hides the first keys": (numbers(0, 130, -3.38e38), True),
     "-inf hides the first keys": (numbers(0, 300, -inf), True),
     "-1e9 hides all keys": (numbers(0, N, -1e9), True),
+    "all keys have 1.1e4 more": (numbers(0, N, 1.1e4), True),  # at 11,356 a reference is subtracted before the FMA
+    "all keys have 3e4 more": (numbers(0, N, 3e4), True),
+    "late keys have 2e4 more": (numbers(300, N, 2e4), True),
     "late keys have 200 more": (numbers(400, 500, 200), True),
     "a late key has infinitely more": (numbers(400, 401, inf), True),
     "a late number is NaN": (numbers(500, 501, nan), True),
