@@ -78,6 +78,7 @@ struct AttentionShape {
   std::vector<ContentTerm> content;
   std::vector<RowTerm> rows;
   std::vector<OtherTerm> others;
+  double scoreFactor = 1;            // multiplies the sum of all terms; positive
   std::vector<TermRole> roles;       // of each term of the score, in the order of the score
   std::vector<ValueTerm> valueTerms; // in the order of the attention
   Walk value, result;                // `depth` is the stride along the value width

@@ -198,7 +198,7 @@ void ContentProducts::multiplyAhead(const KeyBlock &block, Value firstGroup, Val
 SmallVector<Value> ContentProducts::sumsOf(const ScoreTile &tile, ArrayRef<Value> places, const ProductsOfSteps &own) {
   if (multipliesAhead() && !own) {
     SmallVector<Value> sums;
-    double scale = g.weighing.termsByRows ? 1 : scaleOfSums() / g.weighing.scoreScale;
+    double scale = g.weighing.termsByRows ? 1 : scaleOfSums();
     for (Value place : places) {
       Value sum = b.load(memory.scores, place);
       sums.push_back(scale == 1 ? sum : b.mulf(sum, b.constant(scale)));
@@ -211,7 +211,7 @@ SmallVector<Value> ContentProducts::sumsOf(const ScoreTile &tile, ArrayRef<Value
   Value scores = memory.scores;
   if (!own) {
     TileProduct product = productOf(whole, tile.row, tile.vector);
-    product.scale = scaleOfSums() / g.weighing.scoreScale;
+    product.scale = scaleOfSums();
     return engine.multiply(b, product, {scores, places, g.scoreStride});
   }
   int64_t chunk = stepsOfPass();

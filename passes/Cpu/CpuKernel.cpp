@@ -54,7 +54,7 @@ void CpuKernel::plan() {
   }
   if (sizes.rowStep > 1)
     sizes.chunks = sizes.rowStep;
-  context.scoreDeviation = std::sqrt(variance);
+  context.scoreDeviation = shape.scoreFactor * std::sqrt(variance);
   // With `streaming`, each key is read once, and its block meets the values while it is in the caches.
   bool testsKeys = hidesKeys(shape) && std::min(sizes.keyBlock, shape.keys) > kChain;
   sizes.streaming =
@@ -74,10 +74,7 @@ void CpuKernel::plan() {
   bool addsTiles = llvm::any_of(strategies, [](const auto &strategy) { return strategy->needsTiles; });
   sizes.weighing.termsByRows = sizes.weighing.maximaByRows && shape.isPlainSoftmax() && shape.sums == 1 && !addsTiles &&
                                content.scaleOfSums() > 0;
-  // A factor of all scores need not multiply each of them.
-  bool areProducts = shape.isPlainSoftmax() && shape.rows.empty() && shape.others.empty();
-  if (areProducts && sizes.weighing.arePowers && !parts.exist() && content.scaleOfSums() > 0)
-    sizes.weighing.scoreScale = content.scaleOfSums();
+  sizes.weighing.scoreScale = shape.scoreFactor;
   // Results that are made of weights keep their digits.
   sizes.weighing.areRounded = packedWeights.areUsed() && !shape.further.lse && !shape.further.weights;
   tiles.plan(layout);

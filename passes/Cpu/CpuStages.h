@@ -2,6 +2,7 @@
 // that fuse (CpuKernel.h) and matrix products in register tiles (RegisterTile.h) have engines of their own; all other
 // stages are loops of the generic path (passes/Generic/Kernel.h).
 #pragma once
+#include "passes/Cpu/CommonFactor.h"
 #include "passes/Cpu/CpuKernel.h"
 #include "passes/Generic/Kernel.h"
 #include "passes/Schedule/Target.h"
@@ -12,10 +13,10 @@ namespace skewer {
 /// A fused attention under one schedule, planned before its phases are emitted.
 struct ScheduledAttention {
   ScheduledAttention(mlir::ImplicitLocOpBuilder &b, AttentionShape shape, AttentionStage stage)
-      : shape(std::move(shape)), vectors(b, stage.schedule.getLanes()), kernel(vectors, this->shape, std::move(stage)) {
-  }
-  AttentionShape shape;
+      : vectors(b, stage.schedule.getLanes()), shape(withCommonFactor(std::move(shape), stage, vectors)),
+        kernel(vectors, this->shape, std::move(stage)) {}
   VectorBuilder vectors;
+  AttentionShape shape;
   CpuKernel kernel;
 };
 

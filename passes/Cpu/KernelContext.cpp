@@ -87,7 +87,7 @@ void KernelContext::forLiveGroups(const KeyBlock &block, const std::function<voi
 }
 
 bool KernelContext::isHuge(double scale, int64_t depth) const {
-  return scoreDeviation > kHugeScores && std::abs(scale) * std::sqrt(double(depth)) > kLargeScores;
+  return scoreDeviation > kHugeScores && shape.scoreFactor * std::abs(scale) * std::sqrt(double(depth)) > kLargeScores;
 }
 
 int64_t KernelMemory::bytesOf(unsigned argument) const {

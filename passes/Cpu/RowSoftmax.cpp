@@ -23,6 +23,11 @@ static Value exponentOf(VectorBuilder &b, const Geometry &g, Value difference) {
   return scale == 1 ? difference : b.mulf(difference, b.constant(float(scale)));
 }
 
+/// Returns the floats of the vectors [lowVector, highVector).
+static Value floatsOf(VectorBuilder &b, Value lowVector, Value highVector) {
+  return b.mul(b.sub(highVector, lowVector), b.lanes);
+}
+
 void RowSoftmax::plan(Layout &layout) {
   layout.reserve(maximaBuffer, g.rowBlock * g.lanes, Layout::Zone::Block);
   layout.reserve(sumsBuffer, g.rowBlock, Layout::Zone::Block);
@@ -139,7 +144,7 @@ void RowSoftmax::total(const KeyBlock &block, Value row, VectorRuns runs) {
   Value total = b.constant(0);
   for (auto [lowVector, highVector] : runs) {
     Value base = b.add(b.mul(row, g.scoreStride), b.sub(b.mul(lowVector, g.lanes), block.lowKey));
-    total = sumOfChains(b.mul(b.sub(highVector, lowVector), g.lanes), total,
+    total = sumOfChains(floatsOf(b, lowVector, highVector), total,
                         [&](Value x) { return b.load(memory.scores, b.add(base, x)); });
   }
   setSum(row, b.addf(sum(row), reduceAdd(b, total)));
@@ -185,8 +190,6 @@ Value RowSoftmax::baseOf(const KeyBlock &block, Value row, Value lowVector) {
   return b.add(b.mul(row, g.scoreStride), b.sub(b.mul(lowVector, g.lanes), block.lowKey));
 }
 
-Value RowSoftmax::sizeOf(Value lowVector, Value highVector) { return b.mul(b.sub(highVector, lowVector), g.lanes); }
-
 /// The rows of a tile take each step together. To reduce a vector to its maximum or its sum takes some 25 cycles, one
 /// instruction after another; those of several rows overlap. A row that did all steps would wait twice: swin-7, with
 /// rows of four vectors, took 67 cycles a row.
@@ -206,7 +209,7 @@ void RowSoftmax::exponentials(const KeyBlock &block, Value firstRow, VectorRuns 
     Value reference = b.broadcast(b.scalar(references, r)), total = b.constant(0);
     for (auto [lowVector, highVector] : runs) {
       Value from = baseOf(block, row, lowVector);
-      total = sumOfChains(sizeOf(lowVector, highVector), total, [&](Value x) {
+      total = sumOfChains(floatsOf(b, lowVector, highVector), total, [&](Value x) {
         Value at = b.add(from, x);
         Value exponent = exponentOf(b, g, b.subf(b.load(scores, at), reference));
         Value weight = g.weighing.areRounded ? expOfRoundedWeight(b, exponent) : expOfWeight(b, exponent);
@@ -228,7 +231,7 @@ void RowSoftmax::makeSmaller(const KeyBlock &block, Value firstRow, VectorRuns r
   forRows(firstRow, [&](Value row, Value) {
     for (auto [lowVector, highVector] : runs) {
       Value from = baseOf(block, row, lowVector);
-      b.loop(b.index(0), sizeOf(lowVector, highVector), g.lanes, [&](Value x) {
+      b.loop(b.index(0), floatsOf(b, lowVector, highVector), g.lanes, [&](Value x) {
         Value at = b.add(from, x);
         b.store(b.mulf(b.load(memory.scores, at), b.constant(kSmaller)), memory.scores, at);
       });
@@ -263,15 +266,14 @@ Value RowSoftmax::octavesBelow(const RowBlock &block) {
   return b.select(block.isSecond, b.constantScalar(kOctavesBelow), b.constantScalar(0));
 }
 
-/// i1: the maximum that the sums of some row of a tile refer to is below a number, or not below it.
-Value RowSoftmax::someMaximum(Value firstRow, bool isBelow, float number) {
+/// i1: the comparison holds for some of the numbers that rows [firstRow, firstRow + count) have in a buffer.
+static Value someRow(VectorBuilder &b, Value buffer, Value firstRow, int64_t count, arith::CmpFPredicate predicate,
+                     float number) {
   Value some;
-  auto predicate = isBelow ? arith::CmpFPredicate::OLT : arith::CmpFPredicate::UGE;
-  for (int64_t r = 0; r < g.tileRows; r += g.lanes) {
-    int64_t rows = std::min(g.lanes, g.tileRows - r);
-    Value known = b.loadFirst(scales, b.add(firstRow, g.rowBlock + r), rows);
-    Value is = b.compare(predicate, known, b.constant(number));
-    if (rows < g.lanes)
+  for (int64_t r = 0; r < count; r += b.lanes) {
+    int64_t rows = std::min(b.lanes, count - r);
+    Value is = b.compare(predicate, b.loadFirst(buffer, b.add(firstRow, r), rows), b.constant(number));
+    if (rows < b.lanes)
       is = arith::AndIOp::create(b.builder, is, b.firstLanes(rows));
     some = some ? arith::OrIOp::create(b.builder, some, is).getResult() : is;
   }
@@ -280,14 +282,15 @@ Value RowSoftmax::someMaximum(Value firstRow, bool isBelow, float number) {
 
 /// i1: some row of a tile has no reference yet, or the references are the maxima of all keys in this pass.
 Value RowSoftmax::needReferences(const KeyBlock &block, Value firstRow) {
-  Value some = someMaximum(firstRow, /*isBelow=*/true, kLowestReference);
+  Value some = someRow(b, scales, b.add(firstRow, g.rowBlock), g.tileRows, arith::CmpFPredicate::OLT, kLowestReference);
   return block.isSecond ? arith::OrIOp::create(b.builder, some, block.isSecond).getResult() : some;
 }
 
 /// Shrinks the sums of the rows of a tile from the maxima that they refer to, to those of all keys so far. Before the
 /// first block of keys that a row sees, there is nothing to shrink.
 void RowSoftmax::shrinkSums(Value firstRow, function_ref<void()> shrinkOthers) {
-  b.when(someMaximum(firstRow, /*isBelow=*/false, -std::numeric_limits<float>::max()), [&] {
+  Value some = someRow(b, scales, b.add(firstRow, g.rowBlock), g.tileRows, arith::CmpFPredicate::UNE, -kInfinity);
+  b.when(some, [&] {
     forRows(firstRow, [&](Value row, Value) {
       Value factor = factorBetween(maximum(row), maximumSoFar(row)), at = b.mul(row, g.lanes);
       setFactor(row, factor);

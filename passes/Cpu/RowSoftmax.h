@@ -72,8 +72,6 @@ private:
   mlir::Value placeOf(mlir::Value firstRow, mlir::Value row);
   void forRows(mlir::Value firstRow, llvm::function_ref<void(mlir::Value row, mlir::Value r)>);
   mlir::Value baseOf(const KeyBlock &, mlir::Value row, mlir::Value lowVector);
-  mlir::Value sizeOf(mlir::Value lowVector, mlir::Value highVector);
-  mlir::Value someMaximum(mlir::Value firstRow, bool isBelow, float number);
   mlir::Value needReferences(const KeyBlock &, mlir::Value firstRow);
   void shrinkSums(mlir::Value firstRow, llvm::function_ref<void()> shrinkOthers);
   void exponentials(const KeyBlock &, mlir::Value firstRow, VectorRuns);

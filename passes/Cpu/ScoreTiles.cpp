@@ -132,10 +132,10 @@ SmallVector<Value> ScoreTiles::scoresOfRow(const KeyBlock &block, Value row, Val
     stored.push_back(b.load(memory.scores, b.add(from, v * g.lanes)));
   if (!g.weighing.termsByRows)
     return stored;
-  Value scale = b.constant(float(content.scaleOfSums() / g.weighing.scoreScale)), nothing = hidden.mark();
+  Value scale = b.constant(float(content.scaleOfSums())), nothing = hidden.mark();
   SmallVector<Value> products;
   for (Value sum : stored)
-    products.push_back(b.mulf(sum, scale));
+    products.push_back(content.scaleOfSums() == 1 ? sum : b.mulf(sum, scale));
   SmallVector<Value> sums = products;
   sums.resize(g.tileRows * count, b.constant(0)); // rows that do not count
   Value group = b.divide(row, g.tileRows), position = context.positionOf(block.firstRow, row);

@@ -15,8 +15,13 @@ public:
   double variance() const override { return term.scale * term.scale * double(term.depth); }
 
   void computeBlock(const KeyBlock &block) override {
-    context.forLiveGroups(block,
-                          [&](Value group, Value high) { computeLogits(group, block.firstRow, block.lowKey, high); });
+    auto compute = [&](Value group, Value high) { computeLogits(group, block.firstRow, block.lowKey, high); };
+    if (together == 1)
+      return context.forLiveGroups(block, compute);
+    b.loop(b.index(0), block.groups, together, [&](Value group) {
+      auto seen = context.liveTogether(block, group);
+      b.when(seen.some, [&] { compute(group, seen.keys.high); });
+    });
   }
 
   void addToScores(ScoreTile &tile) override {
@@ -40,11 +45,14 @@ public:
   /// Counts for each group of rows as many columns as keys, and a margin for each block of keys.
   TermWork work(const TermForm &form, const AttentionShape &shape, const TileSizes &tile,
                 const Target &target) const override {
-    double rows = double(tile.tileRows), groups = double(llvm::divideCeil(shape.queries, tile.tileRows));
+    ElementType element = form.as<RowTerm>()->element;
+    TileSizes sizes = tile;
+    sizes.tileRows *= cpuEngineFor(element, target).groupsTogether(tile.tileRows, 1, tile.rowBlock, target);
+    double rows = double(sizes.tileRows), groups = double(llvm::divideCeil(shape.queries, sizes.tileRows));
     double window = tile.keys + keyBlocksOf(shape, tile) * (rows - 1 + double(tile.lanes) / 2);
     double flops = 2 * rows * groups * window * double(form.as<RowTerm>()->depth);
     double added = kBandSteps * double(shape.queries) * tile.columns / double(tile.lanes);
-    return {flops, productCycles(flops, tile, target, form.as<RowTerm>()->element) + added};
+    return {flops, productCycles(flops, sizes, target, element) + added};
   }
   std::unique_ptr<CpuStrategy> make(CpuKernel &kernel, const TermForm &form) const override {
     return std::make_unique<Band>(kernel, *form.as<RowTerm>());

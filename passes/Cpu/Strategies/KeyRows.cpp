@@ -15,7 +15,7 @@ KeyRows::KeyRows(CpuKernel &kernel, const RowTerm &term) : PickedRows(kernel, te
 
 void KeyRows::planKeys(Layout &layout, int64_t productRows) {
   compensated = context.isHuge(term.scale, term.depth);
-  bool large = std::abs(term.scale) * std::sqrt(double(term.depth)) >= kLargeFactor;
+  bool large = shape.scoreFactor * std::abs(term.scale) * std::sqrt(double(term.depth)) >= kLargeFactor;
   chunk = large ? kChunk : std::max<int64_t>(steps(), 1);
   // Groups of rows may reach beyond the last row.
   table.copyFloats = (table.itemsOfCopy + tileRows) * steps();

@@ -130,7 +130,7 @@ private:
     for (int64_t r = 0; r < tileRows; ++r)
       for (int64_t v = 0; v < tile.vectors; ++v)
         places.push_back(b.add(held, r * scoreStride + v * lanes));
-    bool large = std::abs(term.scale) * std::sqrt(double(termDepth)) > kLargeScores;
+    bool large = shape.scoreFactor * std::abs(term.scale) * std::sqrt(double(termDepth)) > kLargeScores;
     Summation summation = context.isHuge(term.scale, termDepth) ? kCompensated : Summation{large ? kChunk : termDepth};
     return engine.multiply(b,
                            {{0, tileRows, 0, tile.vectors},

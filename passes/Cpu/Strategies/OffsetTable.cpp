@@ -68,13 +68,18 @@ OffsetLogits::OffsetLogits(CpuKernel &kernel, const RowTerm &term)
 }
 
 void OffsetLogits::plan(Layout &layout) {
+  // Sums that are scaled pass through registers, which hold those of one group.
+  bool goesThroughMemory = engine.cost.rowsInMemory() && !summation().compensated;
+  if (isWhole() && goesThroughMemory && engine.factorOfSums(term.scale) == 1)
+    together = g.groupsTogether;
   table.plan(layout, Layout::Zone::Windows);
   layout.reserve(queries, ownQueries ? rowBlock * steps() : 0, Layout::Zone::Windows);
   int64_t span = term.linear.keyAxis.isWhole(shape.keys) ? keyBlock : term.linear.keyAxis.extent;
-  span += term.linear.queryAxis.isWhole(shape.queries) ? tileRows : std::max(term.linear.queryAxis.extent, tileRows);
+  int64_t rows = together * tileRows;
+  span += term.linear.queryAxis.isWhole(shape.queries) ? rows : std::max(term.linear.queryAxis.extent, rows);
   // Reads before and behind the computed columns stay inside the buffer: their keys are masked or overwritten.
   int64_t innermost = shape.keyAxes.size() > 1 ? shape.keyAxes.back().extent : 0;
-  margin = llvm::alignTo((tileVectors + 1) * lanes + tileRows + innermost, lanes);
+  margin = llvm::alignTo((tileVectors + 1) * lanes + rows + innermost, lanes);
   logitsStride = llvm::alignTo(span, lanes) + (tileVectors + 2) * lanes + 2 * margin;
   layout.reserve(logits, rowBlock * logitsStride, Layout::Zone::Windows);
 }
@@ -105,23 +110,32 @@ std::pair<Value, Value> OffsetLogits::axisRange(const MapAxis &axis, Value first
   return {b.select(same, low, b.index(0)), b.select(same, high, b.index(axis.extent - 1))};
 }
 
+Value OffsetLogits::firstRowOf(Value group, Value firstRow) {
+  Value first = together > 1 ? b.mul(b.divide(group, together), together) : group;
+  return b.add(firstRow, b.mul(first, tileRows));
+}
+
 Value OffsetLogits::lastRow(Value group, Value firstRow) {
-  Value last = b.add(b.add(firstRow, b.mul(group, tileRows)), tileRows - 1);
+  Value last = b.add(firstRowOf(group, firstRow), together * tileRows - 1);
   return b.minimum(last, shape.bounds.queryLength ? b.add(positions.queries(), -1) : b.index(shape.queries - 1));
 }
 
 Value OffsetLogits::startOf(Value group, Value firstRow, Value lowKey) {
-  Value first = b.add(firstRow, b.mul(group, tileRows));
-  auto [low, high] = axisRange(term.linear.queryAxis, first, lastRow(group, firstRow));
+  auto [low, high] = axisRange(term.linear.queryAxis, firstRowOf(group, firstRow), lastRow(group, firstRow));
   Value keys = term.linear.keyAxis.isWhole(shape.keys) ? lowKey : b.index(0);
   Value column = b.sub(b.add(keys, firstColumn()), high);
   return b.maximum(b.floorDiv(column, columnsApart()), b.index(0));
 }
 
+Summation OffsetLogits::summation() const {
+  bool large = !isWhole() || ownQueries || std::abs(factor) >= kLargeFactor;
+  bool huge = isWhole() && context.isHuge(term.scale, term.depth);
+  return huge ? kCompensated : Summation{large ? kChunk : std::max<int64_t>(steps(), 1)};
+}
+
 void OffsetLogits::computeLogits(Value group, Value firstRow, Value lowKey, Value highKey) {
   Value start = startOf(group, firstRow, lowKey);
-  Value first = b.add(firstRow, b.mul(group, tileRows));
-  auto [low, high] = axisRange(term.linear.queryAxis, first, lastRow(group, firstRow));
+  auto [low, high] = axisRange(term.linear.queryAxis, firstRowOf(group, firstRow), lastRow(group, firstRow));
   Value lastKey =
       term.linear.keyAxis.isWhole(shape.keys) ? b.add(highKey, -1) : b.index(term.linear.keyAxis.extent - 1);
   Value lastColumn = b.sub(b.add(lastKey, firstColumn()), low);
@@ -132,24 +146,26 @@ void OffsetLogits::computeLogits(Value group, Value firstRow, Value lowKey, Valu
   int64_t rowStride = ownQueries ? steps() : depth;
   Value rowsBase = b.mul(group, tileRows * rowStride);
   Value target = b.add(b.mul(group, tileRows * logitsStride), margin);
-  bool large = !isWhole() || ownQueries || std::abs(factor) >= kLargeFactor;
-  bool huge = isWhole() && context.isHuge(term.scale, term.depth);
-  Summation summation = huge ? kCompensated : Summation{large ? kChunk : std::max<int64_t>(steps(), 1)};
-  auto tile = [&](Value panel, int64_t vectors) {
-    Value column = b.add(target, b.mul(b.sub(panel, start), columnsApart()));
+  auto productOf = [&](Value panel, int64_t vectors) {
     Value panelBase = b.add(copy, b.mul(panel, stride()));
-    TileProduct product{{0, tileRows, 0, vectors},
+    TileProduct product{{0, together * tileRows, 0, vectors},
                         steps(),
-                        summation,
+                        summation(),
                         {queriesMemory, rowsBase, rowStride},
                         {tableMemory, panelBase, stride()}};
     product.scale = engine.factorOfSums(term.scale);
-    engine.multiplyInto(b, product, {logitsMemory, column, logitsStride});
+    return product;
+  };
+  auto tile = [&](Value panel, int64_t vectors) {
+    Value column = b.add(target, b.mul(b.sub(panel, start), columnsApart()));
+    engine.multiplyInto(b, productOf(panel, vectors), {logitsMemory, column, logitsStride});
   };
   if (apart)
     return b.when(b.less(start, b.index(table.itemsOfCopy)), [&] { tile(start, 1); });
   // Whole tiles first, then single vectors: one more tile would compute up to three vectors too many.
   Value count = b.maximum(b.sub(end, start), b.index(0));
+  if (together > 1)
+    return engine.multiplyColumns(b, productOf(start, tileVectors), count, {logitsMemory, target, logitsStride});
   Value whole = b.add(start, b.mul(b.divide(count, tileVectors), tileVectors));
   b.loop(start, whole, tileVectors, [&](Value panel) { tile(panel, tileVectors); });
   b.loop(whole, end, 1, [&](Value panel) { tile(panel, 1); });

@@ -41,7 +41,8 @@ inline const RowTerm *linearTerm(const TermForm &form, const AttentionShape &sha
   return fits ? term : nullptr;
 }
 
-/// Computes the logits of the columns that a group of rows can reach, `logitsStride` floats for each row.
+/// Computes the logits of the columns that a group of rows can reach, `logitsStride` floats for each row. An engine
+/// whose sums go through memory takes several groups together, which reach a few more columns.
 class OffsetLogits : public OffsetTable {
 public:
   OffsetLogits(CpuKernel &kernel, const RowTerm &term);
@@ -53,15 +54,19 @@ protected:
   bool isWhole() const { return term.linear.isWhole(shape.queries, shape.keys); }
   /// Returns the first panel of columns that a group reaches in a block of keys.
   mlir::Value startOf(mlir::Value group, mlir::Value firstRow, mlir::Value lowKey);
+  /// Computes the logits of the groups from `group` on that are taken together.
   void computeLogits(mlir::Value group, mlir::Value firstRow, mlir::Value lowKey, mlir::Value highKey);
 
   Buffer queries, logits; // in the worker's workspace; queries: rows × depth
   int64_t logitsStride = 0, margin = 0;
+  int64_t together = 1; // groups
   mlir::Value tableMemory, logitsMemory, queriesMemory;
 
 private:
-  /// Returns the last existing row of a group.
+  mlir::Value firstRowOf(mlir::Value group, mlir::Value firstRow);
+  /// Returns the last existing row of the groups that are taken together with one.
   mlir::Value lastRow(mlir::Value group, mlir::Value firstRow);
+  Summation summation() const;
   std::pair<mlir::Value, mlir::Value> axisRange(const MapAxis &, mlir::Value first, mlir::Value last);
 };
 
