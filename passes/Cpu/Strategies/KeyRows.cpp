@@ -17,12 +17,15 @@ void KeyRows::planKeys(Layout &layout, int64_t productRows) {
   compensated = context.isHuge(term.scale, term.depth);
   bool large = shape.scoreFactor * std::abs(term.scale) * std::sqrt(double(term.depth)) >= kLargeFactor;
   chunk = large ? kChunk : std::max<int64_t>(steps(), 1);
-  // Groups of rows may reach beyond the last row.
-  table.copyFloats = (table.itemsOfCopy + tileRows) * steps();
+  // Sums that are scaled pass through registers, which hold those of one group.
+  bool goesThroughMemory = engine.cost.rowsInMemory() && !compensated && engine.factorOfSums(term.scale) == 1;
+  rowsTogether = goesThroughMemory ? tileRows * g.groupsTogether : tileRows;
+  // Rows that are taken together may reach beyond the last row.
+  table.copyFloats = (table.itemsOfCopy + rowsTogether) * steps();
   int64_t panels = llvm::alignTo(keyVectors, tileVectors);
   layout.reserve(vectors, ownVectors ? panels * stride() : 0, Layout::Zone::PickedRows);
   productStride = tileVectors * lanes;
-  layout.reserve(products, (productRows + 2 * tileRows) * productStride, Layout::Zone::PickedRows);
+  layout.reserve(products, (productRows + tileRows + rowsTogether) * productStride, Layout::Zone::PickedRows);
   table.plan(layout, Layout::Zone::PickedRows);
 }
 
@@ -54,8 +57,8 @@ void KeyRows::keyProducts(Value first, Value end, Value vector, int64_t vectors)
   int64_t panelFloats = ownVectors ? stride() : panelStride;
   Value panel = b.add(b.mul(vector, panelFloats), vectorOffset * lanes);
   Value copy = table.copyOfHead();
-  b.loop(first, end, tileRows, [&](Value row) {
-    TileProduct product{{0, tileRows, 0, vectors},
+  b.loop(first, end, rowsTogether, [&](Value row) {
+    TileProduct product{{0, rowsTogether, 0, vectors},
                         steps(),
                         summation(),
                         {tableMemory, b.add(copy, b.mul(row, steps())), steps()},

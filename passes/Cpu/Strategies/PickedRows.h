@@ -88,6 +88,8 @@ protected:
   void keyProducts(mlir::Value first, mlir::Value end, mlir::Value vector, int64_t vectors);
   /// Returns the products that a vector of keys picks, `v` vectors behind the first key of the tile.
   mlir::Value pick(const Positions::Values &at, mlir::Value key, int64_t v);
+
+  int64_t rowsTogether = 0; // rows of the table that are multiplied at once
 };
 
 /// The base class of strategies for picked rows: all that such a strategy says about itself, except its costs. A
