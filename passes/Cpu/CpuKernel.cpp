@@ -55,10 +55,11 @@ void CpuKernel::plan() {
   if (sizes.rowStep > 1)
     sizes.chunks = sizes.rowStep;
   context.scoreDeviation = std::sqrt(variance);
-  // With `streaming`, each key is read once, and its block meets the values while it is in the caches.
+  // With `streaming`, each key is read once, and its block meets the values while it is in the caches. An engine that
+  // takes weights multiplies panels of all values of a head.
   bool testsKeys = hidesKeys(shape) && std::min(sizes.keyBlock, shape.keys) > kChain;
-  sizes.streaming =
-      inPlace && sizes.chunks == 1 && shape.queries <= sizes.rowBlock && shape.valueTerms.empty() && !testsKeys;
+  sizes.streaming = inPlace && sizes.chunks == 1 && shape.queries <= sizes.rowBlock && shape.valueTerms.empty() &&
+                    !testsKeys && !values.meetPackedWeights(valuesChange);
 
   for (const auto &strategy : strategies)
     strategy->plan(layout);
@@ -74,8 +75,8 @@ void CpuKernel::plan() {
   bool addsTiles = llvm::any_of(strategies, [](const auto &strategy) { return strategy->needsTiles; });
   sizes.weighing.termsByRows = sizes.weighing.maximaByRows && shape.isPlainSoftmax() && shape.sums == 1 && !addsTiles &&
                                content.scaleOfSums() > 0;
-  // A factor of all scores need not multiply each of them.
-  bool areProducts = shape.isPlainSoftmax() && shape.rows.empty() && shape.others.empty();
+  // A factor of all scores need not multiply each of them. Products with keys in place have it already.
+  bool areProducts = shape.isPlainSoftmax() && shape.rows.empty() && shape.others.empty() && !inPlace;
   if (areProducts && sizes.weighing.arePowers && !parts.exist() && content.scaleOfSums() > 0)
     sizes.weighing.scoreScale = content.scaleOfSums();
   // Results that are made of weights keep their digits.
