@@ -178,7 +178,8 @@ def AttnSplitProducts : Pass<"attn-split-products", "::mlir::func::FuncOp"> {
     - Weights of a softmax that are only taken apart, joined or put into another order are read as the softmax gives
       them.
     - If the weights are divided by numbers that are made of their own sums, the result is divided by these instead.
-    - In a product with several tensors, the tensors other than the weights become one tensor. A factor that has one
+    - In a product with several tensors, those that have no axis of the keys are multiplied afterwards: the last
+      projection, a gate of the rows. The tensors other than the weights become one tensor. A factor that has one
       number for each element of the result is multiplied afterwards (Mamba-2's dual form, arXiv:2405.21060, section
       4: decays between queries and keys).
 

@@ -242,6 +242,82 @@ struct WidenResult : ProductPattern {
   }
 };
 
+// w · v · o -> (w · v) · o        if `o` has no axis of the keys of a softmax's weights `w`: a last projection, a gate
+struct MultiplyLater : ProductPattern {
+  explicit MultiplyLater(MLIRContext *context) : ProductPattern(context, /*benefit=*/6, /*readsIndices=*/true) {}
+  LogicalResult rewrite(Product &product) const override {
+    EinsumOp op = product.op;
+    if (op.getInputs().size() < 3 || op.getGuard() || !arePlain(product.result()))
+      return failure();
+    for (auto [number, input] : llvm::enumerate(op.getInputs()))
+      if (softmaxesIn(input) && arePlain(product.dimensions(number)))
+        return split(product, number);
+    return failure();
+  }
+
+  static LogicalResult split(Product &product, size_t weights) {
+    EinsumOp op = product.op;
+    auto row = rowOf(op.getInputs()[weights]);
+    if (!row || *row >= product.dimensions(weights).size())
+      return failure();
+    std::set<std::string> keys = axesOf({product.dimensions(weights)[*row]}), needed = axesOf(product.result());
+    SmallVector<NamedTensor> first{{op.getInputs()[weights], product.dimensions(weights)}}, later;
+    for (auto [number, input] : llvm::enumerate(op.getInputs()))
+      if (number != weights)
+        (readsAny(product.dimensions(number), keys) ? first : later).push_back({input, product.dimensions(number)});
+    if (first.size() < 2 || later.empty())
+      return failure();
+    for (const NamedTensor &one : later) {
+      if (!arePlain(one.second))
+        return failure();
+      needed.merge(axesOf(one.second));
+    }
+    Dimensions dimensions; // of the weighed values
+    SmallVector<int64_t> shape;
+    std::set<std::string> held;
+    for (const NamedTensor &one : first)
+      for (const Dimension &dimension : one.second)
+        for (const std::string &axis : dimension.axes)
+          if (needed.count(axis) && !keys.count(axis) && held.insert(axis).second)
+            addProduct({axis}, product.resolved.sizes, dimensions, shape);
+    SmallVector<NamedTensor> rest{{Value(), dimensions}};
+    llvm::append_range(rest, later);
+    if (!product.canWrite(first, dimensions) || !product.canWrite(rest, product.result()))
+      return failure();
+    auto type = RankedTensorType::get(shape, Float32Type::get(op.getContext()));
+    rest.front().first = product.einsum(first, dimensions, type, false);
+    product.rewriter.replaceOp(op, product.einsum(rest, product.result(), op.getType(), false));
+    return success();
+  }
+
+  /// Returns the dimension along which the softmax of these weights runs.
+  static std::optional<size_t> rowOf(Value weights) {
+    while (!weights.getDefiningOp<SoftmaxOp>()) {
+      auto operands = weights.getDefiningOp()->getOperands();
+      weights = *llvm::find_if(operands, [](Value operand) { return ::softmaxesIn(operand, 0) > 0; });
+    }
+    auto softmax = weights.getDefiningOp<SoftmaxOp>();
+    auto dimensions = parseDimensions(std::string_view(softmax.getAxes()));
+    auto over = parseDimensions(std::string_view(softmax.getOver()));
+    if (!dimensions || !over)
+      return std::nullopt;
+    std::set<std::string> axes = axesOf(*over);
+    for (size_t d = 0; d < dimensions->size(); ++d)
+      if (axesOf({(*dimensions)[d]}) == axes)
+        return d;
+    return std::nullopt;
+  }
+
+  static bool readsAny(const Dimensions &dimensions, const std::set<std::string> &axes) {
+    return llvm::any_of(dimensions, [&](const Dimension &dimension) {
+      std::set<std::string> own(dimension.axes.begin(), dimension.axes.end());
+      if (!dimension.isProduct())
+        own = symbolsOf(dimension.index);
+      return llvm::any_of(own, [&](const std::string &axis) { return axes.count(axis) > 0; });
+    });
+  }
+};
+
 // Σ q · k · e -> e ∘ Σ q · k        if `e` has one number for each element of the result
 struct SplitPairs : ProductPattern {
   explicit SplitPairs(MLIRContext *context) : ProductPattern(context, /*benefit=*/5) {}
@@ -350,7 +426,7 @@ struct SplitSum : ProductPattern {
 struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<ReadWeights, GatherRows, WidenResult, SplitPairs, GatherValues, SplitSum>(&getContext());
+    patterns.add<ReadWeights, GatherRows, MultiplyLater, WidenResult, SplitPairs, GatherValues, SplitSum>(&getContext());
     populateMoveFactorPatterns(patterns);
     GreedyRewriteConfig config;
     // Folding is left out: constants and moves are other passes' work.

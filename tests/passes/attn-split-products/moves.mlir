@@ -44,3 +44,13 @@ func.func @rows(%s: tensor<4x5x6xf32>, %v: tensor<2x6x8xf32>, %f: tensor<4x5xf32
   %o = attn.einsum "h i j, (h floordiv 2) j d -> h i d"(%p, %v) : (tensor<4x5x6xf32>, tensor<2x6x8xf32>) -> tensor<4x5x8xf32>
   return %o : tensor<4x5x8xf32>
 }
+// What has no axis of the keys is multiplied afterwards.
+// CHECK-LABEL: func.func @projected
+// CHECK: %[[W:.*]] = attn.softmax
+// CHECK: %[[O:.*]] = attn.einsum "h i j, (h floordiv 2) j d -> h i d"(%[[W]], %arg1) : {{.*}} -> tensor<4x5x8xf32>
+// CHECK: attn.einsum "h i d, h d e -> i e"(%[[O]], %arg2)
+func.func @projected(%s: tensor<4x5x6xf32>, %v: tensor<2x6x8xf32>, %p: tensor<4x8x3xf32>) -> tensor<5x3xf32> {
+  %w = attn.softmax "h i j" over "j"(%s) : tensor<4x5x6xf32>
+  %o = attn.einsum "h i j, (h floordiv 2) j d, h d e -> i e"(%w, %v, %p) : (tensor<4x5x6xf32>, tensor<2x6x8xf32>, tensor<4x8x3xf32>) -> tensor<5x3xf32>
+  return %o : tensor<5x3xf32>
+}
