@@ -239,6 +239,18 @@ void KnownSizes::learnFromOthers(const Node &node, const subscript::Einsum &spec
       rememberAxis(*axis, /*isPosition=*/false);
 }
 
+/// Learns the sizes that a `tabulate` or a `gather` gives axes of which nothing else is known: its function may be the
+/// value of a statement above.
+void KnownSizes::learnFromCall(ArrayRef<Axis> given) {
+  if (!state.isScouting || !readsTell)
+    return;
+  for (const Axis &axis : given)
+    if (namedByCalls.count(axis.name) || !axisOfBody(axis.name)) {
+      namedByCalls.insert(axis.name);
+      rememberAxis(axis, /*isPosition=*/false);
+    }
+}
+
 /// Lets a scheme that has no axis `i` or `j` of its own use the axis of its caller, with all sizes that it has there.
 /// If the caller learns a size only further down, it is looked up when the scheme needs it.
 void KnownSizes::inheritAxis(const std::string &name, Scope &own) {

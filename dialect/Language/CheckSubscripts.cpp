@@ -163,6 +163,9 @@ void Checks::checkEinsum(attn::EinsumOp op, const typed::Places &places, Tables 
   attn::ResolvedEinsum resolved = attn::resolve(op);
   subscript::Domain domain = subscript::domainOf(resolved.sizes);
   attn::addRanges(domain, attn::kernelIndices(op));
+  for (bool byWeights : {false, true}) // elements of index operands, which checkReads judges later
+    if (attn::findReadOutside(op) && (byWeights ? guardByWeights(op, domain) : guardByMask(op, domain)))
+      resolved = attn::resolve(op);
   if (resolved.guard)
     if (auto bad = subscript::findTableOutside(*resolved.guard, domain))
       return sayTableOutside(diagnostics, kernel.lookups, {}, *bad);

@@ -24,6 +24,7 @@ public:
   void learnFromRead(const Node &subscript, const Dimension &);
   void learnFromOthers(const Node &, const subscript::Einsum &, llvm::ArrayRef<Value> operands,
                        subscript::AxisSizes given);
+  void learnFromCall(llvm::ArrayRef<Axis> given);
   void expectResults(const Kernel &);
   void expectOfScheme(const Node &call, const Scheme &);
   std::optional<Axis> expectedAxis(const Node &einsum, const subscript::Einsum &, const std::string &name) const;
@@ -40,8 +41,9 @@ private:
   AxisFacts *facts = nullptr;                  // only of a scouting typer
   const AxisFacts *knownFacts = nullptr;
   std::optional<AxisFacts> scouted;
-  // A dimension that a bare axis reads, and the result, determine axes that nothing else determines.
+  // A dimension that a bare axis reads, a table, and the result, determine axes that nothing else determines.
   bool readsTell = false;
+  std::set<std::string> namedByCalls; // axes that only calls of tabulate and gather determine
   // With the calls that lead there.
   std::set<std::pair<const Node *, std::vector<const Node *>>> scoutedParts;
 };

@@ -7,6 +7,17 @@ using namespace llvm;
 
 namespace skewer::language {
 
+/// Returns the names of two dimensions of one size, the one an axis and the other a product, `i` and `(iy ix)`: where
+/// they meet as two dimensions, they are often meant to be one.
+static std::optional<std::pair<std::string, std::string>> meantToBeOne(const Dimensions &dimensions) {
+  for (const Dimension &axis : dimensions)
+    for (const Dimension &product : dimensions)
+      if (axis.namings.size() == 1 && product.namings.size() == 1 && axis.namings[0].size() == 1 &&
+          product.namings[0].size() > 1 && axis.size == product.size && !axis.isRuntime())
+        return std::pair(print(axis.namings[0]), print(product.namings[0]));
+  return std::nullopt;
+}
+
 /// Checks that the order of the dimensions is written; reports an error and returns false otherwise. `who` is the
 /// operation that needs it: "'pad'".
 bool Moves::requireOrder(StringRef place, const Value &value, const std::string &who) {
@@ -17,6 +28,13 @@ bool Moves::requireOrder(StringRef place, const Value &value, const std::string 
               second = print(value.dimensions[*open + 1].namings[0]);
   error(place, who + " depends on the order of the dimensions, and nothing says whether '" + first + "' or '" + second +
                    "' comes first");
+  if (auto both = meantToBeOne(value.dimensions)) {
+    diagnostics.note("'" + both->first + "' and '" + both->second + "' are two dimensions here (" + axes +
+                     "); if they are the same positions, give the product the axis's name before it is added: "
+                     "rearrange(x, \"… " +
+                     both->second + " … -> … " + both->first + " …\")");
+    return false;
+  }
   diagnostics.note(
       "it is computed from parts with one of these axes each, or from positions along both; name the axis, sum(x, " +
       second + ") or softmax(x, axis = " + second + "), or give the order: rearrange(x, \"" + axes + " -> " + axes +

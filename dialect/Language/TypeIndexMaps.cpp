@@ -362,6 +362,7 @@ bool Moves::gatherAxes(const Node &node, int64_t rank, std::vector<Axis> &axes, 
 
 /// Returns the index expression of a gather; it sees only the gather's axes.
 std::optional<subscript::Expr> Moves::gatherIndex(const Node &node, const std::vector<Axis> &axes) {
+  typer.sizes.learnFromCall(axes);
   Scope inner = scope->withAxes(axes);
   for (const Axis &axis : axes)
     inner.parts.erase(axis.name);

@@ -405,6 +405,7 @@ Value RealFunctions::typeTabulate(const Node &node) {
     names.push_back(k.name.str());
     dimensions.push_back({*size, "", {{axes.back()}}});
   }
+  typer.sizes.learnFromCall(axes);
   Scope inner = scope->withAxes(axes); // outer axes have a length, but no position
   for (const std::string &name : names)
     inner.parts.erase(name);

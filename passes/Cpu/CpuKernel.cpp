@@ -55,10 +55,11 @@ void CpuKernel::plan() {
   if (sizes.rowStep > 1)
     sizes.chunks = sizes.rowStep;
   context.scoreDeviation = shape.scoreFactor * std::sqrt(variance);
-  // With `streaming`, each key is read once, and its block meets the values while it is in the caches.
+  // With `streaming`, each key is read once, and its block meets the values while it is in the caches. An engine that
+  // takes weights multiplies panels of all values of a head.
   bool testsKeys = hidesKeys(shape) && std::min(sizes.keyBlock, shape.keys) > kChain;
-  sizes.streaming =
-      inPlace && sizes.chunks == 1 && shape.queries <= sizes.rowBlock && shape.valueTerms.empty() && !testsKeys;
+  sizes.streaming = inPlace && sizes.chunks == 1 && shape.queries <= sizes.rowBlock && shape.valueTerms.empty() &&
+                    !testsKeys && !values.meetPackedWeights(valuesChange);
 
   for (const auto &strategy : strategies)
     strategy->plan(layout);

@@ -9,6 +9,9 @@ namespace skewer {
 class HeadValues : KernelPart {
 public:
   HeadValues(KernelContext &context, PanelPacker &packer) : KernelPart(context), packer(packer) {}
+  /// Returns whether an engine multiplies packed weights with panels of the values. `change`: a strategy adds to the
+  /// values.
+  bool meetPackedWeights(bool change) const { return engineOf(change); }
   /// Reserves the buffer, if values are packed. `change`: a strategy adds to them.
   void plan(Layout &, bool change);
   void open();

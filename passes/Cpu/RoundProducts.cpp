@@ -156,13 +156,15 @@ private:
     bool isStored = products.contains(value);
     bool all = shape.value.argument != number || (isStored && isNarrow(asRead(attention->getResult(0))));
     all &= isStored || shape.queries >= kFewQueries;
+    // Weights without a softmax may have both signs, so that their sum may be small: it needs the digits of the scores.
+    bool sumsMayCancel = attention.getTotal() && !attention.getTotal().use_empty();
     for (const ContentTerm &term : shape.content)
       if (term.query.argument == number || term.key.argument == number)
-        all &= isNarrow(operands[term.query.argument]) && isNarrow(operands[term.key.argument]);
+        all &= !sumsMayCancel && isNarrow(operands[term.query.argument]) && isNarrow(operands[term.key.argument]);
     for (const RowTerm &term : shape.rows) {
       all &= term.table != number;
       if (term.vector.argument == number)
-        all &= isNarrow(operands[term.table]);
+        all &= !sumsMayCancel && isNarrow(operands[term.table]);
     }
     for (const OtherTerm &term : shape.others)
       all &= !llvm::is_contained(term.arguments, number);

@@ -50,6 +50,9 @@ def AttnSplitSoftmax : Pass<"attn-split-softmax", "::mlir::func::FuncOp"> {
     part's lse and the lse of all parts. If an operation reads weights of two parts together, the softmax stays as it
     is. A number that is subtracted from each row first, such as its maximum score, changes nothing.
 
+    Rows of weights that are stacked and read apart, `softmax(x)[:, 0]` and `softmax(x)[:, 1]`, become the softmax of
+    each slice.
+
     (* example body=@example *)
     becomes
     ```mlir
@@ -172,8 +175,11 @@ def AttnSplitProducts : Pass<"attn-split-products", "::mlir::func::FuncOp"> {
     - A factor of the weights that does not depend on the query moves to the values. A factor that does not depend on
       the key is multiplied afterwards. If weights without a softmax are also summed up, both kinds of factors move to
       the product of queries and keys, unless the weights are already a function of two sums.
+    - Weights of a softmax that are only taken apart, joined or put into another order are read as the softmax gives
+      them.
     - If the weights are divided by numbers that are made of their own sums, the result is divided by these instead.
-    - In a product with several tensors, the tensors other than the weights become one tensor. A factor that has one
+    - In a product with several tensors, those that have no axis of the keys are multiplied afterwards: the last
+      projection, a gate of the rows. The tensors other than the weights become one tensor. A factor that has one
       number for each element of the result is multiplied afterwards (Mamba-2's dual form, arXiv:2405.21060, section
       4: decays between queries and keys).
 

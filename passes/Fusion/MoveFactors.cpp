@@ -77,6 +77,24 @@ std::optional<Factors> factorsOver(const Product &product, Value tensor, const D
   return factors;
 }
 
+/// Returns a factor of the weights, the operand `number` of a product, as factors of the values. Values that are read
+/// at places that positions decide (shared heads, rows of a table) have only factors that are read at the same places.
+std::optional<Factors> factorsOfValues(Product &product, unsigned number, Value factor) {
+  const Dimensions &dimensions = product.dimensions(1 - number);
+  std::set<std::string> known = axesOf(dimensions);
+  for (const Dimension &dimension : dimensions)
+    if (!dimension.isProduct())
+      known.merge(symbolsOf(dimension.index));
+  auto factors = factorsOver(product, factor, product.dimensions(number), known);
+  if (!factors || arePlain(dimensions))
+    return factors;
+  TensorRead values{dimensions, shapeOf(product.op.getInputs()[1 - number])};
+  bool areAlike = llvm::all_of(factors->tensors, [&](const NamedTensor &one) {
+    return readAlike(values, {one.second, shapeOf(one.first)}).has_value();
+  });
+  return areAlike ? factors : std::nullopt;
+}
+
 /// Returns the operands of `factors` as factors of a tensor.
 SmallVector<NamedTensor> multiplied(Value tensor, const Dimensions &dimensions, const Factors &factors) {
   SmallVector<NamedTensor> operands{{tensor, dimensions}};
@@ -138,13 +156,13 @@ EinsumOp withWeights(const Product &product, unsigned number, Value weights, con
 // f(q · k) ∘ t -> f((q · k) ∘ t)        for weights without a softmax that are also summed up beside the product
 // The same if t divides w.
 struct MoveScale : ProductPattern {
-  explicit MoveScale(MLIRContext *context) : ProductPattern(context, /*benefit=*/2) {}
+  explicit MoveScale(MLIRContext *context) : ProductPattern(context, /*benefit=*/2, /*readsIndices=*/true) {}
   LogicalResult rewrite(Product &product) const override {
-    if (product.op.getInputs().size() != 2 || !arePlain(product.result()) || !arePlain(product.dimensions(0)) ||
-        !arePlain(product.dimensions(1)))
+    if (product.op.getInputs().size() != 2 || !arePlain(product.result()))
       return failure();
     for (unsigned number : {0u, 1u})
-      if (mayHaveFactors(product.op.getInputs()[number]) && succeeded(moveFrom(product, number)))
+      if (arePlain(product.dimensions(number)) && mayHaveFactors(product.op.getInputs()[number]) &&
+          succeeded(moveFrom(product, number)))
         return success();
     return failure();
   }
@@ -178,7 +196,7 @@ struct MoveScale : ProductPattern {
     constexpr double kFarFromTheEnd = 0x1p16;
     bool mayGrow = !softmaxesIn(weights) && !isWithin(values, kFarFromTheEnd);
     auto isOfValues = [&](Value factor) {
-      return (!mayGrow || splatValue(factor) || isWithin(factor, 1)) && isOver(ofValues)(factor);
+      return (!mayGrow || splatValue(factor) || isWithin(factor, 1)) && factorsOfValues(product, number, factor);
     };
     // Keeps values of 16 bits as they are if the factor can be applied to the result.
     bool isLater = !isWide(values);
@@ -194,15 +212,38 @@ struct MoveScale : ProductPattern {
   static LogicalResult moveToValues(Product &product, unsigned number, const WeightsApart &apart) {
     const Dimensions &dimensions = product.dimensions(1 - number);
     Value values = product.op.getInputs()[1 - number];
-    auto factors = factorsOver(product, apart.factor, product.dimensions(number), axesOf(dimensions));
-    if (!factors || (apart.divides && !factors->guard.isConstant(1)) ||
-        !canWriteTimes(product, getElementTypeOrSelf(values), dimensions, *factors, apart.divides))
+    auto factors = factorsOfValues(product, number, apart.factor);
+    if (!factors || (apart.divides && !factors->guard.isConstant(1)))
+      return failure();
+    if (!arePlain(dimensions)) {
+      if (apart.divides || factors->tensors.empty())
+        return failure();
+      return multiplyRows(product, number, apart, *factors);
+    }
+    if (!canWriteTimes(product, getElementTypeOrSelf(values), dimensions, *factors, apart.divides))
       return failure();
     Value rest = restOf(product.rewriter, apart);
     Value moved = times(product, values, dimensions, *factors, apart.divides, widened(values));
     EinsumOp one = withWeights(product, number, rest, factors->guard);
     one.getInputsMutable()[1 - number].set(moved);
     product.rewriter.replaceOp(product.op, one);
+    return success();
+  }
+
+  /// Makes the factors operands of the product, beside the values, which are read at the same places: the pattern for
+  /// rows that are read alike multiplies them.
+  static LogicalResult multiplyRows(Product &product, unsigned number, const WeightsApart &apart,
+                                    const Factors &factors) {
+    SmallVector<NamedTensor> operands{{apart.partner, product.dimensions(number)},
+                                      {product.op.getInputs()[1 - number], product.dimensions(1 - number)}};
+    llvm::append_range(operands, factors.tensors);
+    if (!product.canWrite(operands, product.result()))
+      return failure();
+    EinsumOp one = withWeights(product, number, restOf(product.rewriter, apart), factors.guard);
+    operands.front().first = one.getInputs()[number];
+    Value whole = Product(one, product.rewriter).einsum(operands, product.result(), one.getType(), true);
+    product.rewriter.replaceOp(product.op, whole);
+    product.rewriter.eraseOp(one);
     return success();
   }
 

@@ -59,6 +59,15 @@ bool isWide(mlir::Value tensor);
 mlir::RankedTensorType widened(mlir::Value tensor);
 bool arePlain(const subscript::Dimensions &);
 
+/// The dimensions at which an operand is read, and the operand's shape.
+using TensorRead = std::pair<subscript::Dimensions, std::vector<int64_t>>;
+
+/// Returns the dimensions of both with names of their own, the same name where both are read at the same index.
+/// Returns nothing if the part is read at another index, or has another number of rows there: a table may be longer
+/// than what is read of it.
+std::optional<std::pair<subscript::Dimensions, subscript::Dimensions>> readAlike(const TensorRead &whole,
+                                                                                 const TensorRead &part);
+
 /// Adds the patterns that move a factor or a divisor of the weights to the values, the content or the result.
 void populateMoveFactorPatterns(mlir::RewritePatternSet &);
 

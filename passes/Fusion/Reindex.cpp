@@ -343,9 +343,9 @@ private:
     for (const auto &[axis, longer] : change.longer)
       wide[axis] = longer.size;
     Einsum spec{{dimensions}, dimensions};
-    for (Dimension &dimension : spec.operands[0])
+    for (auto [dimension, extent] : llvm::zip(spec.operands[0], shapeOf(all)))
       if (isLonger(dimension))
-        dimension = {{}, simplify(flatIndex(dimension, wide))};
+        dimension = dimensionFor(simplify(flatIndex(dimension, wide)), sizes, extent);
     return EinsumOp::create(builder, all.getLoc(), type, builder.getStringAttr(print(spec)),
                             sizesTo(builder.getContext(), knownSizes(dimensions, sizes)), StringAttr(), all);
   }

@@ -109,14 +109,7 @@ LogicalResult ProductPattern::matchAndRewrite(EinsumOp op, PatternRewriter &rewr
   return rewrite(product);
 }
 
-namespace {
-/// The dimensions at which an operand is read, and the operand's shape.
-using Read = std::pair<Dimensions, std::vector<int64_t>>;
-
-/// Returns the dimensions of both with names of their own, the same name where both are read at the same index.
-/// Returns nothing if the part is read at another index, or has another number of rows there: a table may be longer
-/// than what is read of it.
-std::optional<std::pair<Dimensions, Dimensions>> readAlike(const Read &whole, const Read &part) {
+std::optional<std::pair<Dimensions, Dimensions>> skewer::readAlike(const TensorRead &whole, const TensorRead &part) {
   std::pair<Dimensions, Dimensions> named;
   std::vector<std::string> places;
   for (auto [number, dimension] : llvm::enumerate(whole.first)) {
@@ -133,6 +126,7 @@ std::optional<std::pair<Dimensions, Dimensions>> readAlike(const Read &whole, co
   return named;
 }
 
+namespace {
 // a[f] · s[f] · b -> (a · s)[f] · b        if `a` has all dimensions of `s` (a page and its scale)
 struct GatherRows : ProductPattern {
   explicit GatherRows(MLIRContext *context) : ProductPattern(context, /*benefit=*/7, /*readsIndices=*/true) {}
@@ -164,6 +158,70 @@ struct GatherRows : ProductPattern {
   }
 };
 
+// map(w) · v -> w · v, read at other dimensions        for the weights w of a softmax that are only taken apart, joined
+//                                                      or put into another order
+struct ReadWeights : ProductPattern {
+  explicit ReadWeights(MLIRContext *context) : ProductPattern(context, /*benefit=*/8, /*readsIndices=*/true) {}
+  LogicalResult rewrite(Product &product) const override {
+    EinsumOp op = product.op;
+    for (auto [number, input] : llvm::enumerate(op.getInputs())) {
+      SmallVector<IndexMap> maps;
+      Value weights = input;
+      while (Operation *made = weights.getDefiningOp()) {
+        auto map = mapOf(made);
+        if (!map || !map->inside.isConstant(1))
+          break;
+        maps.push_back(*map);
+        weights = made->getOperand(0);
+      }
+      if (maps.empty() || !arePlain(product.dimensions(number)) || !softmaxesIn(weights))
+        continue;
+      auto dimensions = below(product, number, maps, weights);
+      if (!dimensions)
+        continue;
+      SmallVector<NamedTensor> operands;
+      for (auto [other, tensor] : llvm::enumerate(op.getInputs()))
+        operands.push_back({tensor, product.dimensions(other)});
+      operands[number] = {weights, *dimensions};
+      if (!product.canWrite(operands, product.result()))
+        continue;
+      product.rewriter.replaceOp(op, product.einsum(operands, product.result(), op.getType(), true));
+      return success();
+    }
+    return failure();
+  }
+
+  /// Returns the dimensions of the tensor below the maps by the axes of the product; nothing if they are not products of
+  /// the same axes.
+  static std::optional<Dimensions> below(const Product &product, size_t number, ArrayRef<IndexMap> maps,
+                                         Value tensor) {
+    const Dimensions &before = product.dimensions(number);
+    const AxisSizes &sizes = product.resolved.sizes;
+    std::vector<std::string> singles;
+    SmallVector<Expr> at;
+    for (const Dimension &dimension : before) {
+      at.push_back(flatIndex(dimension, sizes));
+      llvm::copy_if(dimension.axes, std::back_inserter(singles), [&](auto &axis) { return sizes.at(axis) == 1; });
+    }
+    Dimensions dimensions;
+    Domain domain = domainOf(sizes);
+    std::vector<int64_t> shape = shapeOf(tensor);
+    for (const IndexMap &map : maps) {
+      std::vector<Expr> read = mapAt(map, at).subscripts;
+      at.assign(read.begin(), read.end());
+    }
+    for (auto [subscript, extent] : llvm::zip(at, shape))
+      dimensions.push_back(dimensionFor(simplify(subscript, domain), sizes, extent));
+    restoreSingles(dimensions, shape, singles);
+    size_t axes = 0;
+    for (const Dimension &dimension : dimensions)
+      axes += dimension.axes.size();
+    if (!arePlain(dimensions) || axes != axesOf(dimensions).size() || axesOf(dimensions) != axesOf(before))
+      return std::nullopt;
+    return dimensions;
+  }
+};
+
 // w · v -> round(w · v in f32)        if the product of 16 bits is about to be split: it is rounded once
 struct WidenResult : ProductPattern {
   explicit WidenResult(MLIRContext *context) : ProductPattern(context, /*benefit=*/6) {}
@@ -181,6 +239,82 @@ struct WidenResult : ProductPattern {
     wide.getResult().setType(widened(op));
     product.rewriter.replaceOpWithNewOp<arith::TruncFOp>(op, op.getType(), wide);
     return success();
+  }
+};
+
+// w · v · o -> (w · v) · o        if `o` has no axis of the keys of a softmax's weights `w`: a last projection, a gate
+struct MultiplyLater : ProductPattern {
+  explicit MultiplyLater(MLIRContext *context) : ProductPattern(context, /*benefit=*/6, /*readsIndices=*/true) {}
+  LogicalResult rewrite(Product &product) const override {
+    EinsumOp op = product.op;
+    if (op.getInputs().size() < 3 || op.getGuard() || !arePlain(product.result()))
+      return failure();
+    for (auto [number, input] : llvm::enumerate(op.getInputs()))
+      if (softmaxesIn(input) && arePlain(product.dimensions(number)))
+        return split(product, number);
+    return failure();
+  }
+
+  static LogicalResult split(Product &product, size_t weights) {
+    EinsumOp op = product.op;
+    auto row = rowOf(op.getInputs()[weights]);
+    if (!row || *row >= product.dimensions(weights).size())
+      return failure();
+    std::set<std::string> keys = axesOf({product.dimensions(weights)[*row]}), needed = axesOf(product.result());
+    SmallVector<NamedTensor> first{{op.getInputs()[weights], product.dimensions(weights)}}, later;
+    for (auto [number, input] : llvm::enumerate(op.getInputs()))
+      if (number != weights)
+        (readsAny(product.dimensions(number), keys) ? first : later).push_back({input, product.dimensions(number)});
+    if (first.size() < 2 || later.empty())
+      return failure();
+    for (const NamedTensor &one : later) {
+      if (!arePlain(one.second))
+        return failure();
+      needed.merge(axesOf(one.second));
+    }
+    Dimensions dimensions; // of the weighed values
+    SmallVector<int64_t> shape;
+    std::set<std::string> held;
+    for (const NamedTensor &one : first)
+      for (const Dimension &dimension : one.second)
+        for (const std::string &axis : dimension.axes)
+          if (needed.count(axis) && !keys.count(axis) && held.insert(axis).second)
+            addProduct({axis}, product.resolved.sizes, dimensions, shape);
+    SmallVector<NamedTensor> rest{{Value(), dimensions}};
+    llvm::append_range(rest, later);
+    if (!product.canWrite(first, dimensions) || !product.canWrite(rest, product.result()))
+      return failure();
+    auto type = RankedTensorType::get(shape, Float32Type::get(op.getContext()));
+    rest.front().first = product.einsum(first, dimensions, type, false);
+    product.rewriter.replaceOp(op, product.einsum(rest, product.result(), op.getType(), false));
+    return success();
+  }
+
+  /// Returns the dimension along which the softmax of these weights runs.
+  static std::optional<size_t> rowOf(Value weights) {
+    while (!weights.getDefiningOp<SoftmaxOp>()) {
+      auto operands = weights.getDefiningOp()->getOperands();
+      weights = *llvm::find_if(operands, [](Value operand) { return ::softmaxesIn(operand, 0) > 0; });
+    }
+    auto softmax = weights.getDefiningOp<SoftmaxOp>();
+    auto dimensions = parseDimensions(std::string_view(softmax.getAxes()));
+    auto over = parseDimensions(std::string_view(softmax.getOver()));
+    if (!dimensions || !over)
+      return std::nullopt;
+    std::set<std::string> axes = axesOf(*over);
+    for (size_t d = 0; d < dimensions->size(); ++d)
+      if (axesOf({(*dimensions)[d]}) == axes)
+        return d;
+    return std::nullopt;
+  }
+
+  static bool readsAny(const Dimensions &dimensions, const std::set<std::string> &axes) {
+    return llvm::any_of(dimensions, [&](const Dimension &dimension) {
+      std::set<std::string> own(dimension.axes.begin(), dimension.axes.end());
+      if (!dimension.isProduct())
+        own = symbolsOf(dimension.index);
+      return llvm::any_of(own, [&](const std::string &axis) { return axes.count(axis) > 0; });
+    });
   }
 };
 
@@ -292,7 +426,7 @@ struct SplitSum : ProductPattern {
 struct SplitProducts : skewer::impl::AttnSplitProductsBase<SplitProducts> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<GatherRows, WidenResult, SplitPairs, GatherValues, SplitSum>(&getContext());
+    patterns.add<ReadWeights, GatherRows, MultiplyLater, WidenResult, SplitPairs, GatherValues, SplitSum>(&getContext());
     populateMoveFactorPatterns(patterns);
     GreedyRewriteConfig config;
     // Folding is left out: constants and moves are other passes' work.

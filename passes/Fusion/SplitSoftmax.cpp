@@ -1,10 +1,12 @@
-// attn-split-softmax: the weights of concatenated scores become the softmax of each part, times the part's share.
+// attn-split-softmax: the weights of concatenated scores become the softmax of each part, times the part's share, and
+// slices of weights become weights of slices (SliceSoftmax.h).
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "passes/Analysis/AxisProducts.h"
 #include "passes/Fusion/BuildEinsum.h"
+#include "passes/Fusion/SliceSoftmax.h"
 #include "passes/Fusion/Views.h"
 #include "passes/Passes.h"
 
@@ -236,7 +238,8 @@ private:
 struct SplitSoftmax : skewer::impl::AttnSplitSoftmaxBase<SplitSoftmax> {
   void runOnOperation() override {
     for (SoftmaxOp softmax : llvm::make_early_inc_range(getOperation().getOps<SoftmaxOp>()))
-      Split(softmax).run();
+      if (!sliceSoftmax(softmax))
+        Split(softmax).run();
   }
 };
 } // namespace

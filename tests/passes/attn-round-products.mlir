@@ -174,3 +174,17 @@ func.func @projected(%q: tensor<64x16xbf16>, %k: tensor<64x16xbf16>, %v: tensor<
   %r = attn.einsum "i d, d e -> i e"(%scaled, %wo) : (tensor<64x16xf32>, tensor<16x64xbf16>) -> tensor<64x64xbf16>
   return %r : tensor<64x64xbf16>
 }
+
+// -----
+// The sum of weights that no softmax makes is read: its summands may cancel, so queries and keys keep their digits.
+// CHECK-LABEL: func.func @sum
+// CHECK: attn.term "i d, j d"(%{{.*}}, %{{.*}}) {{.*}} : tensor<64x64xf32>, tensor<64x64xf32>
+func.func @sum(%x: tensor<64x64xbf16>, %wq: tensor<64x64xbf16>, %wk: tensor<64x64xbf16>, %v: tensor<64x64xbf16>) -> (tensor<64x64xbf16>, tensor<64xbf16>) {
+  %q = attn.einsum "i c, c d -> i d"(%x, %wq) : (tensor<64x64xbf16>, tensor<64x64xbf16>) -> tensor<64x64xf32>
+  %k = attn.einsum "i c, c d -> i d"(%x, %wk) : (tensor<64x64xbf16>, tensor<64x64xbf16>) -> tensor<64x64xf32>
+  %o, %total = attn.attention "i j" value "j d -> i d"(%v) score {
+    attn.term "i d, j d"(%q, %k) scale 1.250000e-01 : tensor<64x64xf32>, tensor<64x64xf32>
+  } direct : tensor<64x64xbf16> -> tensor<64x64xbf16> total tensor<64xf32>
+  %t = arith.truncf %total : tensor<64xf32> to tensor<64xbf16>
+  return %o, %t : tensor<64x64xbf16>, tensor<64xbf16>
+}

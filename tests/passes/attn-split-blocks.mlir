@@ -61,3 +61,19 @@ func.func @wide(%q: tensor<64x8xf32>, %k: tensor<64x8xf32>, %v: tensor<64x8xf32>
   } : tensor<64x8xf32> -> tensor<64x8xf32>
   return %o : tensor<64x8xf32>
 }
+
+// -----
+// Blocks of 3 of a line of 4 queries: what comes of the two that are not there is cut off.
+// CHECK-LABEL: func.func @line
+// CHECK: %[[O:.*]], %[[L:.*]] = attn.attention "h i (jy jx)"
+// CHECK: lse tensor<2x3xf32>
+// CHECK: %[[R:.*]] = attn.einsum "(min(i, 5)) e -> i e" sizes {e = 8 : i64, i = 4 : i64}(%[[O]]) : (tensor<6x8xf32>) -> tensor<4x8xf32>
+// CHECK: %[[ROWS:.*]] = attn.rearrange "h i -> (h i)" %[[L]] : tensor<2x3xf32> to tensor<6xf32>
+// CHECK: %[[M:.*]] = attn.einsum "(min(i, 5)) -> i" {{.*}}(%[[ROWS]]) : (tensor<6xf32>) -> tensor<4xf32>
+// CHECK: return %[[R]], %[[M]]
+func.func @line(%q: tensor<4x8xf32>, %k: tensor<63x8xf32>, %v: tensor<63x8xf32>) -> (tensor<4x8xf32>, tensor<4xf32>) {
+  %o, %lse = attn.attention "i (jy jx)" where "i floordiv 3 == jy" sizes {i = 4 : i64, jy = 21 : i64, jx = 3 : i64} value "(jy jx) e -> i e"(%v) score {
+    attn.term "i d, (jy jx) d"(%q, %k) scale 1.000000e+00 : tensor<4x8xf32>, tensor<63x8xf32>
+  } : tensor<63x8xf32> -> tensor<4x8xf32> lse tensor<4xf32>
+  return %o, %lse : tensor<4x8xf32>, tensor<4xf32>
+}

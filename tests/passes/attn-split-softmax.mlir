@@ -63,3 +63,38 @@ func.func @others(%s: tensor<4x8xf32>, %t: tensor<4x9xf32>) -> (tensor<4x8xf32>,
   %z = attn.slice %y offsets [0, 0] strides [1, 1] : tensor<4x9xf32> to tensor<4x8xf32>
   return %r, %x, %z : tensor<4x8xf32>, tensor<8x8xf32>, tensor<4x8xf32>
 }
+
+// -----
+// Slices of rows: each is a softmax of its own, with its own mask. Dimensions keep their names.
+// CHECK-LABEL: func.func @slices
+// CHECK-DAG: %[[A:.*]] = attn.slice %arg0 offsets [0, 0, 0] strides [1, 1, 1] : tensor<2x4x8xf32> to tensor<1x4x8xf32>
+// CHECK-DAG: %[[P:.*]] = attn.softmax "{{.*}} i j" over "j" where "j <= i"(%[[A]]) : tensor<1x4x8xf32>
+// CHECK-DAG: %[[B:.*]] = attn.slice %arg0 offsets [1, 0, 0] strides [1, 1, 1] : tensor<2x4x8xf32> to tensor<1x4x8xf32>
+// CHECK-DAG: %[[Q:.*]] = attn.softmax "{{.*}} i j" over "j" where "j <= i + 1"(%[[B]]) : tensor<1x4x8xf32>
+// CHECK: arith.subf %[[P]], %[[Q]]
+func.func @slices(%s: tensor<2x4x8xf32>) -> tensor<1x4x8xf32> {
+  %w = attn.softmax "t i j" over "j" where "j <= i + t"(%s) : tensor<2x4x8xf32>
+  %p = attn.slice %w offsets [0, 0, 0] strides [1, 1, 1] : tensor<2x4x8xf32> to tensor<1x4x8xf32>
+  %q = attn.slice %w offsets [1, 0, 0] strides [1, 1, 1] : tensor<2x4x8xf32> to tensor<1x4x8xf32>
+  %d = arith.subf %p, %q : tensor<1x4x8xf32>
+  return %d : tensor<1x4x8xf32>
+}
+
+// -----
+// Slices that overlap, and keys that a slice lacks: the weights stay one tensor.
+// CHECK-LABEL: func.func @overlap
+// CHECK: attn.softmax "t i j" over "j"(%arg0)
+// CHECK: attn.softmax "t i j" over "j"(%arg1)
+func.func @overlap(%s: tensor<2x4x8xf32>, %u: tensor<2x4x8xf32>) -> (tensor<1x4x8xf32>, tensor<2x4x8xf32>, tensor<2x4x4xf32>, tensor<2x4x4xf32>) {
+  %w = attn.softmax "t i j" over "j"(%s) : tensor<2x4x8xf32>
+  %p = attn.slice %w offsets [0, 0, 0] strides [1, 1, 1] : tensor<2x4x8xf32> to tensor<1x4x8xf32>
+  %q = attn.slice %w offsets [0, 0, 0] strides [1, 1, 1] : tensor<2x4x8xf32> to tensor<2x4x8xf32>
+  %n = arith.negf %p : tensor<1x4x8xf32>
+  %m = arith.negf %q : tensor<2x4x8xf32>
+  %x = attn.softmax "t i j" over "j"(%u) : tensor<2x4x8xf32>
+  %y = attn.slice %x offsets [0, 0, 0] strides [1, 1, 1] : tensor<2x4x8xf32> to tensor<2x4x4xf32>
+  %z = attn.slice %x offsets [0, 0, 4] strides [1, 1, 1] : tensor<2x4x8xf32> to tensor<2x4x4xf32>
+  %a = arith.negf %y : tensor<2x4x4xf32>
+  %b = arith.negf %z : tensor<2x4x4xf32>
+  return %n, %m, %a, %b : tensor<1x4x8xf32>, tensor<2x4x8xf32>, tensor<2x4x4xf32>, tensor<2x4x4xf32>
+}
