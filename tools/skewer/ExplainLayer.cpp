@@ -122,6 +122,8 @@ LayerFacts layerFactsOf(AttentionOp attention, const AttentionFacts &facts, cons
                     0};
   layer.work = predictWork(*shape, strategiesOf(schedule, *shape), blocking, target);
   layer.alternatives = alternativesOf(attention, *shape, target);
+  if (layer.work.sumsIntegers)
+    layer.integerTerm = llvm::find(shape->roles, TermRole::Content) - shape->roles.begin();
   layer.isPredicted = true;
   return layer;
 }

@@ -80,6 +80,8 @@ double cyclesPerRow(const AttentionSizes &, const Blocking &, const Target &);
 /// Returns the products of a cycle of the fastest engine that multiplies content or values, as a multiple of those of
 /// FMAs.
 double productsOverFma(const AttentionSizes &, const Blocking &, const Target &);
+/// Returns whether the products of queries and keys are summed up as integers.
+bool sumsIntegers(const AttentionSizes &, const Target &);
 /// Returns the cycles for one step of the depth of a tile.
 double tileCycles(RegisterTile, const Target &);
 /// Returns the cycles to multiply `rows` by `columns` vectors over `depth`, with register tiles of this shape, by the
