@@ -4,6 +4,7 @@
 #include "passes/Analysis/DotKeys.h"
 #include "passes/Analysis/TileTables.h"
 #include "passes/Schedule/CpuEngine.h"
+#include "passes/Schedule/Machine.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
 #include <cmath>
@@ -288,6 +289,8 @@ double skewer::productsOverFma(const AttentionSizes &sizes, const Blocking &bloc
 }
 
 bool skewer::sumsIntegers(const AttentionSizes &sizes, const Target &target) {
+  if (sizes.bytesInPlace)
+    return contentEngineFor(ElementType::I8, sizes.depthInPlace, withoutTiles(target)).sumsIntegers();
   return contentEngine(sizes, target).sumsIntegers();
 }
 

@@ -43,6 +43,8 @@ struct AttentionSizes {
   /// The depth of keys that are multiplied where they lie, with the lanes along the depth. If a block reads them once,
   /// it has at most `turnKeys` of them; 0: any number.
   int64_t depthInPlace = 0, turnKeys = 0;
+  /// Whether they are whole vectors of integers of 8 bits, as are the queries.
+  bool bytesInPlace = false;
   /// Whether a strategy reads panels of keys, so that each panel has whole vectors of keys.
   bool readsPanels = false;
   /// Whether the keys behind the last whole vector can be multiplied as dot products (passes/Analysis/DotKeys.h).

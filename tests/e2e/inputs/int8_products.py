@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Compares layers whose queries and keys are i8 with NumPy: sums of integers, times the scales in float64. The scales are
-those of a tensor, head, token or block of tokens. `explain` must say that the content is multiplied as integers, except
-where a scale lies along the depth, sums could exceed 32 bits, there are few queries, or the depth is 1 and so no axis of a
-sum. Prints what is wrong.
+"""Compares layers whose queries and keys are i8 with NumPy: sums of integers, times the scales in float64. The scales
+are those of a tensor, head, token or block of tokens. `explain` must say that the content is multiplied as integers, except
+where a scale lies along the depth, sums could exceed 32 bits, a few queries have a depth that does not fill vectors, or the
+depth is 1 and so no axis of a sum. Prints what is wrong.
 
     int8_products.py SKEWER TARGET …
 """
@@ -64,7 +64,10 @@ CASES += [{"shared": 3, "n": 50}, {"shared": 3, "query": "head", "key": "block",
 CASES += [{"atMost": 90, "n": n, "mask": mask} for n in (1, 37, 90) for mask in MASKS]
 CASES += [{"value": "bf16"}, {"value": "bf16", "term": "bias"}, {"value": "bf16", "query": "none", "key": "none"},
           {"value": "bf16", "query": "half", "key": "half"}, {"value": "bf16", "n": 300, "query": "half", "key": "tensor", "mask": "j <= i"}]
-CASES += [{"after": True}, {"after": True, "dim": 20}, {"nq": 5, "integers": False}, {"n": 700}, {"n": 31, "integers": False}]
+CASES += [{"after": True}, {"after": True, "dim": 20}, {"n": 700}]
+CASES += [{"nq": nq, "query": query, "key": key, "dim": dim, "integers": dim % 64 == 0} for nq, query, key, dim in
+          ((1, "token", "token", 64), (1, "none", "half", 256), (5, "head", "block", 128), (31, "token", "none", 64), (8, "block", "token", 20))]
+CASES += [{"nq": 3, "term": "bias", "mask": "j <= i"}, {"nq": 4, "dim": 128, "n": 131, "least": -128, "most": -128}, {"nq": 1, "shared": 8}]
 CASES += [{"dim": 131071, "n": 33, "heads": 1, "least": -128, "most": -128}, {"dim": 131072, "n": 33, "heads": 1, "integers": False}]
 
 
