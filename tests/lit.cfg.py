@@ -38,7 +38,7 @@ config.substitutions.append(("%cxx", config.cxx_compiler))
 for feature, present in config.skewer_features.items():
     if present:
         config.available_features.add(feature)
-with_features = {"avx2": "x86-avx2", "avx512f": "x86-avx512", "avx512_bf16": "x86-avx512-bf16",
+with_features = {"avx2": "x86-avx2", "avx512f": "x86-avx512", "avx512_bf16": "x86-avx512-bf16", "avx512_vnni": "x86-avx512-vnni",
                  "avx512_fp16": "x86-avx512-fp16"}
 try:
     with open("/proc/cpuinfo") as f:

@@ -2,6 +2,7 @@
 #include "dialect/IR/KernelPlan.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "passes/Analysis/AttentionAnalyzer.h"
+#include "passes/Analysis/ByteRows.h"
 #include "passes/Analysis/LaneFit.h"
 #include "passes/Analysis/Strides.h"
 
@@ -274,9 +275,14 @@ OrRefusal<AttentionShape> AttentionAnalyzer::run() {
     findLengthMap(shape);
   SmallVector<Value> operands = operandsOf(attention);
   auto elementOf = [&](unsigned argument) { return elementTypeOf(operands[argument].getType()); };
-  for (ContentTerm &term : shape.content)
+  for (ContentTerm &term : shape.content) {
     for (Walk *walk : {&term.query, &term.key})
       walk->element = elementOf(walk->argument);
+    term.areBytes = llvm::all_of(llvm::ArrayRef<const Walk *>{&term.query, &term.key}, [&](const Walk *walk) {
+      Value operand = operands[walk->argument];
+      return !walk->picked && hasByteRows(attention, operand) && readsWholeRows(*walk, term.depth, operand, space);
+    });
+  }
   for (RowTerm &term : shape.rows)
     if (elementOf(term.table) == elementOf(term.vector.argument))
       term.element = elementOf(term.table);

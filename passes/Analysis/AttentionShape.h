@@ -18,8 +18,9 @@ struct ContentTerm {
   Walk query, key;
   int64_t depth = 1;
   double scale = 1;
-  uint64_t sum = 0;     // number of the sum that the term is part of; the score is a function of these sums
-  bool inPlace = false; // the schedule says so: keys are read where they lie, not packed into panels
+  uint64_t sum = 0;      // number of the sum that the term is part of; the score is a function of these sums
+  bool inPlace = false;  // the schedule says so: keys are read where they lie, not packed into panels
+  bool areBytes = false; // queries and keys are i8 in memory, each row times a number (ByteRows.h)
 };
 class TermStrategy;
 

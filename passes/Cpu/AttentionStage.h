@@ -57,6 +57,10 @@ struct AttentionStage {
   bool isNarrow(unsigned argument) const { return argument < narrow.size() && narrow[argument]; }
   /// Returns the engine that multiplies the elements of two operands as they are in memory.
   const CpuEngine &engineOf(unsigned argument, unsigned other) const;
+  /// Returns the engine that multiplies the content. It packs no floats only if all queries and keys have one type in
+  /// memory and one scale, and it sums integers only if there is one term of them. Strategies with phases add rows of a
+  /// table to keys of f32.
+  const CpuEngine &engineOfContent(const AttentionShape &) const;
 };
 
 } // namespace skewer

@@ -8,25 +8,9 @@
 using namespace mlir;
 using namespace skewer;
 
-/// Returns the engine for the element type that all queries and keys have in memory. An engine that packs no floats
-/// scales the sums, so all terms must have one scale; and strategies with phases add rows of a table to the keys.
-static const CpuEngine &engineOfContent(const AttentionShape &shape, const AttentionStage &stage) {
-  const CpuEngine *engine = nullptr;
-  double scale = 1;
-  for (const ContentTerm &term : shape.content) {
-    if (term.inPlace)
-      continue;
-    const CpuEngine &own = stage.engineOf(term.query.argument, term.key.argument);
-    if (engine && (&own != engine || term.scale != scale))
-      return fmaEngine();
-    engine = &own;
-    scale = term.scale;
-  }
-  return engine && !stage.schedule.hasPhases() ? *engine : fmaEngine();
-}
-
 ContentProducts::ContentProducts(KernelContext &context, PanelPacker &packer)
-    : KernelPart(context), engine(engineOfContent(shape, context.stage)), packer(packer) {
+    : KernelPart(context), engine(context.stage.engineOfContent(shape)), packer(packer),
+      scales(context, engine.cost.sumsIntegers()) {
   int64_t depth = 0;
   for (const ContentTerm &term : shape.content) {
     if (term.inPlace) {
@@ -75,6 +59,7 @@ void ContentProducts::plan(Layout &layout, ContentUse use) {
     dots = keysMultipliedAsDots(shape.keys, g.depth, g.lanes);
   int64_t panels = g.headsTogether * llvm::alignTo(g.keyVectors, g.tileVectors);
   layout.reserve(keyPanels, g.depth ? panels * g.panelStride : 0, Layout::Zone::Panels);
+  scales.plan(layout);
   layout.reserve(dotRows, dots * g.depth, Layout::Zone::Panels);
   layout.reserve(queryRows, readsQueries ? 0 : g.rowBlock * std::max<int64_t>(g.depth, 1), Layout::Zone::Queries);
 }
@@ -83,6 +68,7 @@ void ContentProducts::open() {
   keyMemory = context.view(keyPanels);
   dotMemory = context.view(dotRows);
   queryMemory = context.view(queryRows);
+  scales.open();
 }
 
 void ContentProducts::enterTurn(Value turn) { keyMemory = context.viewOfTurn(keyPanels, turn); }
@@ -95,6 +81,8 @@ bool ContentProducts::isRepeated(unsigned term) const {
 }
 
 Summation ContentProducts::summation() const {
+  if (engine.cost.sumsIntegers()) // they are exact
+    return {g.depth};
   bool large = false;
   for (const ContentTerm &term : shape.content) {
     if (context.isHuge(term.scale, term.depth))
@@ -145,6 +133,7 @@ void ContentProducts::packKeys() {
                          {keyMemory, b.index(0), g.panelStride, offsets[number], repeated}, panels);
     if (dots)
       packDotKeys(term, factor, offsets[number], repeated);
+    scales.packKeys(panels);
   }
 }
 
@@ -159,6 +148,7 @@ void ContentProducts::packQueries(const RowBlock &block) {
     if (const ContentTerm &term = shape.content[number]; !term.inPlace && !isRepeated(number))
       packer.packQueryRows(engine, term.query, term.depth, engine.packedFactor(term.scale), block, queryMemory, g.depth,
                            offsets[number]);
+  scales.packQueries(block);
 }
 
 /// Returns the queries of a block, from a row on.
@@ -175,6 +165,8 @@ TileProduct ContentProducts::productOf(const TilePart &tile, Value row, Value ve
 
 /// All terms have the same factor.
 double ContentProducts::scaleOfSums() const {
+  if (scales.exist())
+    return 0;
   for (const ContentTerm &term : shape.content)
     if (!engine.packsFloats() && !term.inPlace)
       return term.scale;
@@ -200,9 +192,10 @@ SmallVector<Value> ContentProducts::sumsOf(const ScoreTile &tile, ArrayRef<Value
     SmallVector<Value> sums;
     double scale = g.weighing.termsByRows ? 1 : scaleOfSums();
     for (Value place : places) {
-      Value sum = b.load(memory.scores, place);
-      sums.push_back(scale == 1 ? sum : b.mulf(sum, b.constant(scale)));
+      Value sum = engine.numbersOf(b, b.load(memory.scores, place));
+      sums.push_back(scale == 1 || scales.exist() ? sum : b.mulf(sum, b.constant(scale)));
     }
+    scales.apply(tile, sums);
     return sums;
   }
   if (dots && tile.last)
@@ -211,8 +204,10 @@ SmallVector<Value> ContentProducts::sumsOf(const ScoreTile &tile, ArrayRef<Value
   Value scores = memory.scores;
   if (!own) {
     TileProduct product = productOf(whole, tile.row, tile.vector);
-    product.scale = scaleOfSums();
-    return engine.multiply(b, product, {scores, places, g.scoreStride});
+    product.scale = scales.exist() ? 1 : scaleOfSums();
+    SmallVector<Value> sums = engine.multiply(b, product, {scores, places, g.scoreStride});
+    scales.apply(tile, sums);
+    return sums;
   }
   int64_t chunk = stepsOfPass();
   if (chunk == g.depth)

@@ -2,6 +2,7 @@
 // for an engine.
 #pragma once
 #include "passes/Cpu/PanelPacker.h"
+#include "passes/Cpu/RowScales.h"
 
 namespace skewer {
 
@@ -20,7 +21,8 @@ public:
   void enterTurn(mlir::Value turn);
 
   const CpuEngine &engine;
-  /// Returns the factor of the sums of an engine that packs queries without their scale; else 1.
+  /// Returns the factor of the sums of an engine that packs queries without their scale; 0 if each query or key has a
+  /// factor of its own; else 1.
   double scaleOfSums() const;
   /// Returns the offset of a term in the packed depth. Terms with the same queries share an offset.
   int64_t offsetOf(unsigned term) const { return offsets[term]; }
@@ -59,6 +61,7 @@ private:
   llvm::SmallVector<mlir::Value> dotsOf(const ScoreTile &);
 
   PanelPacker &packer;
+  RowScales scales;
   std::vector<int64_t> offsets; // of each term
   int64_t dots = 0;
   bool readsQueries = false; // rows are multiplied where they are in memory, and the packed keys have the scale

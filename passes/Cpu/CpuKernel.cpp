@@ -35,7 +35,7 @@ void CpuKernel::plan() {
     inPlace |= term.inPlace;
     bool packsComputed = context.stage.isComputed(term.key.argument) ||
                          (context.stage.isComputed(term.query.argument) && !content.engine.packsFloats());
-    if (packsComputed && !term.inPlace)
+    if (packsComputed && !term.inPlace && !content.engine.cost.sumsIntegers())
       longest = std::max(longest, term.depth);
   }
   for (const RowTerm &term : shape.rows)

@@ -132,7 +132,9 @@ public:
   virtual llvm::SmallVector<mlir::Value> multiply(VectorBuilder &, const TileProduct &, const HeldSums &) const = 0;
   /// Returns the part of the engine that multiplies weights with values; null if it does not.
   virtual const WeightEngine *forWeights() const { return nullptr; }
-  /// Stores the sums of a product at target[base + r*stride + v*lanes].
+  /// Returns the numbers of a vector of sums that `multiplyInto` or `multiplyColumns` stored.
+  virtual mlir::Value numbersOf(VectorBuilder &, mlir::Value stored) const { return stored; }
+  /// Stores the sums of a product at target[base + r*stride + v*lanes], in the form that the engine adds them up in.
   virtual void multiplyInto(VectorBuilder &, const TileProduct &, const ProductOperand &target) const;
   /// Does the same for `vectors` vectors, tile after tile: the last tile may have more of them.
   virtual void multiplyColumns(VectorBuilder &, const TileProduct &, mlir::Value vectors,

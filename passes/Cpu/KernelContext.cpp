@@ -1,6 +1,7 @@
 // Derives the sizes of blocks and tiles from the schedule, and finds the keys that groups of rows see
 // (KernelContext.h).
 #include "passes/Cpu/KernelContext.h"
+#include "passes/Analysis/ByteRows.h"
 #include "passes/Analysis/Summation.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
@@ -31,19 +32,20 @@ static Geometry geometryOf(attn::CpuScheduleAttr schedule, const AttentionShape 
 }
 
 /// Returns how many groups of rows the engines of a stage multiply at once.
-static int64_t groupsTogether(const AttentionStage &stage, const Geometry &g) {
-  for (unsigned argument = 0; argument < stage.elements.size(); ++argument) {
-    const CpuEngineCost &cost = stage.engineOf(argument, argument).cost;
-    if (int64_t groups = cost.groupsTogether(g.tileRows, 1, g.rowBlock, stage.target); groups > 1)
+static int64_t groupsTogether(const AttentionStage &stage, const AttentionShape &shape, const Geometry &g) {
+  auto groupsOf = [&](const CpuEngine &engine) {
+    return engine.cost.groupsTogether(g.tileRows, 1, g.rowBlock, stage.target);
+  };
+  for (unsigned argument = 0; argument < stage.elements.size(); ++argument)
+    if (int64_t groups = groupsOf(stage.engineOf(argument, argument)); groups > 1)
       return groups;
-  }
-  return 1;
+  return groupsOf(stage.engineOfContent(shape));
 }
 
 KernelContext::KernelContext(VectorBuilder &b, const AttentionShape &shape, AttentionStage attention)
     : b(b), shape(shape), stage(std::move(attention)), geometry(geometryOf(stage.schedule, shape)), positions(b, shape),
       live(b, shape, geometry, positions) {
-  geometry.groupsTogether = groupsTogether(stage, geometry);
+  geometry.groupsTogether = groupsTogether(stage, shape, geometry);
   if (!shape.bounds.tiles)
     return;
   runs.emplace(b, shape, geometry, positions);
@@ -97,4 +99,26 @@ int64_t KernelMemory::bytesOf(unsigned argument) const {
 const CpuEngine &AttentionStage::engineOf(unsigned argument, unsigned other) const {
   bool isOne = elements[argument] == elements[other] && schedule.getLanes() == target.lanes;
   return isOne ? engineFor(elements[argument], target) : fmaEngine();
+}
+
+const CpuEngine &AttentionStage::engineOfContent(const AttentionShape &shape) const {
+  if (schedule.hasPhases())
+    return fmaEngine();
+  const CpuEngine *engine = nullptr;
+  double scale = 1;
+  for (const ContentTerm &term : shape.content) {
+    if (term.inPlace)
+      continue;
+    const CpuEngine &own = engineOf(term.query.argument, term.key.argument);
+    if (engine && (&own != engine || term.scale != scale))
+      return fmaEngine();
+    engine = &own;
+    scale = term.scale;
+    auto isRead = [&](unsigned argument) { return !isComputed(argument) || isScaled(argument); };
+    auto areBytes = [&](unsigned argument) { return elements[argument] == ElementType::I8 && isRead(argument); };
+    if (mayMultiplyBytes(shape) && areBytes(term.query.argument) && areBytes(term.key.argument) &&
+        schedule.getLanes() == target.lanes)
+      return engineOfCost(contentEngineFor(ElementType::I8, term.depth, target));
+  }
+  return engine ? *engine : fmaEngine();
 }

@@ -14,6 +14,10 @@ KeyRange PanelPacker::panelsOfHead() {
   return {shape.prefix ? b.index(0) : first, b.minimum(end, b.index(g.keyVectors))};
 }
 
+bool PanelPacker::computes(const CpuEngine &engine, const Walk &walk) const {
+  return context.stage.isComputed(walk.argument) && !engine.cost.sumsIntegers();
+}
+
 ProductOperand PanelPacker::computedRows(const Walk &walk, int64_t depth, Value first, Value end) {
   Value rows = context.view(computed), base = positions.baseOf(walk.base);
   b.loop(first, end, 1, [&](Value key) {
@@ -29,7 +33,7 @@ void PanelPacker::packKeyPanels(const CpuEngine &engine, const Walk &walk, int64
   if (!panels)
     panels = panelsOfHead();
   b.loop(panels.low, panels.high, 1, [&](Value panel) {
-    if (!context.stage.isComputed(walk.argument))
+    if (!computes(engine, walk))
       return engine.packPanel(
           b, {memory.arguments[walk.argument], base, walk.key, walk.depth, shape.keys, depth, factor, false, length},
           target, panel);
@@ -49,7 +53,7 @@ void PanelPacker::packQueryRows(const CpuEngine &engine, const Walk &walk, int64
         b.less(row, block.rows),
         [&] {
           Value from = b.add(base, b.mul(context.positionOf(block.firstRow, row), walk.query));
-          if (!context.stage.isComputed(walk.argument))
+          if (!computes(engine, walk))
             return engine.packRow(b, {source, from, walk.depth, depth, scale}, target, to);
           if (engine.packsFloats())
             return context.stage.computeRow(walk.argument, from, target, to, scale);

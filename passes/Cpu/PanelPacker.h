@@ -31,6 +31,10 @@ public:
                  bool accumulate = false);
 
 private:
+  /// Returns whether rows are computed before an engine packs them. One that sums integers packs those in memory, and
+  /// the numbers that they are multiplied with are left to RowScales.
+  bool computes(const CpuEngine &, const Walk &) const;
+
   Buffer computed;
 };
 

@@ -2,6 +2,7 @@
 // bf16 where the target multiplies bf16 faster than f32. The tolerance of a kernel whose results are bf16 allows it, as
 // it allows rounded weights (docs/accuracy.md).
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "passes/Analysis/ByteRows.h"
 #include "passes/Passes.h"
 #include "passes/Schedule/CpuEngine.h"
 #include "passes/Schedule/Machine.h"
@@ -32,7 +33,8 @@ bool isScaledBy(OpOperand &use) {
 
 class Products {
 public:
-  Products(func::FuncOp function, AttentionShapes &shapes) : function(function), shapes(shapes) {}
+  Products(func::FuncOp function, AttentionShapes &shapes, const Target &target)
+      : function(function), shapes(shapes), target(target) {}
 
   /// Returns the results, as they are read, whose every reader multiplies bf16 if they are rounded.
   SmallVector<Value> find() {
@@ -148,6 +150,10 @@ private:
     auto attention = isa<AttentionOp>(user) ? cast<AttentionOp>(user) : user->getParentOfType<AttentionOp>();
     return attention && !attention.getScheduleAttr() && shapes.walked(attention) && gains(attention, use.get());
   }
+  /// Returns whether queries and keys are multiplied as integers: faster, and without a rounding.
+  bool multipliesBytes(const AttentionShape &shape) {
+    return mayMultiplyBytes(shape) && contentEngineFor(ElementType::I8, shape.content[0].depth, target).sumsIntegers();
+  }
   bool gains(AttentionOp attention, Value value) {
     const AttentionShape &shape = *shapes.walked(attention);
     SmallVector<Value> operands = operandsOf(attention);
@@ -160,7 +166,8 @@ private:
     bool sumsMayCancel = attention.getTotal() && !attention.getTotal().use_empty();
     for (const ContentTerm &term : shape.content)
       if (term.query.argument == number || term.key.argument == number)
-        all &= !sumsMayCancel && isNarrow(operands[term.query.argument]) && isNarrow(operands[term.key.argument]);
+        all &= !sumsMayCancel && !multipliesBytes(shape) && isNarrow(operands[term.query.argument]) &&
+               isNarrow(operands[term.key.argument]);
     for (const RowTerm &term : shape.rows) {
       all &= term.table != number;
       if (term.vector.argument == number)
@@ -175,6 +182,7 @@ private:
 
   func::FuncOp function;
   AttentionShapes &shapes;
+  const Target &target;
   llvm::SmallSetVector<Value, 8> rounded; // may be rounded, as far as is known
   llvm::DenseSet<Value> products;         // of these, results of products, which are stored
   llvm::DenseMap<Value, bool> ofInputs;   // isOfInputs, as far as it was asked
@@ -194,7 +202,7 @@ struct RoundProducts : skewer::impl::AttnRoundProductsBase<RoundProducts> {
     // The stages of a kernel with lengths are prepared already.
     if (!isFaster || function->hasAttr(kLengths) || !llvm::all_of(function.getResultTypes(), isBf16))
       return markAllAnalysesPreserved();
-    Products products(function, getAnalysis<AttentionShapes>());
+    Products products(function, getAnalysis<AttentionShapes>(), *processor);
     for (Value value : products.find())
       round(value);
   }

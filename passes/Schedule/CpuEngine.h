@@ -31,6 +31,9 @@ public:
   /// Returns whether the engine also multiplies weights with values, and rounds weights to the type of the values. Only
   /// a result of that type is computed in this way.
   virtual bool takesWeights() const { return false; }
+  /// Returns whether sums are integers of 32 bits, which are exact. Such an engine multiplies queries with keys only: a
+  /// kernel scales the sums of each query and key.
+  virtual bool sumsIntegers() const { return false; }
   /// Returns how many rows are best multiplied at once, because sums go through memory anyway; 0 for an engine whose
   /// sums stay in registers.
   virtual int64_t rowsInMemory() const { return 0; }
@@ -53,8 +56,12 @@ struct WeighedValues {
 llvm::ArrayRef<const CpuEngineCost *> cpuEngines();
 /// Returns the engine of this name, which must exist.
 const CpuEngineCost &cpuEngine(llvm::StringRef name);
-/// Returns the fastest engine for operands of this type in memory; f32 if they have different types, or no memory.
+/// Returns the fastest engine for operands of this type in memory; f32 if they have different types, or no memory. Its
+/// sums are f32.
 const CpuEngineCost &cpuEngineFor(ElementType element, const Target &);
+/// Returns the fastest engine for queries and keys of this type and depth. Its sums are integers if they cannot exceed
+/// 32 bits.
+const CpuEngineCost &contentEngineFor(ElementType element, int64_t depth, const Target &);
 /// Returns the engine with sums in vector registers that multiplies the most elements of this type at once, whatever
 /// the rate: for products that wait for memory.
 const CpuEngineCost &widestVectorsFor(ElementType element, const Target &);

@@ -17,6 +17,7 @@ llvm::ArrayRef<MachineField> skewer::machineFields() {
       {{"own_add_rate", "vectors/cycle", 0, 8}, &Target::addPerCycle},
       {{"fma_latency", "cycles", 1, 32}, &Target::fmaLatency},
       {{"bf16_dot_rate", "vectors/cycle", 0, 8}, &Target::bf16DotsPerCycle, /*isOptional=*/true},
+      {{"int8_dot_rate", "vectors/cycle", 0, 8}, &Target::int8DotsPerCycle, /*isOptional=*/true},
       {{"amx_rate", "steps/cycle", 0, 8}, &Target::tileStepsPerCycle, /*isOptional=*/true},
       {{"load_rate", "vectors/cycle", 0.25, 8}, &Target::loadsPerCycle},
       {{"l1_size", "bytes", 4 << 10, 16 << 20}, &Target::l1Bytes},

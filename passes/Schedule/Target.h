@@ -22,7 +22,8 @@ struct Target {
   double l2Rate = 45, l3Rate = 20; // bytes per cycle that one core gets from L2, and from beyond L2
   double exposedTraffic = 0.5;     // share of the time of traffic between caches that arithmetic does not hide
   double bf16DotsPerCycle = 0;     // vectors of sums of pairs of products of bf16; 0: tiles do not use them
-  double tileStepsPerCycle = 0;    // of 16 x 16 sums in AMX's tiles, a step of pairs of bf16; 0: they are not used
+  double int8DotsPerCycle = 0;     // vectors of sums of four products of i8; 0: they are not used
+  double tileStepsPerCycle = 0;    // of 16 x 16 sums in AMX's tiles, a step of 32 bits; 0: they are not used
   double gatherCycles = 1.9;       // cycles of one element of a gather, with the arithmetic of its index
   double gigahertz = 3;            // for predictions only
   double memoryRate = 5;           // GB/s from memory for each core when all work; for predictions only

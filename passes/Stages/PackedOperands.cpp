@@ -2,6 +2,7 @@
 #include "passes/Stages/PackedOperands.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "passes/Analysis/ByteRows.h"
 #include "passes/Stages/AttentionShapes.h"
 
 using namespace mlir;
@@ -54,14 +55,12 @@ bool skewer::isPackedOperand(attn::AttentionOp attention, Value operand, Attenti
   SmallVector<Value> operands = operandsOf(attention);
   auto number = static_cast<unsigned>(llvm::find(operands, operand) - operands.begin());
   int64_t row = type.getShape().back();
-  subscript::Domain domain = subscript::domainOf(shape->space.sizes);
   bool packed = false, fits = true;
   auto read = [&](const Walk &walk, int64_t depth, bool key) {
     if (walk.argument != number)
       return;
     packed = true;
-    fits &= walk.depth == 1 && depth == row && walk.query % row == 0 && walk.key % row == 0 &&
-            subscript::simplify(subscript::mod(walk.base, subscript::Expr(row)), domain).isConstant(0);
+    fits &= readsWholeRows(walk, depth, operand, shape->space);
     if (key && shape->queries < kFewQueries) {
       int64_t rows = shape->keys;
       for (const std::string &axis : shape->space.leading)

@@ -210,6 +210,73 @@ TEST(Bf16Dot, MultipliesPairsAsTheyAreInMemory) {
     }
 }
 
+/// Emits a buffer of i8 with byteAt(n) at each place n.
+int8_t byteAt(int64_t n) { return n % 7 == 3 ? int8_t(-128) : int8_t(n * 37 + 11); }
+Value bytes(VectorBuilder &b, int64_t count) {
+  using namespace mlir;
+  Type byte = b.builder.getI8Type();
+  Value buffer = memref::AllocaOp::create(b.builder, MemRefType::get({count}, byte));
+  Value least = arith::ConstantIntOp::create(b.builder, byte, -128);
+  b.loop(b.index(0), b.index(count), 1, [&](Value n) {
+    Value number = arith::IndexCastOp::create(b.builder, byte, b.add(b.mul(n, 37), 11));
+    Value isLeast = arith::CmpIOp::create(b.builder, arith::CmpIPredicate::eq, b.remainder(n, 7), b.index(3));
+    memref::StoreOp::create(b.builder, b.select(isLeast, least, number), buffer, n);
+  });
+  return memref::CastOp::create(b.builder, MemRefType::get({ShapedType::kDynamic}, byte), buffer);
+}
+
+/// Depths that fill vectors of steps, steps, and neither; elements that are adjacent and that are not; columns that do
+/// not fill their panels. Sums are exact, as numbers and as integers in memory.
+TEST(Int8Dot, MultipliesBytesAsTheyAreInMemory) {
+  Target target = *findTarget("host");
+  target.int8DotsPerCycle = 8;
+  const CpuEngine &engine = engineOfCost(contentEngineFor(ElementType::I8, 64, target));
+  if (engine.packsFloats())
+    GTEST_SKIP() << "this processor has no AVX512_VNNI";
+  constexpr int64_t kRows = 3, kColumns = 19, kVectors = 2, kWide = 16, kRowsAt = 5, kColumnsAt = 11;
+  for (int64_t depth : {1, 2, 3, 4, 5, 30, 64, 67, 128, 130})
+    for (bool adjacent : {true, false}) {
+      int64_t stride = adjacent ? depth + 3 : 1, depthStride = adjacent ? 1 : kColumns + 2,
+              steps = engine.stepsOf(depth);
+      int64_t panelsAt = kRows * steps, panelStride = CpuEngine::panelStride(steps, kWide);
+      int64_t resultAt = panelsAt + kVectors * panelStride, count = kRows * kVectors * kWide;
+      auto got = runEmitted(
+          resultAt + 2 * count,
+          [&](VectorBuilder &b, Value out) {
+            Value numbers = bytes(b, kColumnsAt + (kColumns + 3) * (depth + 3));
+            for (int64_t row = 0; row < kRows; ++row)
+              engine.packRow(b, {numbers, b.index(kRowsAt + row * stride), depthStride, depth}, out,
+                             b.index(row * steps));
+            b.loop(b.index(0), b.index(kVectors), 1, [&](Value panel) {
+              engine.packPanel(b, {numbers, b.index(kColumnsAt), stride, depthStride, kColumns, depth},
+                               {out, b.index(panelsAt), panelStride}, panel);
+            });
+            TileProduct product{{0, kRows, 0, kVectors},
+                                steps,
+                                {steps},
+                                {out, b.index(0), steps},
+                                {out, b.index(panelsAt), panelStride}};
+            engine.multiplyInto(b, product, {out, b.index(resultAt), kVectors * kWide});
+            for (int64_t n = 0; n < count; n += kWide)
+              b.store(engine.numbersOf(b, b.load(out, b.index(resultAt + n))), out, b.index(resultAt + n));
+            product.scale = 0.25;
+            for (auto [n, sum] : llvm::enumerate(engine.multiply(b, product, {})))
+              b.store(sum, out, b.index(resultAt + count + int64_t(n) * kWide));
+          },
+          "host");
+      for (int64_t row = 0; row < kRows; ++row)
+        for (int64_t column = 0; column < kVectors * kWide; ++column) {
+          int64_t sum = 0, at = resultAt + row * kVectors * kWide + column;
+          for (int64_t d = 0; d < depth && column < kColumns; ++d)
+            sum += byteAt(kRowsAt + row * stride + d * depthStride) *
+                   byteAt(kColumnsAt + column * stride + d * depthStride);
+          ASSERT_EQ(got[at], float(sum)) << depth << " elements, adjacent " << adjacent << ", row " << row
+                                         << ", column " << column;
+          ASSERT_EQ(got[at + count], 0.25f * float(sum)) << depth << " elements, row " << row << ", column " << column;
+        }
+    }
+}
+
 /// Returns the sum of `numbers` in lane 0, summed in this way, as a tile of one vector.
 float summedUp(const std::vector<float> &numbers,
                const std::function<SmallVector<Value>(VectorBuilder &, int64_t depth, Value held,

@@ -2,6 +2,7 @@
 #include "passes/Cpu/Schedule/Prediction.h"
 #include "AttentionTesting.h"
 #include "passes/Schedule/CodeNames.h"
+#include "passes/Schedule/Machine.h"
 
 using namespace skewer;
 using namespace skewer::testing;
@@ -100,6 +101,35 @@ TEST(Engines, PairsServeTypesAndTargetsThatHaveThem) {
   EXPECT_EQ(cpuEngineOf(values, 6, zen4).name(), "bf16_dot");
   values.areInPlace = true;
   EXPECT_EQ(cpuEngineOf(values, 6, zen4).name(), "fma") << "the cache would be packed for few rows";
+}
+
+TEST(Engines, IntegersServeQueriesAndKeysWhoseSumsFit32Bits) {
+  Target zen4 = *findTarget("zen4"), tiles = *findTarget("emeraldrapids");
+  auto name = [](ElementType element, int64_t depth, const Target &target) {
+    return contentEngineFor(element, depth, target).name();
+  };
+  EXPECT_EQ(name(ElementType::I8, 64, zen4), "int8_dot");
+  EXPECT_EQ(name(ElementType::I8, 64, *findTarget("cascadelake")), "int8_dot");
+  EXPECT_EQ(name(ElementType::I8, 64, tiles), "amx_int8");
+  EXPECT_EQ(name(ElementType::I8, 64, withoutTiles(tiles)), "int8_dot");
+  EXPECT_EQ(name(ElementType::I8, 64, *findTarget("x86-64-v4")), "fma");
+  EXPECT_EQ(name(ElementType::I8, 131071, zen4), "int8_dot") << "131071 products of at most 2^14";
+  EXPECT_EQ(name(ElementType::I8, 131072, zen4), "fma");
+  EXPECT_EQ(name(ElementType::BF16, 64, tiles), "amx");
+  EXPECT_EQ(name(ElementType::F32, 64, zen4), "fma");
+  // Nothing else is multiplied by an engine that sums integers.
+  for (const Target &target : {zen4, tiles}) {
+    EXPECT_EQ(cpuEngineFor(ElementType::I8, target).name(), "fma");
+    EXPECT_EQ(widestVectorsFor(ElementType::I8, target).name(), "fma");
+    EXPECT_EQ(cpuEngineOf({ElementType::I8, ElementType::I8}, 16, target).name(), "fma");
+  }
+  // A hypervisor may hide the instructions.
+  zen4.features = "-avx512vnni";
+  EXPECT_EQ(name(ElementType::I8, 64, zen4), "fma");
+  tiles.features = "-amx-int8";
+  EXPECT_EQ(name(ElementType::I8, 64, tiles), "int8_dot");
+  tiles.features = "-amx-tile,-amx-int8";
+  EXPECT_EQ(name(ElementType::I8, 64, tiles), "amx_int8") << "emulated";
 }
 
 TEST(CodeNames, AreThoseOfTheCodeGenerator) {

@@ -9,7 +9,7 @@ set(SKEWER_PLUGIN_HEADERS
     passes/Analysis/ValueTerm.h passes/Analysis/Walk.h passes/Analysis/Summation.h
     passes/Cpu/Strategy.h passes/Cpu/CpuKernel.h passes/Cpu/Geometry.h passes/Analysis/TileTables.h passes/Cpu/KeyRuns.h passes/Cpu/Layout.h passes/Cpu/LiveKeys.h
     passes/Cpu/Engine.h passes/Cpu/Positions.h passes/Cpu/RegisterTile.h passes/Cpu/AttentionStage.h passes/Cpu/KernelContext.h
-    passes/Cpu/Blocks.h passes/Cpu/PackedTable.h passes/Cpu/PanelPacker.h passes/Cpu/ContentProducts.h passes/Cpu/BiasLines.h
+    passes/Cpu/Blocks.h passes/Cpu/PackedTable.h passes/Cpu/PanelPacker.h passes/Cpu/RowScales.h passes/Cpu/ContentProducts.h passes/Cpu/BiasLines.h
     passes/Cpu/HiddenKeys.h passes/Cpu/ScoreTiles.h passes/Cpu/RowSoftmax.h passes/Cpu/HeadValues.h passes/Cpu/ValueSums.h
     passes/Cpu/StoredWeights.h passes/Cpu/StreamedResult.h passes/Cpu/ResultRows.h passes/Cpu/KeyParts.h passes/Cpu/UpcomingHead.h
     passes/Cpu/WorkItems.h passes/Cpu/PackedWeights.h

@@ -4,6 +4,8 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Analysis/TermClass.h"
 #include "passes/Gpu/Shape/GpuShape.h"
+#include "passes/Stages/AttentionShapes.h"
+#include "passes/Stages/PackedOperands.h"
 #include "llvm/ADT/StringExtras.h"
 #include <cmath>
 #include <fmt/format.h>
@@ -81,6 +83,14 @@ bool isIndexMap(const ComposedOperation &composed) {
                             llvm::StringRef(composed.operation));
 }
 
+/// Returns whether queries and keys that are computed have no buffer: what else reads them may need one.
+static bool isReadWhereItLies(AttentionOp attention, const ContentTerm &term) {
+  AttentionShapes shapes(attention->getParentOfType<func::FuncOp>());
+  SmallVector<Value> operands = operandsOf(attention);
+  return isPackedOperand(attention, operands[term.query.argument], shapes) &&
+         isPackedOperand(attention, operands[term.key.argument], shapes);
+}
+
 LayerFacts layerFactsOf(AttentionOp attention, const AttentionFacts &facts, const Target &target) {
   LayerFacts layer;
   std::vector<double> scales;
@@ -122,6 +132,8 @@ LayerFacts layerFactsOf(AttentionOp attention, const AttentionFacts &facts, cons
                     0};
   layer.work = predictWork(*shape, strategiesOf(schedule, *shape), blocking, target);
   layer.alternatives = alternativesOf(attention, *shape, target);
+  if (layer.work.sumsIntegers && isReadWhereItLies(attention, shape->content[0]))
+    layer.integerTerm = llvm::find(shape->roles, TermRole::Content) - shape->roles.begin();
   layer.isPredicted = true;
   return layer;
 }

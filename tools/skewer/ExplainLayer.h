@@ -27,6 +27,7 @@ struct LayerFacts {
   double leading = 1;                    // leading indices of one call with every run-time size 1
   PredictedWork work;                    // of one leading index
   std::vector<Alternative> alternatives; // their terms are numbers in facts.terms
+  std::optional<size_t> integerTerm;     // the term whose products are summed up as integers
   bool isPredicted = false;
   std::string whyNotPredicted; // if there is a schedule but no prediction
 };

@@ -133,6 +133,8 @@ void printLayer(const AttentionFacts &facts, const LayerFacts &layer,
     row(term.text, term.className, term.strategy, term.flops,
         term.place.line ? placeText(term.place) : "");
     page.line(6, term.description);
+    if (layer.integerTerm == k)
+      page.line(6, "multiplied as integers of 8 bits, whose sums are exact in 32; scales multiply the sums");
     if (std::string other = alternativesTo(k, layer); !other.empty())
       page.line(6, "also fits: " + other);
     if (k < layer.composed.size())

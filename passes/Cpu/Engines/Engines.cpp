@@ -7,7 +7,9 @@ using namespace skewer;
 
 const VectorEngine &fmaVectors();
 const VectorEngine &bf16DotVectors();
+const CpuEngine &int8DotVectors();
 const CpuEngine &amxTiles();
+const CpuEngine &amxInt8Tiles();
 
 const CpuEngine &skewer::fmaEngine() { return fmaVectors(); }
 
@@ -16,7 +18,7 @@ const CpuEngine &skewer::engineFor(ElementType element, const Target &target) {
 }
 
 const CpuEngine &skewer::engineOfCost(const CpuEngineCost &cost) {
-  const CpuEngine *engines[] = {&fmaEngine(), &bf16DotVectors(), &amxTiles()};
+  const CpuEngine *engines[] = {&fmaEngine(), &bf16DotVectors(), &int8DotVectors(), &amxTiles(), &amxInt8Tiles()};
   for (const CpuEngine *engine : engines)
     if (&engine->cost == &cost)
       return *engine;

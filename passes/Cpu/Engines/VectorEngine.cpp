@@ -76,12 +76,13 @@ void VectorEngine::packPanel(VectorBuilder &b, const PanelSource &source, const 
 void VectorEngine::packRow(VectorBuilder &b, const RowSource &source, Value target, Value to) const {
   int64_t elements = cost.elementsOfStep(), ofVector = b.lanes * elements;
   if (source.depthStride != 1)
-    return b.loop(b.index(0), b.index(stepsOf(source.depth)), 1,
-                  [&](Value step) { b.storeScalar(loadStep(b, source, step), target, b.add(to, step)); });
+    return b.loop(b.index(0), b.index(stepsOf(source.depth)), 1, [&](Value step) {
+      b.storeScalar(stepsOfRow(b, loadStep(b, source, step)), target, b.add(to, step));
+    });
   for (int64_t d = 0; d < source.depth; d += ofVector) {
     int64_t count = std::min(ofVector, source.depth - d);
     Value steps = loadSteps(b, source.memory, b.add(source.base, d), count, source.factor);
-    b.storeFirst(steps, target, b.add(to, d / elements), stepsOf(count));
+    b.storeFirst(stepsOfRow(b, steps), target, b.add(to, d / elements), stepsOf(count));
   }
 }
 
@@ -100,7 +101,6 @@ SmallVector<Value> VectorEngine::addTurn(VectorBuilder &b, const TilePart &part,
   return sums;
 }
 
-/// Returns `sums` + the products of `steps` steps from `first` on, for a part of a tile.
 // A kStepsOfTurn of 4 measured best, together with 6x4 tiles, on Zen 5 and Cascade Lake.
 SmallVector<Value> VectorEngine::addSteps(VectorBuilder &b, const TileProduct &product, const TilePart &part,
                                           Value first, int64_t steps, SmallVector<Value> sums) const {

@@ -21,13 +21,14 @@ public:
 protected:
   /// Returns one step of a row.
   virtual mlir::Value loadStep(VectorBuilder &, const RowSource &, mlir::Value step) const = 0;
+  /// Returns steps, a vector of them or one, in the form that they have in a packed row.
+  virtual mlir::Value stepsOfRow(VectorBuilder &, mlir::Value steps) const { return steps; }
   /// Returns `sums` + the products of the next `steps` steps of the operands, for a part of a tile. The operands begin
   /// at the part's first row and panel, and at the first of these steps.
   llvm::SmallVector<mlir::Value> addTurn(VectorBuilder &, const TilePart &, const ProductOperand &rows,
                                          const ProductOperand &panels, int64_t steps,
                                          llvm::SmallVector<mlir::Value> sums) const;
-
-private:
+  /// Returns `sums` + the products of `steps` steps from `first` on, for a part of a tile.
   llvm::SmallVector<mlir::Value> addSteps(VectorBuilder &, const TileProduct &, const TilePart &, mlir::Value first,
                                           int64_t steps, llvm::SmallVector<mlir::Value> sums) const;
 };

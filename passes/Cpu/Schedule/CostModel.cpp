@@ -4,6 +4,7 @@
 #include "passes/Analysis/DotKeys.h"
 #include "passes/Analysis/TileTables.h"
 #include "passes/Schedule/CpuEngine.h"
+#include "passes/Schedule/Machine.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
 #include <cmath>
@@ -67,7 +68,9 @@ namespace {
 /// Returns the engine that multiplies the packed content: FMAs if nothing is packed, and for strategies in phases,
 /// which multiply in their own way.
 const CpuEngineCost &contentEngine(const AttentionSizes &sizes, const Target &target) {
-  return cpuEngineFor(sizes.isInPhases || !sizes.depth ? ElementType::F32 : sizes.element, target);
+  if (sizes.isInPhases || !sizes.depth)
+    return fma();
+  return contentEngineFor(sizes.element, sizes.depth, target);
 }
 
 /// Returns whether all keys are multiplied where they lie.
@@ -283,6 +286,12 @@ double skewer::productsOverFma(const AttentionSizes &sizes, const Blocking &bloc
   RegisterTile scores = multipliedTile(blocking.registers(), blocking.rowBlock, ofContent, target);
   const CpuEngineCost &ofValues = valuesEngine(sizes, scores, target);
   return std::max(ofContent.products(target), ofValues.products(target)) / fma().products(target);
+}
+
+bool skewer::sumsIntegers(const AttentionSizes &sizes, const Target &target) {
+  if (sizes.bytesInPlace)
+    return contentEngineFor(ElementType::I8, sizes.depthInPlace, withoutTiles(target)).sumsIntegers();
+  return contentEngine(sizes, target).sumsIntegers();
 }
 
 /// Returns the keys of a work item if keys are read once and there are too few heads for all workers; 0: all keys.

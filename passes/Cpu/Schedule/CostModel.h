@@ -43,6 +43,8 @@ struct AttentionSizes {
   /// The depth of keys that are multiplied where they lie, with the lanes along the depth. If a block reads them once,
   /// it has at most `turnKeys` of them; 0: any number.
   int64_t depthInPlace = 0, turnKeys = 0;
+  /// Whether they are whole vectors of integers of 8 bits, as are the queries.
+  bool bytesInPlace = false;
   /// Whether a strategy reads panels of keys, so that each panel has whole vectors of keys.
   bool readsPanels = false;
   /// Whether the keys behind the last whole vector can be multiplied as dot products (passes/Analysis/DotKeys.h).
@@ -80,6 +82,8 @@ double cyclesPerRow(const AttentionSizes &, const Blocking &, const Target &);
 /// Returns the products of a cycle of the fastest engine that multiplies content or values, as a multiple of those of
 /// FMAs.
 double productsOverFma(const AttentionSizes &, const Blocking &, const Target &);
+/// Returns whether the products of queries and keys are summed up as integers.
+bool sumsIntegers(const AttentionSizes &, const Target &);
 /// Returns the cycles for one step of the depth of a tile.
 double tileCycles(RegisterTile, const Target &);
 /// Returns the cycles to multiply `rows` by `columns` vectors over `depth`, with register tiles of this shape, by the

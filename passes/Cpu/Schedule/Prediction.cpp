@@ -123,6 +123,7 @@ PredictedWork skewer::predictWork(const AttentionShape &shape, const ChosenStrat
       2 * rows * (tile.columns * double(sizes.depth) + tile.keys * double(llvm::alignTo(shape.width, target.lanes)));
   work.cycles = cyclesPerRow(sizes, blocking, target) * rows * share;
   work.productsOverFma = productsOverFma(sizes, blocking, target);
+  work.sumsIntegers = sumsIntegers(sizes, target);
   for (auto [form, strategy] : chosen) {
     TermWork more = strategy->work(form, shape, tile, target);
     work.matmulFlops += more.flops;

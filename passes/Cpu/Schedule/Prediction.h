@@ -15,6 +15,7 @@ struct PredictedWork {
   double matmulFlops = 0; // products for content, table windows and values, rounded up to whole vectors as in tiles
   double cycles = 0;
   double productsOverFma = 1; // the peak of the fastest engine that multiplies, as a multiple of that of FMAs
+  bool sumsIntegers = false;  // the products of queries and keys are summed up as integers
 };
 /// Predicts the work for the strategies and the blocking of a schedule: the work of the common loops, and the work that
 /// the strategies report.

@@ -1,7 +1,8 @@
 // The strategy "matmul": q_i · k_j. The kernel computes these products itself (ContentProducts.h); other strategies add
 // to its register tiles.
-#include "passes/Cpu/Strategy.h"
+#include "passes/Analysis/ByteRows.h"
 #include "passes/Cpu/Schedule/CostModel.h"
+#include "passes/Cpu/Strategy.h"
 
 using namespace skewer;
 
@@ -14,10 +15,12 @@ public:
     return term && !term->key.picked;
   }
   bool takesLengths() const override { return true; }
-  void addSizes(const TermForm &form, const AttentionShape &, AttentionSizes &sizes) const override {
+  void addSizes(const TermForm &form, const AttentionShape &shape, AttentionSizes &sizes) const override {
     const ContentTerm &term = *form.as<ContentTerm>();
-    bool isSame = term.query.element == term.key.element && (sizes.depth == 0 || sizes.element == term.key.element);
-    sizes.element = isSame ? term.key.element : ElementType::F32;
+    ElementType own = term.query.element == term.key.element ? term.key.element : ElementType::F32;
+    if (mayMultiplyBytes(shape))
+      own = ElementType::I8;
+    sizes.element = sizes.depth == 0 || sizes.element == own ? own : ElementType::F32;
     sizes.depth += term.depth;
   }
   TermWork work(const TermForm &, const AttentionShape &, const TileSizes &, const Target &) const override {

@@ -2,12 +2,16 @@
 // multiplies a few rows with as many keys as together fill a vector of sums. At the end, a tree of additions sums up
 // each product over its lanes, and leaves each sum in the lane of its number.
 //
+// Queries and keys of i8 are multiplied as integers where the depth fills vectors of them.
+//
 // Panels with the lanes along the keys need no such sums, but keys must first be packed into them. With few queries
 // (decoding: one for each head of a group), packed keys are not read often enough to make up for that.
 #include "passes/Analysis/StridedShape.h"
 #include "passes/Cpu/Engines/VectorEngine.h"
 #include "passes/Cpu/Schedule/CostModel.h"
 #include "passes/Cpu/Strategy.h"
+#include "passes/Emit/IntegerLanes.h"
+#include "passes/Schedule/Machine.h"
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -27,6 +31,20 @@ static constexpr double kCyclesOfSum = 1.5;
 // 0.91 of the time: see tests/bench/RESULTS.md, "Decoding".
 static constexpr int64_t kBytesOfCaches = 4 << 20;
 
+/// Returns the sum of two vectors, of f32 or of integers.
+static Value sumOfVectors(VectorBuilder &b, Value x, Value y) {
+  return x.getType() == b.integers ? arith::AddIOp::create(b.builder, x, y).getResult() : b.addf(x, y);
+}
+
+static constexpr int64_t kVectorOfBytes = 64; // of every engine that multiplies them
+
+/// Returns the engine that multiplies vectors of bytes as integers; FMAs if the depth does not fill them, or if the
+/// target has none.
+static const CpuEngineCost &engineOfBytes(const ContentTerm &term, const Target &target) {
+  const CpuEngineCost &engine = contentEngineFor(ElementType::I8, term.depth, withoutTiles(target));
+  return term.areBytes && term.depth % kVectorOfBytes == 0 ? engine : *cpuEngines().front();
+}
+
 /// Returns one vector whose lane l is the sum of all lanes of vectors[l]; there are as many vectors as lanes. Each step
 /// combines the halves of two vectors that are `apart` in the list, so that the bit in which their numbers differ
 /// becomes a bit of the lane.
@@ -41,8 +59,8 @@ static Value sumsOfLanes(VectorBuilder &b, SmallVector<Value> vectors) {
     }
     for (size_t k = 0; k < apart; ++k) {
       Value x = vectors[k], y = vectors[k + apart];
-      vectors[k] =
-          b.addf(vector::ShuffleOp::create(b.builder, x, y, own), vector::ShuffleOp::create(b.builder, x, y, moved));
+      Value kept = vector::ShuffleOp::create(b.builder, x, y, own);
+      vectors[k] = sumOfVectors(b, kept, vector::ShuffleOp::create(b.builder, x, y, moved));
     }
     vectors.truncate(apart);
   }
@@ -54,18 +72,20 @@ class KeyDots : public CpuStrategy {
 public:
   KeyDots(CpuKernel &kernel, const ContentTerm &term)
       : CpuStrategy(kernel), term(term), vectors(engineOf(term)), elements(vectors.cost.elementsOfStep()),
-        stride(llvm::alignTo(vectors.stepsOf(term.depth), lanes)), scaled(stage.isScaled(term.key.argument)),
-        computed(stage.isComputed(term.key.argument) && !scaled) {
+        stride(llvm::alignTo(vectors.stepsOf(term.depth), lanes)), integers(vectors.cost.sumsIntegers()),
+        scaled(stage.isScaled(term.key.argument)), computed(stage.isComputed(term.key.argument) && !scaled) {
     needsTiles = true;
   }
 
   void plan(Layout &layout) override {
     layout.reserve(queries, rowBlock * stride, Layout::Zone::Panels);
     layout.reserve(keys, computed ? keyBlock * stride : 0, Layout::Zone::Panels);
+    layout.reserve(scales, scalesQueries() ? rowBlock : 0, Layout::Zone::Queries);
   }
   void open() override {
     queriesMemory = view(memory.local, queries);
     keysMemory = computed ? view(memory.local, keys) : memory.arguments[term.key.argument];
+    scalesMemory = view(memory.local, scales);
   }
   void packQueries(const RowBlock &block) override {
     if (stride > vectors.stepsOf(term.depth))
@@ -73,6 +93,8 @@ public:
              [&](Value row) { b.store(b.constant(0), queriesMemory, b.add(b.mul(row, stride), stride - lanes)); });
     double scale = vectors.packedFactor(term.scale);
     kernel.packer.packQueryRows(vectors, term.query, term.depth, scale, block, queriesMemory, stride);
+    if (scalesQueries())
+      packScales(block);
   }
 
   /// Computes keys without memory, for the block that they are in.
@@ -100,6 +122,10 @@ public:
         for (int64_t r = 0; r < rows; ++r) {
           Value own = vector::ExtractStridedSliceOp::create(b.builder, sums, ArrayRef<int64_t>{r * keys},
                                                             ArrayRef<int64_t>{keys}, ArrayRef<int64_t>{1});
+          if (scalesQueries()) {
+            Value scale = b.scalar(scalesMemory, b.add(tile.row, row + r));
+            own = b.mulf(own, vector::BroadcastOp::create(b.builder, own.getType(), scale));
+          }
           b.store(own, memory.scores, b.add(b.add(held, (row + r) * scoreStride), key));
         }
       });
@@ -112,6 +138,19 @@ public:
   }
 
 private:
+  /// Returns whether the sums of each query are multiplied with a number of its own.
+  bool scalesQueries() const { return integers && stage.isScaled(term.query.argument); }
+  void packScales(const RowBlock &block) {
+    Value base = positions.baseOf(term.query.base);
+    auto store = [&](Value low, Value high, llvm::function_ref<Value(Value)> scale) {
+      b.loop(low, high, 1, [&](Value row) { b.storeScalar(scale(row), scalesMemory, row); });
+    };
+    store(b.index(0), block.rows, [&](Value row) {
+      Value at = b.add(base, b.mul(context.positionOf(block.firstRow, row), term.query.query));
+      return stage.rowScale(term.query.argument, at);
+    });
+    store(block.rows, b.mul(block.groups, tileRows), [&](Value) { return b.constantScalar(0); });
+  }
   /// Returns the engine whose vectors of elements, as queries and keys are in memory, the depth fills; else FMAs.
   const VectorEngine &engineOf(const ContentTerm &term) const {
     auto elementOf = [&](const Walk &walk) {
@@ -119,6 +158,10 @@ private:
       return isRead ? stage.elements[walk.argument] : ElementType::F32;
     };
     ElementType element = elementOf(term.key);
+    const CpuEngineCost &ofBytes = engineOfBytes(term, stage.target);
+    if (ofBytes.sumsIntegers() && lanes == stage.target.lanes && element == ElementType::I8 &&
+        elementOf(term.query) == ElementType::I8)
+      return static_cast<const VectorEngine &>(engineOfCost(ofBytes));
     const VectorEngine &engine = widestEngineFor(
         elementOf(term.query) == element && lanes == stage.target.lanes ? element : ElementType::F32, stage.target);
     bool fills = term.depth % (lanes * engine.cost.elementsOfStep()) == 0;
@@ -142,7 +185,12 @@ private:
     bool onePage = !computed && isOnePage(term.key, count);
     auto places =
         positions.keyPlaces(term.key, count, onePage, [&](int64_t c) { return placeOf(tile, b.add(firstKey, c)); });
-    SmallVector<Value> ahead, sums(lanes, b.constant(0));
+    // A row of 128 in each element gives what integers have too much: 128 times the sum of the key.
+    Value nothing = integers ? integer(b, 0) : b.constant(0), halves;
+    if (integers)
+      halves = arith::BitcastOp::create(b.builder, b.vector, integer(b, static_cast<int32_t>(0x80808080)));
+    int64_t all = rows + integers;
+    SmallVector<Value> ahead, sums(all * count, nothing);
     if (!computed)
       ahead = positions.keyPlaces(term.key, count, onePage,
                                   [&](int64_t c) { return placeAhead(places[c], b.add(firstKey, c)); });
@@ -151,9 +199,11 @@ private:
       SmallVector<Value> parts;
       for (int64_t r = 0; r < rows; ++r)
         parts.push_back(b.load(queriesMemory, b.add(b.add(query, r * stride), b.divide(d, elements))));
+      if (integers)
+        parts.push_back(halves);
       for (int64_t c = first; c < end; ++c) {
         Value key = keyPart(b.add(places[c], d), valid);
-        for (int64_t r = 0; r < rows; ++r) {
+        for (int64_t r = 0; r < all; ++r) {
           Value &sum = carried[r * (end - first) + c - first];
           sum = vectors.addProducts(b, parts[r], key, sum);
         }
@@ -169,7 +219,7 @@ private:
     bool inOrder =
         together == count && onePage && term.key.runStep == term.depth && whole == term.depth && turn == lineOfKeys();
     auto products = [&](int64_t first, int64_t end) {
-      SmallVector<Value> none(rows * (end - first), b.constant(0)), own = none;
+      SmallVector<Value> none(all * (end - first), nothing), own = none;
       auto chain = [&](Value from, Value to, ValueRange start) {
         return b.loop(from, to, turn, start, [&](Value d, ValueRange before) {
           SmallVector<Value> carried(before);
@@ -188,7 +238,7 @@ private:
         own = b.loop(b.index(0), b.index(whole), span, own, [&](Value from, ValueRange before) {
           SmallVector<Value> more = chain(from, b.minimum(b.add(from, span), b.index(whole)), none);
           for (auto [sum, sofar] : llvm::zip(more, before))
-            sum = b.addf(sofar, sum);
+            sum = sumOfVectors(b, sofar, sum);
           return more;
         });
       for (int64_t d = whole; d < term.depth; d += lanes)
@@ -198,7 +248,13 @@ private:
     for (int64_t first = 0; first < count; first += together)
       for (auto [n, sum] : llvm::enumerate(products(first, first + together)))
         sums[n / together * count + first + n % together] = sum;
+    if (integers)
+      for (int64_t number = 0; number < lanes; ++number)
+        sums[number] = arith::SubIOp::create(b.builder, sums[number], sums[lanes + number % count]);
+    sums.truncate(lanes);
     Value scores = sumsOfLanes(b, std::move(sums));
+    if (integers)
+      scores = arith::SIToFPOp::create(b.builder, b.vector, scores);
     if (scaled)
       scores = b.mulf(scores, scalesOf(places, rows));
     return vectors.packsFloats() ? scores : b.mulf(scores, b.constant(term.scale));
@@ -240,10 +296,11 @@ private:
   const VectorEngine &vectors;
   const int64_t elements; // of a step
   const int64_t stride;   // floats from a packed row to the next one
+  const bool integers;    // sums are integers of 32 bits
   const bool scaled;      // keys are those in memory, each times a number
   const bool computed;    // keys have no memory
-  Buffer queries, keys;
-  Value queriesMemory, keysMemory;
+  Buffer queries, keys, scales;
+  Value queriesMemory, keysMemory, scalesMemory;
 };
 
 // The keys of a block that are read once, if they lie in pages or have 16 bits. The values of the block follow soon, so
@@ -262,9 +319,10 @@ public:
   }
   void take(const TermForm &form, AttentionShape &shape) const override { shape.content[form.number].inPlace = true; }
   bool takesLengths() const override { return true; }
-  void addSizes(const TermForm &form, const AttentionShape &, AttentionSizes &sizes) const override {
+  void addSizes(const TermForm &form, const AttentionShape &shape, AttentionSizes &sizes) const override {
     const ContentTerm &term = *form.as<ContentTerm>();
     sizes.depthInPlace += term.depth;
+    sizes.bytesInPlace |= term.areBytes && term.depth % kVectorOfBytes == 0 && shape.content.size() == 1;
     int64_t pageKeys = term.key.picked ? term.key.run : 0;
     if (pageKeys || term.key.element != ElementType::F32)
       sizes.turnKeys = std::max({sizes.turnKeys, kTurnKeys, pageKeys});
@@ -288,6 +346,8 @@ private:
     const CpuEngineCost &widest = widestVectorsFor(element, target);
     bool fills = term.depth % (widest.elementsOfStep() * target.lanes) == 0;
     double products = std::max(target.fmaPerCycle, fills ? widest.products(target) : 0); // as KeyDots::engineOf
+    if (const CpuEngineCost &ofBytes = engineOfBytes(term, target); ofBytes.sumsIntegers())
+      products = ofBytes.products(target);
     double steps = double(target.lanes * llvm::divideCeil(term.depth, target.lanes));
     return steps / products + kCyclesOfSum * double(target.lanes - 1) + 1;
   }

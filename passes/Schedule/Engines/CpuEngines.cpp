@@ -6,10 +6,13 @@ namespace skewer {
 
 const CpuEngineCost &fmaCost();
 const CpuEngineCost &bf16DotCost();
+const CpuEngineCost &int8DotCost();
 const CpuEngineCost &amxCost();
+const CpuEngineCost &amxInt8Cost();
 
 llvm::ArrayRef<const CpuEngineCost *> cpuEngines() {
-  static const CpuEngineCost *const engines[] = {&fmaCost(), &bf16DotCost(), &amxCost()};
+  static const CpuEngineCost *const engines[] = {&fmaCost(), &bf16DotCost(), &int8DotCost(), &amxCost(),
+                                                 &amxInt8Cost()};
   return engines;
 }
 
@@ -24,18 +27,29 @@ const CpuEngineCost &cpuEngine(llvm::StringRef name) {
   return **llvm::find_if(cpuEngines(), [&](const CpuEngineCost *engine) { return engine->name() == name; });
 }
 
-const CpuEngineCost &cpuEngineFor(ElementType element, const Target &target) {
+static const CpuEngineCost &fastestFor(ElementType element, const Target &target, bool mayBeIntegers) {
   const CpuEngineCost *best = cpuEngines().front();
   for (const CpuEngineCost *engine : cpuEngines().drop_front())
-    if (engine->fits(element, target) && engine->products(target) > best->products(target))
+    if (engine->fits(element, target) && (mayBeIntegers || !engine->sumsIntegers()) &&
+        engine->products(target) > best->products(target))
       best = engine;
   return *best;
+}
+
+const CpuEngineCost &cpuEngineFor(ElementType element, const Target &target) {
+  return fastestFor(element, target, false);
+}
+
+const CpuEngineCost &contentEngineFor(ElementType element, int64_t depth, const Target &target) {
+  constexpr int64_t kLargestProduct = 128 * 128; // of two integers of 8 bits
+  return fastestFor(element, target, depth <= INT32_MAX / kLargestProduct);
 }
 
 const CpuEngineCost &widestVectorsFor(ElementType element, const Target &target) {
   const CpuEngineCost *widest = cpuEngines().front();
   for (const CpuEngineCost *engine : cpuEngines().drop_front())
-    if (!engine->rowsInMemory() && engine->fits(element, target) && engine->elementsOfStep() > widest->elementsOfStep())
+    if (!engine->rowsInMemory() && !engine->sumsIntegers() && engine->fits(element, target) &&
+        engine->elementsOfStep() > widest->elementsOfStep())
       widest = engine;
   return *widest;
 }

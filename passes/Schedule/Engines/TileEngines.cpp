@@ -1,4 +1,4 @@
-// The cost of the engine whose sums are in AMX's tiles.
+// The costs of engines whose sums are in AMX's tiles.
 #include "passes/Schedule/CpuEngine.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
@@ -7,16 +7,9 @@ namespace skewer {
 
 namespace {
 
-/// TDPBF16PS, which adds the products of 16 rows × 16 columns of 16 pairs of bf16.
-class AmxCost : public CpuEngineCost {
+/// Products of 16 rows × 16 columns of 16 steps, whatever a step holds.
+class TileCost : public CpuEngineCost {
 public:
-  llvm::StringRef name() const override { return "amx"; }
-  /// Products that do not fill tiles are those of vdpbf16ps.
-  bool fits(ElementType element, const Target &target) const override {
-    return element == ElementType::BF16 && target.tileStepsPerCycle > 0 && target.lanes == kColumns &&
-           hasFeature(target, "avx512f") && hasFeature(target, "avx512bf16");
-  }
-  int64_t elementsOfStep() const override { return 2; }
   int64_t stepsOf(int64_t depth) const override {
     return static_cast<int64_t>(llvm::alignTo(CpuEngineCost::stepsOf(depth), kSteps));
   }
@@ -30,10 +23,15 @@ public:
     double loads = rowTiles * kLoadCycles + panels * kPanelLoadCycles;
     return std::max(rowTiles * panels / target.tileStepsPerCycle, loads / kSteps);
   }
-  bool takesWeights() const override { return true; }
   int64_t rowsInMemory() const override { return 2 * kTileRows; }
   double products(const Target &target) const override {
     return target.tileStepsPerCycle * double(kTileRows * elementsOfStep());
+  }
+
+protected:
+  /// Products that do not fill tiles are those of vectors.
+  static bool hasTiles(const Target &target) {
+    return target.tileStepsPerCycle > 0 && target.lanes == kColumns && hasFeature(target, "avx512f");
   }
 
 private:
@@ -43,10 +41,37 @@ private:
   static constexpr int64_t kRows[] = {16}, kVectors[] = {1, 2};
 };
 
+/// TDPBF16PS, which multiplies pairs of bf16.
+class AmxCost : public TileCost {
+public:
+  llvm::StringRef name() const override { return "amx"; }
+  bool fits(ElementType element, const Target &target) const override {
+    return element == ElementType::BF16 && hasTiles(target) && hasFeature(target, "avx512bf16");
+  }
+  int64_t elementsOfStep() const override { return 2; }
+  bool takesWeights() const override { return true; }
+};
+
+/// TDPBSSD, which multiplies four integers of 8 bits.
+class AmxInt8Cost : public TileCost {
+public:
+  llvm::StringRef name() const override { return "amx_int8"; }
+  bool fits(ElementType element, const Target &target) const override {
+    return element == ElementType::I8 && hasTiles(target) && hasFeature(target, "avx512bw") &&
+           hasFeature(target, "avx512vnni") && (hasFeature(target, "amx-int8") || emulatesTiles(target));
+  }
+  int64_t elementsOfStep() const override { return 4; }
+  bool sumsIntegers() const override { return true; }
+};
+
 } // namespace
 
 const CpuEngineCost &amxCost() {
   static const AmxCost engine;
+  return engine;
+}
+const CpuEngineCost &amxInt8Cost() {
+  static const AmxInt8Cost engine;
   return engine;
 }
 

@@ -1,4 +1,5 @@
-// The costs of engines whose sums stay in vector registers: FMAs of f32, and dot products of pairs of bf16.
+// The costs of engines whose sums stay in vector registers: FMAs of f32, and dot products of pairs of bf16 and of four
+// integers of 8 bits.
 #include "passes/Schedule/CpuEngine.h"
 #include <algorithm>
 
@@ -17,8 +18,8 @@ public:
   }
   /// A sum needs the one of the step before.
   double stepCycles(int64_t rows, int64_t vectors, const Target &target) const override {
-    return std::max({double(rows * vectors) / rate(target), double(rows + vectors) / target.loadsPerCycle,
-                     latency(target)});
+    return std::max(
+        {double(rows * vectors) / rate(target), double(rows + vectors) / target.loadsPerCycle, latency(target)});
   }
   double products(const Target &target) const override { return rate(target) * double(elementsOfStep()); }
 
@@ -58,6 +59,21 @@ protected:
   double latency(const Target &target) const override { return 1.5 * target.fmaLatency; } // measured on Zen 4: 6 and 4
 };
 
+/// vpdpbusd, which multiplies four integers of 8 bits in each lane of two vectors.
+class Int8DotCost : public VectorCost {
+public:
+  llvm::StringRef name() const override { return "int8_dot"; }
+  bool fits(ElementType element, const Target &target) const override {
+    return element == ElementType::I8 && target.lanes == 16 && hasFeature(target, "avx512bw") &&
+           hasFeature(target, "avx512vnni");
+  }
+  int64_t elementsOfStep() const override { return 4; }
+  bool sumsIntegers() const override { return true; }
+
+protected:
+  double rate(const Target &target) const override { return target.int8DotsPerCycle; }
+};
+
 } // namespace
 
 const CpuEngineCost &fmaCost() {
@@ -66,6 +82,10 @@ const CpuEngineCost &fmaCost() {
 }
 const CpuEngineCost &bf16DotCost() {
   static const Bf16DotCost engine;
+  return engine;
+}
+const CpuEngineCost &int8DotCost() {
+  static const Int8DotCost engine;
   return engine;
 }
 
