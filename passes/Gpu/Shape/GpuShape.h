@@ -113,6 +113,9 @@ struct GpuTile {
   // Producers hand over the tiles of a step's scores and those of its values apart, so that each is refilled as soon as
   // it has been read. A kernel that copies by TMA does it, and so does the kernel that runs in its place.
   bool handsOverApart = false;
+  // A block that computes its rows again has fewer keys in a step, and the same part of the keys: parts consist of
+  // tiles of so many keys, a multiple of `keys`; 0: of `keys`.
+  int64_t partKeys = 0;
   int64_t columnsOf(int64_t width) const { return columns && columns < width ? columns : width; }
   /// Returns the number of blocks that have the same queries.
   int64_t partsOf(int64_t width) const { return (width + columnsOf(width) - 1) / columnsOf(width); }
@@ -133,7 +136,8 @@ struct GpuTile {
   bool operator==(const GpuTile &other) const {
     return rows == other.rows && keys == other.keys && stages == other.stages && keepQueries == other.keepQueries &&
            columns == other.columns && warpRows == other.warpRows && engine == other.engine &&
-           keyParts == other.keyParts && copies == other.copies && handsOverApart == other.handsOverApart;
+           keyParts == other.keyParts && copies == other.copies && handsOverApart == other.handsOverApart &&
+           partKeys == other.partKeys;
   }
 };
 
