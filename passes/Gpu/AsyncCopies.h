@@ -1,5 +1,6 @@
 // The pipeline by cp.async: each thread copies 16 bytes at a time. It counts its groups of copies and synchronises the
-// block by barriers. It copies rows that do not consist of whole chunks of 16 bytes element by element.
+// block by barriers. It converts rows of 8 bits by 16 bytes of the tile at a time, and copies rows that do not consist
+// of whole chunks of 16 bytes element by element.
 #pragma once
 #include "passes/Gpu/Memory.h"
 #include "passes/Gpu/Pipeline.h"
@@ -39,6 +40,7 @@ private:
   int64_t rowsApart(const SharedTile &) const;
   void fillWhole(const SharedTile &, const RowSource &, Value first, Value copy);
   void fillByChunks(const SharedTile &, const RowSource &, RowPlace, Value copy);
+  void fillByWidening(const SharedTile &, const RowSource &, RowPlace, Value copy);
   void fillByElements(const SharedTile &, const RowSource &, RowPlace, Value copy);
 
   const ThreadPlace &at;

@@ -14,6 +14,10 @@ struct RowSource {
   Type element;
   int64_t rowStride = 0, depthStride = 1, depth = 0;
   bool aligned = false; // rows begin at multiples of 16 bytes, and have such lengths
+  /// Rows of 8 bits that become rows of the tile's type, by parts that fill 16 bytes of it (Widening.h).
+  bool widened = false, byInstruction = false;
+  /// Returns the scale (f32) of the element at a place (i64); null: there is none. Elements of one part have one scale.
+  std::function<Value(Value place)> scaleAt = nullptr;
   /// For rows that keys pick. `picking` describes the pick until a tile is known (BlockPlace::inTile); then `placeOf`,
   /// if it is set, returns where (i64) the row with that number (i32) begins, in place of the stride.
   const Walk *picking = nullptr;

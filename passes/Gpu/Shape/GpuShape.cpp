@@ -6,6 +6,7 @@
 #include "passes/Analysis/Strides.h"
 #include "passes/Gpu/Shape/GpuStrategies.h"
 #include "passes/Gpu/Shape/ProductType.h"
+#include "passes/Stages/NarrowRows.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cmath>
 
@@ -295,8 +296,10 @@ OrRefusal<GpuShape> skewer::gpu::gpuShapeOf(attn::AttentionOp attention) {
     if (ofRows && elementTypeOf(ofRows.getType()) != ElementType::F32)
       return Refusal{"one number of each row is not returned as f32"};
   result.element = typeOfProducts(attention, *shape);
-  for (Value operand : operands)
-    result.operandTypes.push_back(getElementTypeOrSelf(operand.getType()));
+  for (Value operand : operands) {
+    auto rows = narrowRows(operand);
+    result.operandTypes.push_back(getElementTypeOrSelf(rows ? rows->stored : operand));
+  }
   // Weights are rounded to the operands' type before the product with the values. Weights of a softmax are at most 1.
   bool isBounded = shape->through && rangeOf(*shape->through).isWithin(kLargestF16);
   if (shape->direct && result.element.isF16() && !isBounded)
@@ -315,6 +318,7 @@ OrRefusal<GpuShape> skewer::gpu::gpuShapeOf(attn::AttentionOp attention) {
   if (auto schedule = dyn_cast_or_null<attn::GpuScheduleAttr>(attention.getScheduleAttr())) {
     result.tile = {schedule.getRows(),    schedule.getKeys(),     schedule.getStages(), schedule.getKeepQueries(),
                    schedule.getColumns(), schedule.getWarpRows(), schedule.getEngine()};
+    result.target = schedule.getTarget();
     result.tile.copies = schedule.getCopies();
     result.tile.handsOverApart = result.tile.copies == kTma;
     if (auto parts = attention->getAttrOfType<IntegerAttr>(kGpuKeyParts))

@@ -164,7 +164,8 @@ struct GpuShape {
   std::vector<BandTerm> valueBands;
   std::vector<ValueElement> valueElements;
   mlir::Type element;                      // type of the products: typeOfProducts
-  std::vector<mlir::Type> operandTypes;    // of the elements of operandsOf(attention)
+  std::vector<mlir::Type> operandTypes;    // of operandsOf(attention), as they stand in memory (NarrowRows.h)
+  std::string target;                      // of the attention's schedule; empty without one
   std::vector<llvm::StringRef> strategies; // of each term of the score, in order, then of each term of the values
   GpuTile tile;                            // from the attention's schedule, if it has one
   /// No query of a leading index sees a key before `firstSeen` or from `endOfSeen` on, according to the bounds that
