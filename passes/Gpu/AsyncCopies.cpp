@@ -152,16 +152,14 @@ void AsyncCopies::fillByChunks(const SharedTile &to, const RowSource &from, RowP
 
 void AsyncCopies::fillByWidening(const SharedTile &to, const RowSource &from, RowPlace rowOf, Value copy) {
   // A thread makes 16 bytes of the tile at a time. It requests several parts of rows before it converts the first, so
-  // that their latencies overlap.
-  constexpr int64_t kRequests = 8;
+  // that their latencies overlap; or it converts them behind the products of the step, if that takes few registers.
+  constexpr int64_t kRequests = 8, kMostHeld = 8;
   int64_t inChunk = 16 / to.elementBytes, total = to.rows * to.width / inChunk;
   int64_t own = (total + users.threads - 1) / users.threads;
+  bool isEven = total % users.threads == 0;
   Type bytes = b.getIntegerType(unsigned(8 * inChunk));
-  struct Part {
-    Value read, target, scale;
-  };
-  auto request = [&](Value number) -> Part {
-    auto [row, chunk] = partOf(b, to, b.minimum(number, b.i32(total - 1)), 16);
+  auto request = [&](Value number, bool all) -> Conversion { // `all`: every thread has one with this number
+    auto [row, chunk] = partOf(b, to, all ? number : b.minimum(number, b.i32(total - 1)), 16);
     auto [offset, inside] = rowOf(row);
     Value column = b.mul(chunk, inChunk);
     if (to.depth < to.width) {
@@ -173,30 +171,47 @@ void AsyncCopies::fillByWidening(const SharedTile &to, const RowSource &from, Ro
     Value zero = arith::ConstantIntOp::create(b, bytes, 0);
     // A row that does not exist is zeros, whatever the scale of the row is that is read in its place.
     Value scale = from.scaleAt ? b.select(inside, from.scaleAt(place), b.f32(0)) : Value();
-    return {b.select(inside, read, zero), shared.at(offsetIn(b, to, copy, row, chunk)), scale};
+    return {b.select(inside, read, zero),
+            scale,
+            shared.at(offsetIn(b, to, copy, row, chunk)),
+            all ? Value() : b.less(number, b.i32(total)),
+            from.element,
+            from.byInstruction};
   };
-  auto fillSome = [&](Value first, int64_t count, bool all) { // `all`: every thread has so many
-    SmallVector<Part> parts;
+  auto fillSome = [&](Value first, int64_t count, bool all) {
+    std::vector<Conversion> parts;
     for (int64_t k = 0; k < count; ++k)
-      parts.push_back(request(b.add(first, k * users.threads)));
-    for (auto [k, part] : llvm::enumerate(parts)) {
-      auto put = [&, &part = part] {
-        SmallVector<Value> words = widenedWords(b, part.read, from.element, element, part.scale, from.byInstruction);
-        Value chunk = LLVM::PoisonOp::create(b, VectorType::get({4}, b.getI32Type()));
-        for (auto [place, word] : llvm::enumerate(words))
-          chunk = LLVM::InsertElementOp::create(b, chunk, word, b.i32(int64_t(place)));
-        LLVM::StoreOp::create(b, chunk, part.target, /*alignment=*/16);
-      };
-      all ? put() : b.when(b.less(b.add(first, int64_t(k) * users.threads), b.i32(total)), put);
-    }
+      parts.push_back(request(b.add(first, k * users.threads), all));
+    if (b.getInsertionBlock() == holding && int64_t(held.size()) + count <= kMostHeld)
+      held.insert(held.end(), parts.begin(), parts.end());
+    else
+      llvm::for_each(parts, [&](const Conversion &part) { convert(part); });
   };
-  bool isEven = total % users.threads == 0;
   if (own <= kRequests)
     return fillSome(at.thread, own, isEven);
   b.loop(at.thread, b.i32(total), kRequests * users.threads, {}, [&](Value first, ValueRange) {
     fillSome(first, kRequests, isEven && own % kRequests == 0);
     return SmallVector<Value>();
   });
+}
+
+void AsyncCopies::convert(const Conversion &part) {
+  auto put = [&] {
+    SmallVector<Value> words = widenedWords(b, part.bytes, part.from, element, part.scale, part.byInstruction);
+    Value chunk = LLVM::PoisonOp::create(b, VectorType::get({4}, b.getI32Type()));
+    for (auto [place, word] : llvm::enumerate(words))
+      chunk = LLVM::InsertElementOp::create(b, chunk, word, b.i32(int64_t(place)));
+    LLVM::StoreOp::create(b, chunk, part.target, /*alignment=*/16);
+  };
+  part.isOwn ? b.when(part.isOwn, put) : put();
+}
+
+void AsyncCopies::holdConverted() { holding = b.getInsertionBlock(); }
+
+void AsyncCopies::settle() {
+  holding = nullptr;
+  for (const Conversion &part : std::exchange(held, {}))
+    convert(part);
 }
 
 void AsyncCopies::fillByElements(const SharedTile &to, const RowSource &from, RowPlace rowOf, Value copy) {

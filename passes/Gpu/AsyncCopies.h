@@ -29,12 +29,22 @@ public:
   void allFull() override;
   void empty() override;
   void drain() override;
+  void holdConverted() override;
+  void settle() override;
   void meet() override;
 
 protected:
   const BlockMemory &shared;
 
 private:
+  /// 16 bytes of a tile that a thread makes of numbers of 8 bits.
+  struct Conversion {
+    Value bytes, scale, target; // `scale` may be null
+    Value isOwn;                // whether the thread has it (i1); null: every thread has
+    Type from;
+    bool byInstruction;
+  };
+  void convert(const Conversion &);
   using RowPlace = llvm::function_ref<std::pair<Value, Value>(Value row)>;
   void publish();
   int64_t rowsApart(const SharedTile &) const;
@@ -46,6 +56,8 @@ private:
   const ThreadPlace &at;
   Type element;
   TileUsers users;
+  mlir::Block *holding = nullptr; // where conversions may wait for `settle`
+  std::vector<Conversion> held;
 };
 
 } // namespace skewer::gpu

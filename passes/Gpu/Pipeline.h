@@ -46,6 +46,11 @@ public:
   virtual void allFull() = 0;
   /// Waits until no thread reads the tiles of this step any more.
   virtual void empty() = 0;
+  /// After the first function, threads may keep rows that they convert in registers, while the tiles of a step are
+  /// multiplied; `settle` stores them. Both are called in one block of code, before and behind the products of the
+  /// step.
+  virtual void holdConverted() {}
+  virtual void settle() {}
   /// Waits for the thread's own copies that no thread reads.
   virtual void drain() = 0;
   /// Waits for all threads that compute.

@@ -6,12 +6,6 @@
 using namespace mlir;
 using namespace skewer::gpu;
 
-bool skewer::gpu::convertsE4M3(StringRef target) {
-  // PTX ISA, "cvt": from e4m3x2 on sm_90 since PTX 7.8; on sm_89 since 8.1, which is newer than the code for sm_89.
-  unsigned version = 0;
-  return target.consume_front("sm_") && !target.consumeInteger(10, version) && version >= 90;
-}
-
 static Value constant(GpuBuilder &b, int64_t bits) { return b.i32(int32_t(uint32_t(bits))); }
 
 /// Returns two numbers of f16 in one register.
@@ -45,6 +39,31 @@ static Value halfOf(GpuBuilder &b, Value halves, int64_t number) {
   return LLVM::FPExtOp::create(b, b.getF32Type(), LLVM::ExtractElementOp::create(b, halves, b.i32(number)));
 }
 
+/// Returns the numbers of e4m3 in the lower and the upper byte of each half of an i32, times 2^-8, as pairs of f16.
+static std::array<Value, 2> smallEvenAndOdd(GpuBuilder &b, Value bytes) {
+  return {smallHalves(b, b.shiftLeft(b.bitAnd(bytes, 0x00ff00ff), 8)),
+          smallHalves(b, arith::AndIOp::create(b, bytes, constant(b, 0xff00ff00)))};
+}
+
+/// Returns four numbers of e4m3 in the bytes of an i32 as two pairs of f16, by integer operations and a product.
+static std::array<Value, 2> exactPairs(GpuBuilder &b, Value bytes) {
+  auto type = VectorType::get({2}, b.getF16Type());
+  llvm::APFloat number = b.getFloatAttr(b.getF16Type(), 256).getValue();
+  Value factor = LLVM::ConstantOp::create(b, type, DenseElementsAttr::get(type, number));
+  std::array<Value, 2> halves = smallEvenAndOdd(b, bytes), pairs;
+  for (Value &half : halves)
+    half = LLVM::FMulOp::create(b, half, factor);
+  for (int64_t k : {0, 1}) {
+    Value pair = LLVM::PoisonOp::create(b, type);
+    for (int64_t odd : {0, 1}) {
+      Value one = LLVM::ExtractElementOp::create(b, halves[size_t(odd)], b.i32(k));
+      pair = LLVM::InsertElementOp::create(b, pair, one, b.i32(odd));
+    }
+    pairs[size_t(k)] = pair;
+  }
+  return pairs;
+}
+
 /// Returns four numbers of i8 in the bytes of an i32 as f32. With its highest bit flipped, a byte is the number plus
 /// 128, and the lowest byte of the f32 2^23 + 128 + number.
 static std::array<Value, 4> numbersOfIntegers(GpuBuilder &b, Value bytes) {
@@ -65,8 +84,7 @@ static std::array<Value, 4> numbersOfE4M3(GpuBuilder &b, Value bytes, bool byIns
     std::array<Value, 2> pairs = convertedPairs(b, bytes);
     return {halfOf(b, pairs[0], 0), halfOf(b, pairs[0], 1), halfOf(b, pairs[1], 0), halfOf(b, pairs[1], 1)};
   }
-  Value even = smallHalves(b, b.shiftLeft(b.bitAnd(bytes, 0x00ff00ff), 8));
-  Value odd = smallHalves(b, arith::AndIOp::create(b, bytes, constant(b, 0xff00ff00)));
+  auto [even, odd] = smallEvenAndOdd(b, bytes);
   return {halfOf(b, even, 0), halfOf(b, odd, 0), halfOf(b, even, 1), halfOf(b, odd, 1)};
 }
 
@@ -74,8 +92,8 @@ static std::array<Value, 4> numbersOfE4M3(GpuBuilder &b, Value bytes, bool byIns
 static void append(GpuBuilder &b, Value bytes, Type from, Type to, Value scale, bool byInstruction,
                    SmallVector<Value> &words) {
   bool isE4M3 = isa<Float8E4M3FNType>(from);
-  if (isE4M3 && byInstruction && to.isF16() && !scale) {
-    for (Value pair : convertedPairs(b, bytes))
+  if (isE4M3 && to.isF16() && !scale) {
+    for (Value pair : byInstruction ? convertedPairs(b, bytes) : exactPairs(b, bytes))
       words.push_back(LLVM::BitcastOp::create(b, b.getI32Type(), pair));
     return;
   }

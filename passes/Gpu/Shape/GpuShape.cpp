@@ -251,6 +251,12 @@ private:
 };
 } // namespace
 
+bool skewer::gpu::convertsE4M3(StringRef target) {
+  // PTX ISA, "cvt": from e4m3x2 on sm_90 since PTX 7.8; on sm_89 since 8.1, which is newer than the code for sm_89.
+  unsigned version = 0;
+  return target.consume_front("sm_") && !target.consumeInteger(10, version) && version >= 90;
+}
+
 StringRef skewer::gpu::chosenStrategy(attn::AttentionOp attention, size_t number, ArrayRef<StringRef> fitting) {
   auto schedule = dyn_cast_or_null<attn::GpuScheduleAttr>(attention.getScheduleAttr());
   if (!schedule || number >= schedule.getStrategies().size())
@@ -299,6 +305,7 @@ OrRefusal<GpuShape> skewer::gpu::gpuShapeOf(attn::AttentionOp attention) {
   for (Value operand : operands) {
     auto rows = narrowRows(operand);
     result.operandTypes.push_back(getElementTypeOrSelf(rows ? rows->stored : operand));
+    result.areScaled.push_back(rows && !rows->scales.empty());
   }
   // Weights are rounded to the operands' type before the product with the values. Weights of a softmax are at most 1.
   bool isBounded = shape->through && rangeOf(*shape->through).isWithin(kLargestF16);

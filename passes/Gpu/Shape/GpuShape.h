@@ -165,6 +165,7 @@ struct GpuShape {
   std::vector<ValueElement> valueElements;
   mlir::Type element;                      // type of the products: typeOfProducts
   std::vector<mlir::Type> operandTypes;    // of operandsOf(attention), as they stand in memory (NarrowRows.h)
+  std::vector<bool> areScaled;             // whether rows of these operands have scales
   std::string target;                      // of the attention's schedule; empty without one
   std::vector<llvm::StringRef> strategies; // of each term of the score, in order, then of each term of the values
   GpuTile tile;                            // from the attention's schedule, if it has one
@@ -173,6 +174,9 @@ struct GpuShape {
   /// too.
   std::optional<subscript::Expr> firstSeen, endOfSeen;
 };
+
+/// Returns whether the target converts pairs of e4m3 by an instruction.
+bool convertsE4M3(llvm::StringRef target);
 
 /// Returns the common scale of all terms of the score that are products, if the scores are sums of only these products
 /// and of numbers that can be divided by that scale. Then the kernel scales a tile together with its exponential.
