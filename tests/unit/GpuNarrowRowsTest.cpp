@@ -170,6 +170,28 @@ TEST(GpuNarrowRows, ByRowsOfScores) {
   }
 }
 
+/// Values wider than a kernel of tiles takes: a thread for each element widens them, and a warp goes through a row.
+TEST(GpuNarrowRows, ValuesTooWideForTiles) {
+  GpuOutcome outcome =
+      expectOnGpu(scaled(sizes(3, 5, 16, 1100, 1), "f16", "f8e4m3", kScales[3]), kHalf, tileOf(16, 16));
+  EXPECT_NE(outcome.program.launches.back().note.find("1100 wide"), std::string::npos);
+}
+/// Threads convert the keys, and TMA copies the values beside them, in every order of warps.
+TEST(GpuNarrowRows, BesideBoxes) {
+  std::string text =
+      "param N = 70, M = 90, heads = 2, dim = 32\nsize batch\nkernel mixed(q : bf16[batch, heads, N, dim], k : "
+      "f8e4m3[batch, heads, M, dim], v : bf16[batch, heads, M, dim], ks : f32[batch, heads, M] ~ 0.5) -> "
+      "bf16[batch, heads, N, dim] {\n  s = einsum(\"b h i d, b h j d -> b h i j\", q, k * ks[..., None]) * "
+      "dim^-0.5\n  return einsum(\"b h i j, b h j d -> b h i d\", softmax(s where j <= i + 20), v)\n}\n";
+  for (llvm::StringRef engine : {gpu::kWgmma, gpu::kWgmmaAhead}) {
+    GpuOptions options = onWgmma(tileOf(64, 32, 3), engine);
+    options.size = 1;
+    options.copies = gpu::kTma.str();
+    expectInEveryOrder(text, kBrain, options);
+    expectReadInPlace(expectOnGpu(text, kBrain, options), text);
+  }
+}
+
 //===- Layers of serving code -------------------------------------------------------------===//
 
 std::string decode(const std::string &type, const std::string &declared, const std::string &key,
