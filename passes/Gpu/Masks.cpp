@@ -72,12 +72,13 @@ static Value entryAt(GpuBuilder &b, Operands &operands, const std::vector<int64_
 
 Value Masks::entryOf(Value step) {
   int64_t behind = 2 * llvm::divideCeil(shape.attention.keys, shape.tile.keys), steps = together();
+  Value isListed = b.less(step, endOfSteps);
   Value entry = entryAt(b, operands, listed->tiles, steps > 1 ? b.divide(step, steps) : step);
   if (steps > 1) { // of a tile that is divided into so many
     Value tile = b.add(b.mul(b.shiftRight(entry, 1), steps), b.remainder(step, steps));
     entry = b.add(b.shiftLeft(tile, 1), b.bitAnd(entry, 1));
   }
-  return b.select(b.less(step, endOfSteps), entry, b.i32(behind));
+  return b.select(isListed, entry, b.i32(behind));
 }
 
 Value Masks::firstKeyOf(Value step) {
