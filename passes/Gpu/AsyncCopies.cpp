@@ -2,6 +2,7 @@
 #include "passes/Gpu/AsyncCopies.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "passes/Gpu/Warp.h"
+#include "passes/Gpu/Widening.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -38,6 +39,8 @@ void AsyncCopies::fill(const SharedTile &to, const RowSource &from, RowMap map, 
   };
   if (from.aligned)
     fillByChunks(to, from, rowOf, copy);
+  else if (from.widened)
+    fillByWidening(to, from, rowOf, copy);
   else
     fillByElements(to, from, rowOf, copy);
 }
@@ -69,7 +72,8 @@ void AsyncCopies::fillRun(const SharedTile &to, const RowSource &from, const Row
   int64_t apart = rowsApart(to);
   if (!from.aligned || from.placeOf || !apart || apart % 8 || to.rows % apart)
     return fill(to, from, map, copy);
-  b.either(isRun, [&] { fillWhole(to, run, first, copy); }, [&] { fill(to, from, map, copy); });
+  b.either(
+      isRun, [&] { fillWhole(to, run, first, copy); }, [&] { fill(to, from, map, copy); });
 }
 
 /// Fills a tile whose rows all exist: an instruction for each copy, since only constants differ.
@@ -110,9 +114,9 @@ void AsyncCopies::fillByChunks(const SharedTile &to, const RowSource &from, RowP
   };
   int64_t threads = users.threads;
   if (int64_t apart = rowsApart(to)) {
-    // A thread copies one column of chunks, so that only the row is computed anew. The lane's own number comes through a
-    // shuffle: LLVM would hold the sum with each row's constant in a register for all steps, and threads that only copy
-    // have few.
+    // A thread copies one column of chunks, so that only the row is computed anew. The lane's own number comes through
+    // a shuffle: LLVM would hold the sum with each row's constant in a register for all steps, and threads that only
+    // copy have few.
     std::pair<Value, Value> place = partOf(b, to, at.thread, 16);
     Value first = shuffleFrom(b, place.first, at.lane), chunk = place.second;
     for (int64_t begin = 0; begin < to.rows; begin += apart) {
@@ -146,6 +150,70 @@ void AsyncCopies::fillByChunks(const SharedTile &to, const RowSource &from, RowP
   }
 }
 
+void AsyncCopies::fillByWidening(const SharedTile &to, const RowSource &from, RowPlace rowOf, Value copy) {
+  // A thread makes 16 bytes of the tile at a time. It requests several parts of rows before it converts the first, so
+  // that their latencies overlap; or it converts them behind the products of the step, if that takes few registers.
+  constexpr int64_t kRequests = 8, kMostHeld = 8;
+  int64_t inChunk = 16 / to.elementBytes, total = to.rows * to.width / inChunk;
+  int64_t own = (total + users.threads - 1) / users.threads;
+  bool isEven = total % users.threads == 0;
+  Type bytes = b.getIntegerType(unsigned(8 * inChunk));
+  auto request = [&](Value number, bool all) -> Conversion { // `all`: every thread has one with this number
+    auto [row, chunk] = partOf(b, to, all ? number : b.minimum(number, b.i32(total - 1)), 16);
+    auto [offset, inside] = rowOf(row);
+    Value column = b.mul(chunk, inChunk);
+    if (to.depth < to.width) {
+      inside = b.both(inside, b.less(column, b.i32(to.depth)));
+      column = b.minimum(column, b.i32(to.depth - inChunk));
+    }
+    Value place = b.add(offset, b.toI64(column));
+    Value read = load(b, globalAt(b, from.pointer, place, from.element), bytes);
+    Value zero = arith::ConstantIntOp::create(b, bytes, 0);
+    // A row that does not exist is zeros, whatever the scale of the row is that is read in its place.
+    Value scale = from.scaleAt ? b.select(inside, from.scaleAt(place), b.f32(0)) : Value();
+    return {b.select(inside, read, zero),
+            scale,
+            shared.at(offsetIn(b, to, copy, row, chunk)),
+            all ? Value() : b.less(number, b.i32(total)),
+            from.element,
+            from.byInstruction};
+  };
+  auto fillSome = [&](Value first, int64_t count, bool all) {
+    std::vector<Conversion> parts;
+    for (int64_t k = 0; k < count; ++k)
+      parts.push_back(request(b.add(first, k * users.threads), all));
+    if (b.getInsertionBlock() == holding && int64_t(held.size()) + count <= kMostHeld)
+      held.insert(held.end(), parts.begin(), parts.end());
+    else
+      llvm::for_each(parts, [&](const Conversion &part) { convert(part); });
+  };
+  if (own <= kRequests)
+    return fillSome(at.thread, own, isEven);
+  b.loop(at.thread, b.i32(total), kRequests * users.threads, {}, [&](Value first, ValueRange) {
+    fillSome(first, kRequests, isEven && own % kRequests == 0);
+    return SmallVector<Value>();
+  });
+}
+
+void AsyncCopies::convert(const Conversion &part) {
+  auto put = [&] {
+    SmallVector<Value> words = widenedWords(b, part.bytes, part.from, element, part.scale, part.byInstruction);
+    Value chunk = LLVM::PoisonOp::create(b, VectorType::get({4}, b.getI32Type()));
+    for (auto [place, word] : llvm::enumerate(words))
+      chunk = LLVM::InsertElementOp::create(b, chunk, word, b.i32(int64_t(place)));
+    LLVM::StoreOp::create(b, chunk, part.target, /*alignment=*/16);
+  };
+  part.isOwn ? b.when(part.isOwn, put) : put();
+}
+
+void AsyncCopies::holdConverted() { holding = b.getInsertionBlock(); }
+
+void AsyncCopies::settle() {
+  holding = nullptr;
+  for (const Conversion &part : std::exchange(held, {}))
+    convert(part);
+}
+
 void AsyncCopies::fillByElements(const SharedTile &to, const RowSource &from, RowPlace rowOf, Value copy) {
   // Rows have any length and stride, and are widened or narrowed. A thread writes two neighbouring elements at a time.
   int64_t pairs = to.width / 2, total = to.rows * pairs;
@@ -159,10 +227,13 @@ void AsyncCopies::fillByElements(const SharedTile &to, const RowSource &from, Ro
       Value inside = b.both(there, b.less(here, b.i32(to.depth)));
       Value place = b.add(offset, b.mul(b.toI64(b.minimum(here, b.i32(to.depth - 1))), from.depthStride));
       Value read = widen(b, loadAt(b, from.pointer, place, from.element));
+      if (from.scaleAt)
+        read = b.mulf(read, from.scaleAt(place));
       numbers[size_t(k)] = b.select(inside, read, b.f32(0));
     }
     int64_t inChunk = to.panel ? 16 / to.elementBytes : to.width; // elements whose places are neighbours
-    Value first = to.panel ? b.divide(column, inChunk) : b.i32(0), rest = to.panel ? b.remainder(column, inChunk) : column;
+    Value first = to.panel ? b.divide(column, inChunk) : b.i32(0),
+          rest = to.panel ? b.remainder(column, inChunk) : column;
     Value offsetInTile = b.add(offsetIn(b, to, copy, row, first), b.mul(rest, to.elementBytes));
     if (element.isF32())
       for (int64_t k : {0, 1})

@@ -1,5 +1,6 @@
 // The pipeline by cp.async: each thread copies 16 bytes at a time. It counts its groups of copies and synchronises the
-// block by barriers. It copies rows that do not consist of whole chunks of 16 bytes element by element.
+// block by barriers. It converts rows of 8 bits by 16 bytes of the tile at a time, and copies rows that do not consist
+// of whole chunks of 16 bytes element by element.
 #pragma once
 #include "passes/Gpu/Memory.h"
 #include "passes/Gpu/Pipeline.h"
@@ -28,22 +29,35 @@ public:
   void allFull() override;
   void empty() override;
   void drain() override;
+  void holdConverted() override;
+  void settle() override;
   void meet() override;
 
 protected:
   const BlockMemory &shared;
 
 private:
+  /// 16 bytes of a tile that a thread makes of numbers of 8 bits.
+  struct Conversion {
+    Value bytes, scale, target; // `scale` may be null
+    Value isOwn;                // whether the thread has it (i1); null: every thread has
+    Type from;
+    bool byInstruction;
+  };
+  void convert(const Conversion &);
   using RowPlace = llvm::function_ref<std::pair<Value, Value>(Value row)>;
   void publish();
   int64_t rowsApart(const SharedTile &) const;
   void fillWhole(const SharedTile &, const RowSource &, Value first, Value copy);
   void fillByChunks(const SharedTile &, const RowSource &, RowPlace, Value copy);
+  void fillByWidening(const SharedTile &, const RowSource &, RowPlace, Value copy);
   void fillByElements(const SharedTile &, const RowSource &, RowPlace, Value copy);
 
   const ThreadPlace &at;
   Type element;
   TileUsers users;
+  mlir::Block *holding = nullptr; // where conversions may wait for `settle`
+  std::vector<Conversion> held;
 };
 
 } // namespace skewer::gpu

@@ -1,6 +1,8 @@
 // Decomposes the block's number, and positions into axes.
 #include "passes/Gpu/BlockPlace.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "passes/Gpu/Widening.h"
+#include "passes/Stages/NarrowRows.h"
 #include <limits>
 
 using namespace mlir;
@@ -159,9 +161,8 @@ bool skewer::gpu::isMultiple(const Expr &expression, int64_t number) {
 
 bool BlockPlace::isAligned(const Walk &walk, int64_t rowStride, int64_t depth) const {
   int64_t inChunk = shape.element.isF32() ? 4 : 8; // elements in 16 bytes
-  return operands.elementOf(walk.argument) == shape.element && depth % inChunk == 0 &&
-         (walk.depth == 1 || depth == 1) && rowStride % inChunk == 0 && isMultiple(walk.base, inChunk) &&
-         (!walk.picked || isMultiple(*walk.picked, inChunk));
+  return depth % inChunk == 0 && (walk.depth == 1 || depth == 1) && rowStride % inChunk == 0 &&
+         isMultiple(walk.base, inChunk) && (!walk.picked || isMultiple(*walk.picked, inChunk));
 }
 
 RowSource BlockPlace::sourceOf(const Walk &walk, int64_t rowStride, int64_t depth) const {
@@ -172,7 +173,18 @@ RowSource BlockPlace::sourceOf(const Walk &walk, int64_t rowStride, int64_t dept
   source.rowStride = rowStride;
   source.depthStride = walk.depth;
   source.depth = depth;
-  source.aligned = isAligned(walk, rowStride, depth);
+  bool isAlike = source.element == shape.element, regular = isAligned(walk, rowStride, depth);
+  source.aligned = isAlike && regular;
+  if (isOfBytes(source.element)) {
+    // The elements of a chunk are in one row of the operand, where rows consist of whole chunks.
+    int64_t inChunk = shape.element.isF32() ? 4 : 8;
+    source.widened = regular && shape.scaledElements[walk.argument] % inChunk == 0;
+    source.byInstruction = convertsE4M3(shape.target);
+    if (unsigned operand = walk.argument; operands.hasScales(operand))
+      source.scaleAt = [this, operand](Value place) {
+        return operands.scaleAt(operand, arith::IndexCastOp::create(b, b.getIndexType(), place));
+      };
+  }
   source.picking = walk.picked ? &walk : nullptr;
   return source;
 }
@@ -203,7 +215,8 @@ RowSource BlockPlace::columnsOf(const Walk &walk) const {
   RowSource source = keysOf(walk, columns);
   if (firstColumn) {
     source.base = b.add(source.base, b.mul(b.toI64(firstColumn), walk.depth));
-    source.aligned &= shape.attention.width % 8 == 0; // then a part begins at a multiple of 8 columns
+    source.aligned &= shape.attention.width % 8 == 0;
+    source.widened &= shape.attention.width % 8 == 0; // then a part begins at a multiple of 8 columns
   }
   return source;
 }

@@ -15,6 +15,12 @@ struct GpuPlace {
 };
 
 /// The operands and results of an attention in the program that it is part of.
+/// A factor of the rows of an operand (NarrowRows::Scale): its number in GpuTensors::plan.inputs, and its place.
+struct RowScale {
+  unsigned input = 0;
+  subscript::Expr place;
+};
+
 struct GpuTensors {
   std::string kernel;   // symbol of the attention's kernel
   KernelPlan signature; // the program's arguments
@@ -23,6 +29,8 @@ struct GpuTensors {
   std::vector<GpuPlace> furtherInputs, furtherOutputs; // places of the further tensors
   SizeExpression workspace;                            // scaled places follow its fixed part
   std::vector<unsigned> inputs;                        // number in plan.inputs of each operand in operandsOf(attention)
+  std::vector<std::vector<RowScale>> scales;           // of the rows of each operand
+  std::vector<int64_t> scaledElements;                 // how many elements of an operand that has scales share them
   unsigned resultOutput = 0;                           // number in plan.outputs
   std::optional<unsigned> rowOutput; // number of the output [leading…, queries] of f32: natural logarithms, or totals
   std::optional<unsigned> parts;     // number in plan.outputs of the records of parts of the keys

@@ -60,23 +60,32 @@ private:
   RowState step(Value number, const RowState &before) {
     in.pipeline.full();
     Value copy = in.pipeline.copyOf(number), next = in.pipeline.nextOf(number);
+    if (!in.pipeline.isSingleBuffered()) // then a tile is filled right before its product
+      in.pipeline.holdConverted();
     fill(next, in.pipeline.copyOf(next));
+    RowState state = computed(number, copy, before);
+    in.pipeline.settle();
+    return state;
+  }
+
+  /// Returns the state of the rows after a step.
+  RowState computed(Value number, Value copy, const RowState &before) {
     if (in.pipeline.isSingleBuffered() && code.computesNumbers())
       in.pipeline.meet();
     Step at = code.stepAt(number, copy);
     SmallVector<Value> bits = code.seenBits(at);
-    auto computed = [&] { return code.compute(at, bits, before); };
+    auto compute = [&] { return code.compute(at, bits, before); };
     // A warp leaves a tile out if it sees none of its keys: other documents, keys behind a length. If all warps of the
     // block meet at a barrier in a step, no warp leaves a tile out.
     if (bits.empty() || in.pipeline.isSingleBuffered() || code.meetsInSteps())
-      return computed();
+      return compute();
     Value seen = bits.front();
     for (Value word : ArrayRef<Value>(bits).drop_front())
       seen = arith::OrIOp::create(b, seen, word);
     SmallVector<Value> flat = before.numbers();
     return RowState::of(b.choose(
                             anyLane(b, b.notEqual(seen, b.i32(0))), TypeRange(ValueRange(flat)),
-                            [&] { return computed().numbers(); }, [&] { return flat; }),
+                            [&] { return compute().numbers(); }, [&] { return flat; }),
                         in.place.scores.rows());
   }
 

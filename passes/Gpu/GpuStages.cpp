@@ -8,6 +8,7 @@
 #include "passes/Gpu/Schedule/GpuCostModel.h"
 #include "passes/Gpu/Schedule/GpuSchedule.h"
 #include "passes/Gpu/Shape/GpuLayout.h"
+#include "passes/Stages/NarrowRows.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -21,6 +22,9 @@ GpuStages::GpuStages(ModuleOp module, func::FuncOp function, bool fuse) : Kernel
 
 bool GpuStages::lower() {
   prepareStages(source);
+  if (!fuse) // a schedule says that the attention reads its operands as they stand in memory (NarrowRows.h)
+    for (auto attention : source.getOps<attn::AttentionOp>())
+      attention.removeScheduleAttr();
   OpBuilder at(source);
   gpuModule = mlir::gpu::GPUModuleOp::create(at, source.getLoc(), plan.name + "_gpu");
   program.name = plan.name;
@@ -100,18 +104,26 @@ GpuTensors GpuStages::tensorsOf(attn::AttentionOp attention) {
     argument.type = elementTypeOf(tensor.getType());
     return argument;
   };
-  for (Value operand : operandsOf(attention)) {
+  auto numberOf = [&](Value operand) -> unsigned {
     Value owner = memoryOf(operand);
-    if (auto argument = dyn_cast<BlockArgument>(owner)) {
-      result.inputs.push_back(argument.getArgNumber());
-      continue;
-    }
-    result.inputs.push_back(unsigned(result.plan.inputs.size()));
+    if (auto argument = dyn_cast<BlockArgument>(owner))
+      return argument.getArgNumber();
+    auto number = unsigned(result.plan.inputs.size());
     result.plan.inputs.push_back(describe(operand));
     auto output = tensors.outputOf.find(owner);
     result.furtherInputs.push_back(output == tensors.outputOf.end()
                                        ? GpuPlace{std::nullopt, *tensors.storage[owner].place}
                                        : GpuPlace{output->second, {}});
+    return number;
+  };
+  for (Value operand : operandsOf(attention)) {
+    auto rows = narrowRows(operand);
+    result.inputs.push_back(numberOf(rows ? rows->stored : operand));
+    std::vector<RowScale> &scales = result.scales.emplace_back();
+    result.scaledElements.push_back(rows ? rows->rowElements : 0);
+    if (rows)
+      for (const NarrowRows::Scale &scale : rows->scales)
+        scales.push_back({numberOf(scale.tensor), scale.place});
   }
   auto write = [&](Value made) -> unsigned {
     auto output = tensors.outputOf.find(memoryOf(made));

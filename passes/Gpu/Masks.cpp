@@ -44,17 +44,18 @@ std::optional<Masks::Listed> Masks::listTiles() const {
   constexpr size_t kMostListed = size_t(1) << 16;
   const LiveTiles &live = *shape.attention.bounds.tiles;
   const GpuTile &tile = shape.tile;
+  int64_t keys = tile.keys * together();
   Listed result;
   for (const MaskPart &part : shape.attention.masks)
     result.saysAll &= isKnownPairByPair(part.predicate, shape.attention);
   for (int64_t variant = 0; variant < live.variants(); ++variant)
     for (int64_t query = 0; query < live.queries(); query += tile.rows) {
       result.begins.push_back(int64_t(result.tiles.size()));
-      for (int64_t key = 0; key < live.keys(); key += tile.keys) {
-        LiveTiles::State state = live.stateOf(variant, query, tile.rows, key, tile.keys);
-        bool isAsked = state == LiveTiles::State::Edge || key + tile.keys > live.keys();
+      for (int64_t key = 0; key < live.keys(); key += keys) {
+        LiveTiles::State state = live.stateOf(variant, query, tile.rows, key, keys);
+        bool isAsked = state == LiveTiles::State::Edge || key + keys > live.keys();
         if (state != LiveTiles::State::Dead)
-          result.tiles.push_back(2 * (key / tile.keys) + isAsked);
+          result.tiles.push_back(2 * (key / keys) + isAsked);
       }
       if (result.tiles.size() > kMostListed)
         return std::nullopt;
@@ -70,8 +71,14 @@ static Value entryAt(GpuBuilder &b, Operands &operands, const std::vector<int64_
 }
 
 Value Masks::entryOf(Value step) {
-  int64_t behind = 2 * llvm::divideCeil(shape.attention.keys, shape.tile.keys);
-  return b.select(b.less(step, endOfSteps), entryAt(b, operands, listed->tiles, step), b.i32(behind));
+  int64_t behind = 2 * llvm::divideCeil(shape.attention.keys, shape.tile.keys), steps = together();
+  Value isListed = b.less(step, endOfSteps);
+  Value entry = entryAt(b, operands, listed->tiles, steps > 1 ? b.divide(step, steps) : step);
+  if (steps > 1) { // of a tile that is divided into so many
+    Value tile = b.add(b.mul(b.shiftRight(entry, 1), steps), b.remainder(step, steps));
+    entry = b.add(b.shiftLeft(tile, 1), b.bitAnd(entry, 1));
+  }
+  return b.select(isListed, entry, b.i32(behind));
 }
 
 Value Masks::firstKeyOf(Value step) {
@@ -97,7 +104,15 @@ std::pair<Value, Value> Masks::ofPart(Value first, Value end) {
     first = b.maximum(first, tileOf(*shape.firstSeen, 0));
   if (!listed && shape.endOfSeen)
     end = b.minimum(end, tileOf(*shape.endOfSeen, shape.tile.keys - 1));
-  int64_t parts = shape.tile.keyParts;
+  int64_t parts = shape.tile.keyParts, steps = together();
+  if (steps > 1) {
+    // The parts are those of the blocks that take whole tiles.
+    Value low = b.divide(first, steps), high = b.divide(b.add(end, steps - 1), steps);
+    Value count = b.divide(b.add(b.maximum(b.sub(high, low), b.i32(0)), parts - 1), parts);
+    Value begin = b.add(low, b.mul(place.keyPart, count));
+    endOfSteps = b.minimum(b.mul(b.add(begin, count), steps), end);
+    return {b.minimum(b.maximum(b.mul(begin, steps), first), end), endOfSteps};
+  }
   Value count = b.divide(b.add(b.maximum(b.sub(end, first), b.i32(0)), parts - 1), parts);
   first = b.minimum(b.add(first, b.mul(place.keyPart, count)), end);
   endOfSteps = b.minimum(b.add(first, count), end);
@@ -113,7 +128,10 @@ std::pair<Value, Value> Masks::stepsOfAll() {
     int64_t blocks = llvm::divideCeil(live.queries(), shape.tile.rows);
     block = b.add(b.mul(block, blocks), b.divide(place.row, shape.tile.rows));
     endOfSteps = entryAt(b, operands, listed->begins, b.add(block, 1));
-    return {entryAt(b, operands, listed->begins, block), endOfSteps};
+    Value first = entryAt(b, operands, listed->begins, block);
+    if (int64_t steps = together(); steps > 1)
+      first = b.mul(first, steps), endOfSteps = b.mul(endOfSteps, steps);
+    return {first, endOfSteps};
   }
   const GpuTile &tile = shape.tile;
   Value first = b.i32(0), end = b.divide(b.add(place.keys(), tile.keys - 1), tile.keys);
@@ -173,7 +191,8 @@ SmallVector<Value> Masks::seenBits(Value firstKey, Value crossed) {
   if (!listed || !listed->saysAll)
     return askedBits(firstKey);
   SmallVector<Value> all(llvm::divideCeil(place.scores.numbers().size(), 32), b.i32(-1));
-  return b.choose(crossed, TypeRange(ValueRange(all)), [&] { return askedBits(firstKey); }, [&] { return all; });
+  return b.choose(
+      crossed, TypeRange(ValueRange(all)), [&] { return askedBits(firstKey); }, [&] { return all; });
 }
 
 SmallVector<Value> Masks::askedBits(Value firstKey) {

@@ -33,6 +33,9 @@ private:
     std::vector<int64_t> tiles;  // 2 × the tile's number, plus 1 if its pairs are checked one by one
     bool saysAll = true;         // no other mask needs a check
   };
+  /// Returns how many steps have the keys of one tile of which parts of the keys consist; also of a tile that is
+  /// listed.
+  int64_t together() const { return shape.tile.partKeys ? shape.tile.partKeys / shape.tile.keys : 1; }
   std::optional<Listed> listTiles() const;
   std::pair<Value, Value> stepsOfAll();
   std::pair<Value, Value> ofPart(Value first, Value end);
@@ -40,7 +43,7 @@ private:
   llvm::SmallVector<Value> askedBits(Value firstKey);
   /// Returns whether the last tile may hold keys that do not exist.
   bool isRagged() const {
-    return shape.attention.bounds.keyLength || shape.attention.keys % shape.tile.keys != 0;
+    return shape.attention.bounds.keyLength || shape.attention.keys % (shape.tile.keys * together()) != 0;
   }
   /// Returns whether the query of one of the thread's scores sees its key (i1).
   Value isSeen(const HeldNumber &, Value firstKey);

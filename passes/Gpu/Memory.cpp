@@ -1,6 +1,8 @@
 // Emits addresses, loads and stores.
 #include "passes/Gpu/Memory.h"
+#include "passes/Emit/NarrowFloats.h"
 #include "passes/Gpu/GpuLaunch.h"
+#include "passes/Stages/NarrowRows.h"
 
 using namespace mlir;
 using namespace skewer::gpu;
@@ -15,9 +17,7 @@ Value BlockMemory::at(Value byteOffset) const {
 }
 
 /// Returns the type that LLVM loads: it has none for floating point numbers of 8 bits, which are bytes in memory.
-static Type loadedType(GpuBuilder &b, Type element) {
-  return isa<Float8E4M3FNType>(element) ? b.getI8Type() : element;
-}
+static Type loadedType(GpuBuilder &b, Type element) { return isa<Float8E4M3FNType>(element) ? b.getI8Type() : element; }
 
 Value skewer::gpu::globalAt(GpuBuilder &b, Value pointer, Value elementOffset, Type element) {
   return LLVM::GEPOp::create(b, pointer.getType(), loadedType(b, element), pointer,
@@ -36,6 +36,8 @@ void skewer::gpu::storeAt(GpuBuilder &b, Value value, Value pointer, Value eleme
 }
 
 Value skewer::gpu::widen(GpuBuilder &b, Value x) {
+  if (isOfBytes(x.getType()))
+    return widened(b, x);
   return x.getType().isF32() ? x : Value(LLVM::FPExtOp::create(b, b.getF32Type(), x));
 }
 Value skewer::gpu::narrow(GpuBuilder &b, Value x, Type element) {

@@ -3,8 +3,10 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "passes/Fusion/BuildEinsum.h"
 #include "passes/Fusion/Reindex.h"
 #include "passes/Gpu/Shape/ProductType.h"
+#include "passes/Stages/NarrowRows.h"
 #include "passes/Stages/Stages.h"
 
 using namespace mlir;
@@ -37,8 +39,21 @@ static Value beforeWidening(OpBuilder &b, Value value) {
   return value;
 }
 
+/// Makes the attention read rows of 8 bits by operations of its own, which a kernel does not compute but takes as a
+/// description of the rows. Returns whether there are such rows.
+static bool ownNarrowRows(OpBuilder &b, attn::AttentionOp attention) {
+  bool some = false;
+  for (Value operand : operandsOf(attention))
+    if (Value rows = asNarrowRows(b, operand)) {
+      replaceOperand(attention, operand, rows);
+      some = true;
+    }
+  return some;
+}
+
 void skewer::gpu::narrowOperands(func::FuncOp function) {
   SmallVector<attn::AttentionOp> attentions(function.getOps<attn::AttentionOp>());
+  bool haveBytes = false;
   for (attn::AttentionOp attention : attentions) {
     ImplicitLocOpBuilder b(attention.getLoc(), attention);
     for (Value operand : operandsOf(attention)) {
@@ -49,9 +64,11 @@ void skewer::gpu::narrowOperands(func::FuncOp function) {
         replaceOperand(attention, operand, stored);
     }
     auto shape = shapeOfAttention(attention, /*picks=*/false);
+    if (shape && ownNarrowRows(b, attention))
+      haveBytes = true;
     if (Type products = shape ? typeOfProducts(attention, *shape) : Type(); products && !products.isF32())
       for (Value operand : factorsOf(attention, *shape)) {
-        bool computed = operand.getDefiningOp() && getElementTypeOrSelf(operand).isF32();
+        bool computed = operand.getDefiningOp() && getElementTypeOrSelf(operand).isF32() && !narrowRows(operand);
         if (!computed ||
             !llvm::all_of(operand.getUsers(), [&](Operation *user) { return attention->isAncestor(user); }))
           continue;
@@ -69,4 +86,6 @@ void skewer::gpu::narrowOperands(func::FuncOp function) {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(function.getBody().front())))
     if (isa<arith::ExtFOp, attn::ReshapeOp>(op) && op.use_empty())
       op.erase();
+  if (haveBytes) // what scaled the operands
+    eraseDead(function);
 }

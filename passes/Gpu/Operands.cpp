@@ -3,6 +3,7 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "passes/Emit/PhaseFunction.h"
 #include "passes/Gpu/Memory.h"
+#include "passes/Stages/NarrowRows.h"
 
 using namespace mlir;
 using namespace skewer;
@@ -139,7 +140,19 @@ Type Operands::elementOf(unsigned operand) const {
 
 Value Operands::elementAt(unsigned operand, Value offset) {
   Type type = elementOf(operand);
-  return widen(b, loadAt(b, pointerTo(operand), b.toI64(offset), type));
+  Value element = widen(b, loadAt(b, pointerTo(operand), b.toI64(offset), type));
+  return hasScales(operand) ? b.mulf(element, scaleAt(operand, offset)) : element;
+}
+
+Value Operands::scaleAt(unsigned operand, Value offset) {
+  Value product;
+  for (const RowScale &scale : shape.scales[operand]) {
+    Type type = typeOf(shape.plan.inputs[scale.input].type, b.getContext());
+    Value place = b.toI64(index(scale.place, {{kPlace, offset}}));
+    Value factor = widen(b, loadAt(b, inputs[scale.input], place, type));
+    product = product ? b.mulf(product, factor) : factor;
+  }
+  return product;
 }
 
 /// Returns an operand's element at these axes; if the guard is false, its first element.

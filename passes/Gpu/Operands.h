@@ -24,8 +24,12 @@ public:
   /// Returns the element type of one of the attention's operands; `pointerTo` returns the pointer to it.
   Type elementOf(unsigned operand) const;
   Value pointerTo(unsigned operand) const { return inputs[shape.inputs[operand]]; }
-  /// Reads the element at an offset (index) of an operand, as f32.
+  /// Reads the element at an offset (index) of an operand, as f32, with the scale of its row.
   Value elementAt(unsigned operand, Value offset);
+  /// Returns whether rows of the operand have scales; `scaleAt` reads the scale of the row that has the element at this
+  /// offset (index), as f32.
+  bool hasScales(unsigned operand) const { return !shape.scales[operand].empty(); }
+  Value scaleAt(unsigned operand, Value offset);
   /// Returns the pointer to a result, by its number in the plan.
   Value output(unsigned number) const { return outputs[number]; }
   /// Returns the value of an extent; i64.

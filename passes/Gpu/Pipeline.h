@@ -14,6 +14,10 @@ struct RowSource {
   Type element;
   int64_t rowStride = 0, depthStride = 1, depth = 0;
   bool aligned = false; // rows begin at multiples of 16 bytes, and have such lengths
+  /// Rows of 8 bits that become rows of the tile's type, by parts that fill 16 bytes of it (Widening.h).
+  bool widened = false, byInstruction = false;
+  /// Returns the scale (f32) of the element at a place (i64); null: there is none. Elements of one part have one scale.
+  std::function<Value(Value place)> scaleAt = nullptr;
   /// For rows that keys pick. `picking` describes the pick until a tile is known (BlockPlace::inTile); then `placeOf`,
   /// if it is set, returns where (i64) the row with that number (i32) begins, in place of the stride.
   const Walk *picking = nullptr;
@@ -42,6 +46,11 @@ public:
   virtual void allFull() = 0;
   /// Waits until no thread reads the tiles of this step any more.
   virtual void empty() = 0;
+  /// After the first function, threads may keep rows that they convert in registers, while the tiles of a step are
+  /// multiplied; `settle` stores them. Both are called in one block of code, before and behind the products of the
+  /// step.
+  virtual void holdConverted() {}
+  virtual void settle() {}
   /// Waits for the thread's own copies that no thread reads.
   virtual void drain() = 0;
   /// Waits for all threads that compute.

@@ -12,15 +12,19 @@ namespace skewer {
 
 using namespace mlir;
 
+static void prepare(func::FuncOp function) {
+  absorbRearrangements(function, skewer::gpu::tiledShape);
+  skewer::gpu::narrowOperands(function);
+}
+
 void skewer::gpu::prepareStages(func::FuncOp function) {
-  if (function->hasAttr(attn::kLengths))
-    return;
-  absorbRearrangements(function, tiledShape);
-  narrowOperands(function);
+  if (!function->hasAttr(attn::kLengths))
+    prepare(function);
 }
 
 namespace {
 struct PrepareGpuStages : skewer::impl::AttnPrepareGpuStagesBase<PrepareGpuStages> {
-  void runOnOperation() override { skewer::gpu::prepareStages(getOperation()); }
+  /// Also prepares a layer at one of its lengths, before it is compared with the others.
+  void runOnOperation() override { prepare(getOperation()); }
 };
 } // namespace

@@ -10,6 +10,7 @@
 #include "passes/Fusion/Reindex.h"
 #include "passes/Stages/AttentionShapes.h"
 #include "passes/Stages/Matmul.h"
+#include "passes/Stages/NarrowRows.h"
 #include "passes/Stages/PackedOperands.h"
 #include "passes/Stages/PrefixSum.h"
 #include "llvm/ADT/SetVector.h"
@@ -246,6 +247,9 @@ public:
                                           return ofPositions.contains(operand.getDefiningOp());
                                         })))
         ofPositions.insert(&op);
+    for (Operation &op : block)
+      if (isOfNarrowRows(&op))
+        ofNarrowRows.insert(&op);
     for (Operation &op : llvm::reverse(block))
       if (op.getNumResults() > 0 && isa<RankedTensorType>(op.getResult(0).getType()) && !isNumber(&op))
         place(&op);
@@ -258,12 +262,18 @@ public:
 
 private:
   void place(Operation *op) {
+    if (ofNarrowRows.contains(op))
+      return;
     Readers &own = readers[op];
     for (Operation *user : op->getResult(0).getUsers()) {
       while (user->getBlock() != &block) // a term of an attention
         user = user->getParentOp();
       if (isNumber(user))
         continue; // it reads only a size
+      if (ofNarrowRows.contains(user)) { // a kernel reads the scales of rows
+        own.stored = true;
+        continue;
+      }
       auto attention = dyn_cast<attn::AttentionOp>(user);
       if (attention && isPointwise(op) && isPackedOperand(attention, op->getResult(0), shapes)) {
         if (own.stages.insert(user))
@@ -475,7 +485,8 @@ private:
   llvm::DenseMap<Operation *, Operation *> finished; // the operation that a stage begins with, by its last operation
   llvm::DenseMap<Operation *, Readers> readers;
   llvm::DenseSet<Operation *> roots;
-  llvm::DenseSet<Operation *> ofPositions; // computed from positions by arithmetic and maps alone
+  llvm::DenseSet<Operation *> ofNarrowRows; // see NarrowRows.h
+  llvm::DenseSet<Operation *> ofPositions;  // computed from positions by arithmetic and maps alone
   llvm::DenseSet<Operation *> partsOfAngles;
 };
 

@@ -5,13 +5,14 @@ give wrong results, or accept bad input. Choose a `find` that survives a reforma
 the compiler; the faults of the driver and of several parts are here.
 """
 from fault import Fault
-from planted import gpus, language, middle, processors
+from planted import gpus, language, middle, processors, tensor_copies
 
 FAULTS = [
     *language.FAULTS,
     *middle.FAULTS,
     *processors.FAULTS,
     *gpus.FAULTS,
+    *tensor_copies.FAULTS,
 
     # The driver -----------------------------------------------------------------------------------------------------
     Fault("nan-passes-the-check", "tools/skewer/Check.cpp",

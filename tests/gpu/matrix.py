@@ -16,10 +16,11 @@ import subprocess
 import sys
 import tempfile
 
-CONTENT = 'einsum("b h i d, b h j d -> b h i j", q, k)'
+CONTENT = 'einsum("b h i d, b h j d -> b h i j", q, {key})'
 
-# By name: further arguments, the terms added to the content, the text after the scale, and a mask.
-Layer = collections.namedtuple("Layer", "arguments term after mask", defaults=("", "", "", ""))
+# By name: further arguments, the terms added to the content, the text after the scale, a mask, and the type in which keys and
+# values are stored, if it is not that of the queries, with what makes numbers of them.
+Layer = collections.namedtuple("Layer", "arguments term after mask stored key value", defaults=("", "", "", "", "", "k", "v"))
 LAYERS = {
     "content": Layer(),
     "causal": Layer(mask="j <= i"),
@@ -42,6 +43,9 @@ LAYERS = {
     "bits": Layer(", words : i32[batch, N] in -2147483648..2147483647, e : {type}[heads, 16, dim]",
                   ' + einsum("b h i d, h (words[b, j] >> 4*(i % 8) & 15) d -> b h i j", q, e, j = N)', "",
                   "words[b, j] >> i % 32 & 1 == 0 or j == i"),
+    "e4m3": Layer(", ks, vs : f32[batch, heads, N] ~ 0.5", mask="j <= i", stored="f8e4m3", key="k * ks[..., None]",
+                  value="v * vs[..., None]"),
+    "i8": Layer(", ks, vs : f32[heads] ~ 0.01", stored="i8", key="k * ks[:, None, None]", value="v * vs[:, None, None]"),
     "anything-else": Layer(", near : {type}[100, dim]",
                            ' + einsum("b h i d, ((3*i + 5*j) % 100) d -> b h i j", q, near, j = N)'),
 }
@@ -64,11 +68,12 @@ CHECKERS = ["memcheck", "racecheck", "synccheck"]
 def text_of(layer, shape, kind):
     batch, heads, height, width, dim = shape
     mask = " where " + layer.mask if layer.mask else ""
+    operands = f"q : {kind}[batch, heads, N, dim], k, v : {layer.stored}" if layer.stored else f"q, k, v : {kind}"
     return (f"param H = {height}, W = {width}, N = H*W, heads = {heads}, dim = {dim}\nsize batch\n"
-            f"kernel layer(q, k, v : {kind}[batch, heads, N, dim]{layer.arguments.format(type=kind)})"
-            f" -> {kind}[batch, heads, N, dim] {{\n  content = {CONTENT}\n"
+            f"kernel layer({operands}[batch, heads, N, dim]{layer.arguments.format(type=kind)})"
+            f" -> {kind}[batch, heads, N, dim] {{\n  content = {CONTENT.format(key=layer.key)}\n"
             f"  weights = softmax((content{layer.term}) * dim^-0.5{layer.after}{mask})\n"
-            '  return einsum("b h i j, b h j d -> b h i d", weights, v)\n}\n')
+            f'  return einsum("b h i j, b h j d -> b h i d", weights, {layer.value})\n}}\n')
 
 
 def command_for(options, folder, title, text, batch, kind):

@@ -41,6 +41,8 @@ LAYERS = {
     "gemma2": Layer(GEMMA, "N=4096 heads=16 groups=8 dim=128 W=1024", "batch=4"),
     "decode-1": Layer("decode-bf16", "", "batch=1", (1, 32, 1, 4096, 128), groups=8, lengths=4096),
     "decode-paged-8": Layer("decode-paged-bf16", "", "batch=8", (8, 32, 1, 4096, 128), groups=8, lengths=4096),
+    "decode-e4m3-8": Layer("decode-e4m3", "", "batch=8", (8, 32, 1, 4096, 128), groups=8, lengths=4096),
+    "plain-e4m3-128": Layer("plain-e4m3", SEQUENCE + " dim=128", "", (1, 64, 4096, 4096, 128)),
     "w2vbert-129": Layer("w2vbert", "batch=8 left=64 right=64", "", (8, 16, 1000, 1000, 64)),
     "w2vbert-257": Layer("w2vbert", "batch=8 left=128 right=128", "", (8, 16, 1000, 1000, 64)),
     "product-4096": Layer("", "N=4096 depth=4096 c=4096", "batch=2"),

@@ -348,6 +348,45 @@ TEST(GpuProgram, ConvertsAndPacks) {
   for (int lane = 0; lane < 32; ++lane)
     EXPECT_EQ(uint32_t(got[lane]), toHalf(float(lane)) | uint32_t(toHalf(float(lane) * 0.33f)) << 16);
 }
+/// Every number of e4m3 by the formula of the OCP's specification: (-1)^s × 2^(e - 7) × (1 + m/8), subnormal numbers
+/// (-1)^s × 2^-6 × m/8, and NaN where all seven bits are set. PTX ISA, "cvt": the first of two numbers is the lower
+/// byte.
+TEST(GpuProgram, ConvertsPairsOfE4M3) {
+  for (int base = 0; base < 256; base += 32) {
+    // The lane's number and the one that has all of its bits flipped.
+    Kernel kernel("  %base = llvm.mlir.constant(" + std::to_string(base) + " : i32) : i32\n" +
+                  "  %all = llvm.mlir.constant(255 : i32) : i32\n  %eight = llvm.mlir.constant(8 : i32) : i32\n"
+                  "  %number = llvm.add %lane, %base : i32\n  %other = llvm.xor %number, %all : i32\n"
+                  "  %moved = llvm.shl %other, %eight : i32\n  %both = llvm.or %number, %moved : i32\n"
+                  "  %short = llvm.trunc %both : i32 to i16\n  %pair = llvm.bitcast %short : i16 to vector<2xi8>\n"
+                  "  %halves = nvvm.convert.f8x2.to.f16x2 %pair : vector<2xi8> (f8E4M3FN) -> vector<2xf16>\n"
+                  "  %x = llvm.bitcast %halves : vector<2xf16> to i32\n" +
+                  kStore);
+    auto got = results(kernel);
+    for (int lane = 0; lane < 32; ++lane)
+      for (int half : {0, 1}) {
+        int bits = half ? 255 - (base + lane) : base + lane, exponent = bits >> 3 & 15, fraction = bits & 7;
+        float value =
+            exponent ? std::ldexp(1 + float(fraction) / 8, exponent - 7) : std::ldexp(float(fraction) / 8, -6);
+        float converted = fromHalf(uint16_t(uint32_t(got[lane]) >> 16 * half));
+        if ((bits & 127) == 127)
+          EXPECT_TRUE(std::isnan(converted)) << bits;
+        else
+          EXPECT_EQ(converted, bits & 128 ? -value : value) << bits;
+      }
+  }
+  // Another format, or a conversion that makes zeros of negative numbers, is refused.
+  for (const char *form :
+       {"nvvm.convert.f8x2.to.f16x2 %pair : vector<2xi8> (f8E5M2) -> vector<2xf16>",
+        "nvvm.convert.f8x2.to.f16x2 %pair {relu = true} : vector<2xi8> (f8E4M3FN) -> vector<2xf16>"}) {
+    Kernel kernel("  %short = llvm.trunc %lane : i32 to i16\n  %pair = llvm.bitcast %short : i16 to vector<2xi8>\n"
+                  "  %halves = " +
+                  std::string(form) + "\n  %x = llvm.bitcast %halves : vector<2xf16> to i32\n" + kStore);
+    Report report;
+    results(kernel, &report);
+    EXPECT_TRUE(has(report, FaultKind::Unsupported)) << form;
+  }
+}
 TEST(GpuProgram, NamesWhatItDoesNotKnow) {
   Kernel kernel("  %x = llvm.intr.ctpop(%lane) : (i32) -> i32\n" + kStore);
   Report report;

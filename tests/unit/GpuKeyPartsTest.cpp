@@ -89,7 +89,7 @@ kernel withSums(q : f16[3, 4, 16], k, v : f16[3, C, 16], lengths : i32[3] in 0..
   kept  = softmax(score where j < lengths[b])
   return einsum("b i j, b j d -> b i d", kept, v), logsumexp(score where j < lengths[b])
 })attn",
-              kHalf, inParts(3));
+                  kHalf, inParts(3));
 }
 
 TEST(GpuKeyParts, OfDirectWeights) {
@@ -98,7 +98,7 @@ kernel gated(q : bf16[3, 4, 16], k, v : bf16[3, C, 16], lengths : i32[3] in 1..C
   score = einsum("b i d, b j d -> b i j", q, k) * 0.25
   return einsum("b i j, b j d -> b i d", sigmoid(score) if j < lengths[b] else 0, v)
 })attn",
-              kBrain, inParts(5));
+                  kBrain, inParts(5));
 }
 
 TEST(GpuKeyParts, OfTermsAndWindows) {
@@ -108,14 +108,14 @@ kernel windowed(q : f16[3, 4, 16], k, v : f16[3, C, 16], slope : f32[3]) -> f32[
   score = einsum("b i d, b j d -> b i j", q, k) * 0.25 + slope[b] * (j - i - 150)
   return einsum("b i j, b j d -> b i d", softmax(30 * tanh(score / 30) where j - i <= 150 and j - i > 40), v)
 })attn",
-              kHalf, inParts(3));
+                  kHalf, inParts(3));
   // Tiles that a table lists.
   expectOnEngines(R"attn(param C = 192
 kernel blocks(q : f16[2, 8, 16], k, v : f16[2, C, 16]) -> f32[2, 8, 16] {
   score = einsum("b i d, b j d -> b i j", q, k) * 0.25
   return einsum("b i j, b j d -> b i d", softmax(score where j floordiv 48 mod 2 == 0), v)
 })attn",
-              kHalf, inParts(3));
+                  kHalf, inParts(3));
 }
 
 TEST(GpuKeyParts, OfWideValues) {
@@ -126,7 +126,7 @@ kernel wide(q : f16[2, 4, 16], k : f16[2, C, 16], v : f16[2, C, 72]) -> (out : f
   score = einsum("b i d, b j d -> b i j", q, k) * 0.25
   return einsum("b i j, b j d -> b i d", softmax(score), v), logsumexp(score)
 })attn",
-              kHalf, options);
+                  kHalf, options);
 }
 
 TEST(GpuKeyParts, OfRunTimeSizes) {
@@ -256,7 +256,7 @@ kernel gathered(q : f16[3, 4, 16], k, v : f16[N, 16], chosen : i32[3, K] in 0..N
   score = einsum("b i d, (chosen[b, t]) d -> b i t", q, k, t = K) * 0.25
   return einsum("b i t, (chosen[b, t]) d -> b i d", softmax(score), v, t = K)
 })attn",
-              kHalf, inParts(1));
+                  kHalf, inParts(1));
 }
 
 TEST(GpuPages, KeysThatEachQueryNames) {
@@ -267,7 +267,7 @@ kernel dsa(q : bf16[2, N, heads, c + r], kv : bf16[2, N, c + r], top : i32[2, N,
   w = softmax(s where top[b, i, t] <= i)
   return einsum("b i h t, b (top[b, i, t]) d -> b i h d", w, kv[:, :, :c])
 })attn",
-                                   kBrain, inParts(1));
+                                       kBrain, inParts(1));
   EXPECT_TRUE(llvm::any_of(outcome.program.launches, [](const gpu::GpuLaunch &launch) { return launch.rows > 0; }));
 }
 
@@ -279,7 +279,7 @@ kernel mla(q : f16[2, heads, Nq, latent], q_pe : f16[2, heads, Nq, rd], c : f16[
   scores = (einsum("b h i c, b j c -> b h i j", q, c) + einsum("b h i r, b j r -> b h i j", q_pe, k_pe)) * 0.2
   return einsum("b h i j, b j c -> b h i c", softmax(scores where j <= lengths[b] - Nq + i), c)
 })attn",
-                                   kHalf, inParts(3, 16, 16));
+                                       kHalf, inParts(3, 16, 16));
   EXPECT_EQ(joins(outcome), 1u);
 }
 
@@ -316,25 +316,53 @@ kernel chosen(q : f32[2, 4, 5, 20], k, v : f32[2, N, 20], blocks : i32[2, 4, T] 
   score = einsum("b h i d, b (B*blocks[b, h, t] + s) d -> b h i (t s)", q, k, t = T, s = B) * 20^-0.5
   return einsum("b h i (t s), b (B*blocks[b, h, t] + s) d -> b h i d", softmax(score), v, t = T, s = B)
 })attn",
-              kWide, inParts(2));
+                  kWide, inParts(2));
+}
+
+/// A hidden value that is no number: one block computes its rows again, with fewer keys in a step, and still has the
+/// keys that the blocks beside it leave to it. Tiles by an interval, tiles in a list, and both ends of the keys.
+TEST(GpuKeyParts, BlocksThatComputeAgainHaveTheirPart) {
+  unsigned order = 0;
+  for (const char *mask : {"j < n[b]", "j < n[b] and j >= n[b] - 70", "j <= i + 100", "(i + j // 24) % 3 != 1",
+                           "(i // 8 + j // 24) % 3 != 1 and j < n[b]"})
+    for (int64_t keys : {144, 150})
+      for (int64_t parts : {2, 3, 5}) {
+        std::string text = "param Nq = 20, N = " + std::to_string(keys) +
+                           ", dim = 16\nkernel again(q : f16[2, Nq, dim], k, v : f16[2, N, dim], n : i32[2] in 90..N) "
+                           "-> f16[2, Nq, dim] {\n  s = einsum(\"b i d, b j d -> b i j\", q, k) * 0.25\n"
+                           "  return einsum(\"b i j, b j e -> b i e\", softmax(s where " +
+                           mask + "), v)\n}\n";
+        GpuOptions options = onWgmma(inParts(parts), order % 2 ? "wgmma" : "wgmma_ahead");
+        options.rows = 64, options.keys = parts == 5 ? 16 : 32 << order % 2;
+        options.order = order++;
+        options.change = [&](const std::string &name, std::vector<double> &values) {
+          if (name == "n")
+            values = {113, 97};
+          if (name == "v" && mask[0] == 'j') // of the first key that no mask shows to all queries
+            values[size_t(16 * 113)] = values[size_t(16 * (keys + 97))] = NAN;
+          else if (name == "v")
+            values[size_t(16 * 30 + 3)] = NAN;
+        };
+        expectOnGpu(text, kHalf, options);
+      }
 }
 
 TEST(GpuKeyParts, OfCachesOfBytesAndOfWhatIsNew) {
   for (std::string type : {"i8", "f8e4m3"})
     expectOnEngines("param Nq = 2, N = 90, heads = 3, dim = 24\n"
-                "kernel bytes(q : f32[2, heads, Nq, dim], k, v : " +
-                    type + R"attn([2, heads, N, dim], ks, vs : f32[2, heads, N] ~ 0.01,
+                    "kernel bytes(q : f32[2, heads, Nq, dim], k, v : " +
+                        type + R"attn([2, heads, N, dim], ks, vs : f32[2, heads, N] ~ 0.01,
              lengths : i32[2] in 0..N) -> f32[2, heads, Nq, dim] {
   s = einsum("b h i d, b h j d -> b h i j", q, k * ks[..., None]) * 24^-0.5
   return einsum("b h i j, b h j e -> b h i e", softmax(s where j < lengths[b]), v * vs[..., None])
 })attn",
-                kWide, inParts(3));
+                    kWide, inParts(3));
   expectOnEngines(R"attn(param Nq = 2, C = 90, heads = 3, dim = 24
 kernel appended(q, kn, vn : f16[2, heads, Nq, dim], k, v : f16[2, heads, C, dim]) -> f32[2, heads, Nq, dim] {
   s = einsum("b h i d, b h j d -> b h i j", q, concat(k, kn, dim = 2)) * 24^-0.5
   return einsum("b h i j, b h j e -> b h i e", softmax(s where j <= C + i), concat(v, vn, dim = 2))
 })attn",
-              kHalf, inParts(3));
+                  kHalf, inParts(3));
 }
 
 TEST(GpuPages, BesideRowsByTheOffset) {

@@ -266,6 +266,14 @@ bool decodeConversions(Decoder &decoder, Operation &op, Step &step) {
                     [=](const Operands &x, unsigned lane) { return uint64_t(int64_t(from.read((*x[0])[lane]))); });
         return true;
       })
+      .Case([&](NVVM::ConvertF8x2ToF16x2Op convert) { // PTX ISA, "cvt": .rn.f16x2.e4m3x2, which is exact
+        if (!isa<Float8E4M3FNType>(convert.getSrcType()) || convert.getRelu())
+          return false;
+        elementwise(decoder, op, step, [](const Operands &x, unsigned lane) {
+          return uint64_t(toHalf(fromE4M3(uint8_t((*x[0])[lane]))));
+        });
+        return true;
+      })
       .Default([](Operation *) { return false; });
 }
 

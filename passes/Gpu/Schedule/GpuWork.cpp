@@ -7,6 +7,7 @@
 #include "mlir/IR/Matchers.h"
 #include "passes/Gpu/Schedule/GpuEngine.h"
 #include "passes/Gpu/Shape/GpuLayout.h"
+#include "passes/Stages/NarrowRows.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <algorithm>
@@ -18,6 +19,12 @@ using namespace skewer::gpu;
 // For a copy by cp.async: bytes of an instruction, and integer instructions of a thread for its addresses (plain
 // attention, 64 and 128 wide).
 static constexpr double kCopyBytes = 16, kIntegersOfCopy = 4.5;
+// For each number of 8 bits that becomes f16, bf16 or f32: integer instructions, and those of f16 and f32; without and
+// with a scale (64 queries, 64 keys a step, heads of 64; products of f16).
+struct OfConversion {
+  double integers, floats, scaledFloats;
+};
+static constexpr OfConversion kE4M3ByInstruction{0.4, 0.5, 3.1}, kE4M3{4, 0.5, 2.7}, kI8{2.1, 1.5, 2.5};
 // For each row, in each of its four lanes: its maximum and sum over the lanes, and the rescaling of earlier results.
 static constexpr double kFloatsOfRow = 7, kShufflesOfRow = 2, kLanesOfRow = 4;
 // For each thread in a step of any size: the barrier, groups of copies, the loop.
@@ -83,6 +90,20 @@ private:
     work.scores.addIntegers(kIntegersOfCopy * moved / kCopyBytes);
   }
 
+  /// Counts the same for rows of an operand, which threads convert if they are of 8 bits.
+  void copyRows(const Walk &walk, double count, double width) {
+    Type type = shape.operandTypes[walk.argument];
+    if (!isOfBytes(type))
+      return copy(count, width);
+    double moved = count * width * bytes;
+    work.scores.l2Traffic += count * width;
+    work.scores.addShared(moved, kCopyBytes);
+    work.scores.issued += moved / kCopyBytes; // loads
+    const OfConversion &each = type.isInteger(8) ? kI8 : convertsE4M3(shape.target) ? kE4M3ByInstruction : kE4M3;
+    work.scores.addIntegers(kIntegersOfCopy * moved / kCopyBytes + each.integers * count * width);
+    work.scores.addFloats((shape.areScaled[walk.argument] ? each.scaledFloats : each.floats) * count * width);
+  }
+
   /// Returns whether TMA fills the tile.
   bool isBoxed(const SharedTile &where) const {
     return llvm::any_of(layout.boxes, [&](const TensorBox &box) { return box.tile == where.offset; });
@@ -107,7 +128,7 @@ private:
     auto width = double(where.width);
     if (isBoxed(where))
       return copyBoxes(keys, width);
-    copy(keys, width);
+    copyRows(walk, keys, width);
     if (walk.picked && walk.run % tile.keys)
       work.scores.addIntegers(kIntegersOfElement * keys * width * bytes / kCopyBytes);
   }

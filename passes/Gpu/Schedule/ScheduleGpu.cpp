@@ -67,6 +67,7 @@ struct ScheduleAttentionForGpu : skewer::impl::AttnScheduleGpuBase<ScheduleAtten
       return isObeyed(attention, shape, machine, request);
     if (!shape)
       return true;
+    shape->target = machine.target;
     std::vector<GpuPrediction> candidates = candidatesOf(*shape, machine, request);
     if (candidates.empty())
       return refuseRequest(attention, *shape, request, machine), false;

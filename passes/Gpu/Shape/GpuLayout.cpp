@@ -278,6 +278,9 @@ GpuLayout skewer::gpu::carefulLayoutOf(const GpuShape &shape, const GpuTile &til
 GpuTile skewer::gpu::carefulTileOf(const GpuTile &tile) {
   // Few keys, so that the registers suffice that the warps of the block have.
   constexpr int64_t kFewKeys = 16;
-  return {tile.rows,    std::min(tile.keys, kFewKeys), 2, /*keepQueries=*/false, tile.columns, 16, kMmaSync,
-          tile.keyParts};
+  GpuTile careful{tile.rows,    std::min(tile.keys, kFewKeys), 2, /*keepQueries=*/false, tile.columns, 16, kMmaSync,
+                  tile.keyParts};
+  if (tile.keyParts > 1)
+    careful.partKeys = tile.keys;
+  return careful;
 }

@@ -6,6 +6,7 @@
 #include "passes/Analysis/Strides.h"
 #include "passes/Gpu/Shape/GpuStrategies.h"
 #include "passes/Gpu/Shape/ProductType.h"
+#include "passes/Stages/NarrowRows.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cmath>
 
@@ -250,6 +251,12 @@ private:
 };
 } // namespace
 
+bool skewer::gpu::convertsE4M3(StringRef target) {
+  // PTX ISA, "cvt": from e4m3x2 on sm_90 since PTX 7.8; on sm_89 since 8.1, which is newer than the code for sm_89.
+  unsigned version = 0;
+  return target.consume_front("sm_") && !target.consumeInteger(10, version) && version >= 90;
+}
+
 StringRef skewer::gpu::chosenStrategy(attn::AttentionOp attention, size_t number, ArrayRef<StringRef> fitting) {
   auto schedule = dyn_cast_or_null<attn::GpuScheduleAttr>(attention.getScheduleAttr());
   if (!schedule || number >= schedule.getStrategies().size())
@@ -295,8 +302,11 @@ OrRefusal<GpuShape> skewer::gpu::gpuShapeOf(attn::AttentionOp attention) {
     if (ofRows && elementTypeOf(ofRows.getType()) != ElementType::F32)
       return Refusal{"one number of each row is not returned as f32"};
   result.element = typeOfProducts(attention, *shape);
-  for (Value operand : operands)
-    result.operandTypes.push_back(getElementTypeOrSelf(operand.getType()));
+  for (Value operand : operands) {
+    auto rows = narrowRows(operand);
+    result.operandTypes.push_back(getElementTypeOrSelf(rows ? rows->stored : operand));
+    result.areScaled.push_back(rows && !rows->scales.empty());
+  }
   // Weights are rounded to the operands' type before the product with the values. Weights of a softmax are at most 1.
   bool isBounded = shape->through && rangeOf(*shape->through).isWithin(kLargestF16);
   if (shape->direct && result.element.isF16() && !isBounded)
@@ -315,6 +325,7 @@ OrRefusal<GpuShape> skewer::gpu::gpuShapeOf(attn::AttentionOp attention) {
   if (auto schedule = dyn_cast_or_null<attn::GpuScheduleAttr>(attention.getScheduleAttr())) {
     result.tile = {schedule.getRows(),    schedule.getKeys(),     schedule.getStages(), schedule.getKeepQueries(),
                    schedule.getColumns(), schedule.getWarpRows(), schedule.getEngine()};
+    result.target = schedule.getTarget();
     result.tile.copies = schedule.getCopies();
     result.tile.handsOverApart = result.tile.copies == kTma;
     if (auto parts = attention->getAttrOfType<IntegerAttr>(kGpuKeyParts))

@@ -113,6 +113,9 @@ struct GpuTile {
   // Producers hand over the tiles of a step's scores and those of its values apart, so that each is refilled as soon as
   // it has been read. A kernel that copies by TMA does it, and so does the kernel that runs in its place.
   bool handsOverApart = false;
+  // A block that computes its rows again has fewer keys in a step, and the same part of the keys: parts consist of
+  // tiles of so many keys, a multiple of `keys`; 0: of `keys`.
+  int64_t partKeys = 0;
   int64_t columnsOf(int64_t width) const { return columns && columns < width ? columns : width; }
   /// Returns the number of blocks that have the same queries.
   int64_t partsOf(int64_t width) const { return (width + columnsOf(width) - 1) / columnsOf(width); }
@@ -133,7 +136,8 @@ struct GpuTile {
   bool operator==(const GpuTile &other) const {
     return rows == other.rows && keys == other.keys && stages == other.stages && keepQueries == other.keepQueries &&
            columns == other.columns && warpRows == other.warpRows && engine == other.engine &&
-           keyParts == other.keyParts && copies == other.copies && handsOverApart == other.handsOverApart;
+           keyParts == other.keyParts && copies == other.copies && handsOverApart == other.handsOverApart &&
+           partKeys == other.partKeys;
   }
 };
 
@@ -160,7 +164,9 @@ struct GpuShape {
   std::vector<BandTerm> valueBands;
   std::vector<ValueElement> valueElements;
   mlir::Type element;                      // type of the products: typeOfProducts
-  std::vector<mlir::Type> operandTypes;    // of the elements of operandsOf(attention)
+  std::vector<mlir::Type> operandTypes;    // of operandsOf(attention), as they stand in memory (NarrowRows.h)
+  std::vector<bool> areScaled;             // whether rows of these operands have scales
+  std::string target;                      // of the attention's schedule; empty without one
   std::vector<llvm::StringRef> strategies; // of each term of the score, in order, then of each term of the values
   GpuTile tile;                            // from the attention's schedule, if it has one
   /// No query of a leading index sees a key before `firstSeen` or from `endOfSeen` on, according to the bounds that
@@ -168,6 +174,9 @@ struct GpuShape {
   /// too.
   std::optional<subscript::Expr> firstSeen, endOfSeen;
 };
+
+/// Returns whether the target converts pairs of e4m3 by an instruction.
+bool convertsE4M3(llvm::StringRef target);
 
 /// Returns the common scale of all terms of the score that are products, if the scores are sums of only these products
 /// and of numbers that can be divided by that scale. Then the kernel scales a tile together with its exponential.

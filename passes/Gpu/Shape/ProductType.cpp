@@ -1,5 +1,7 @@
 // Finds what factors are computed from.
 #include "passes/Gpu/Shape/ProductType.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "passes/Stages/NarrowRows.h"
 #include "passes/Stages/Stages.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -44,6 +46,13 @@ SmallVector<Value> skewer::gpu::factorsOf(attn::AttentionOp attention, const Att
   return factors;
 }
 
+/// Returns the type to which the attention's result is rounded.
+static Type typeOfResult(attn::AttentionOp attention) {
+  Value result = attention.getResult();
+  auto rounded = result.hasOneUse() ? dyn_cast<arith::TruncFOp>(*result.user_begin()) : arith::TruncFOp();
+  return getElementTypeOrSelf(rounded ? rounded.getResult() : result);
+}
+
 Type skewer::gpu::typeOfProducts(attn::AttentionOp attention, const AttentionShape &shape) {
   SmallVector<Value> factors = factorsOf(attention, shape);
   const Value *narrow = llvm::find_if(factors, [](Value factor) {
@@ -51,8 +60,11 @@ Type skewer::gpu::typeOfProducts(attn::AttentionOp attention, const AttentionSha
     return type.isF16() || type.isBF16();
   });
   Type wide = Float32Type::get(attention.getContext());
-  if (narrow == factors.end())
-    return wide;
+  if (narrow == factors.end()) {
+    Type result = typeOfResult(attention);
+    bool ofBytes = llvm::any_of(factors, [](Value factor) { return narrowRows(factor).has_value(); });
+    return ofBytes && llvm::none_of(factors, isOfF32) && (result.isF16() || result.isBF16()) ? result : wide;
+  }
   bool isWide = false;
   for (size_t query = 0; query + 1 < factors.size(); query += 2)
     isWide = isWide || (isOfF32(factors[query]) && isOfF32(factors[query + 1]));

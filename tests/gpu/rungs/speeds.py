@@ -21,7 +21,7 @@ COPIES = [("threads", ["*"], ["--schedule", "copies=cp_async"]), ("tma", ["*"], 
           # FlashAttention-3's tile of heads of 128 (hopper/tile_size.h), for which three copies are too large.
           ("tma-176", ["plain-128", "causal-128"],
            ["--schedule", "copies=tma,engine=wgmma_ahead,rows=128,keys=176,stages=2"])]
-NOT_REGULAR = ["decode-paged-*", "product-*"]
+NOT_REGULAR = ["decode-paged-*", "*-e4m3-*", "product-*"]
 
 
 def names_of(options):
