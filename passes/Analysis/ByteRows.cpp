@@ -85,13 +85,18 @@ bool isOfBytes(Value tensor, Chain &chain) {
 }
 } // namespace
 
+/// Arithmetic that is read both as it is and through an index map has a buffer (passes/Stages).
 bool skewer::hasByteRows(attn::AttentionOp attention, Value operand) {
   Chain chain;
-  auto isRead = [&](Operation *user) {
-    return chain.contains(user) || isa<tensor::DimOp>(user) || attention->isAncestor(user);
-  };
-  return isOfBytes(operand, chain) &&
-         llvm::all_of(chain, [&](Operation *op) { return llvm::all_of(op->getResult(0).getUsers(), isRead); });
+  auto isRead = [&](Operation *user) { return chain.contains(user) || attention->isAncestor(user); };
+  return isOfBytes(operand, chain) && llvm::all_of(chain, [&](Operation *op) {
+           SmallVector<Operation *> readers;
+           for (Operation *user : op->getResult(0).getUsers())
+             if (!isa<tensor::DimOp>(user))
+               readers.push_back(user);
+           return llvm::all_of(readers, isRead) && (llvm::none_of(readers, llvm::IsaPred<attn::EinsumOp>) ||
+                                                    llvm::all_of(readers, llvm::IsaPred<attn::EinsumOp>));
+         });
 }
 
 bool skewer::readsWholeRows(const Walk &walk, int64_t depth, Value operand, const attn::ScoreSpace &space) {

@@ -74,6 +74,10 @@ FAULTS = [
           "a register tile may take one register more than there are",
           "rows * vectors + vectors + 1 <= target.registers",
           "rows * vectors + vectors <= target.registers"),
+    Fault("integers-too-deep", "passes/Schedule/Engines/CpuEngines.cpp",
+          "sums of integers may exceed 32 bits",
+          "depth <= INT32_MAX / kLargestProduct",
+          "depth <= INT32_MAX"),
 
     Fault("schedule-of-another-target", "passes/Cpu/Schedule/CpuSchedule.cpp",
           "a schedule that is written for another processor is taken",
