@@ -109,8 +109,8 @@ def AttnRoundProducts : Pass<"attn-round-products", "::mlir::func::FuncOp"> {
     then rounded, as gates do; its weights are then multiplied as bf16. Arithmetic may compute queries and keys of an
     attention from operands, as rotations do. Such a result is rounded if each of its readers then multiplies bf16: the
     other operand is bf16 too. Tensors that are added, gathered or looked up keep their digits, and so do keys of fewer
-    than 32 queries, sums with exact numbers such as positions, and queries and keys whose weights no softmax makes and
-    whose sum is read. The pass runs before a schedule is chosen for a processor.
+    than 32 queries, sums with exact numbers such as positions, queries and keys of large scores or of few products, and
+    those whose weights no softmax makes and whose sum is read. The pass runs before a schedule is chosen for a processor.
 
     (* example body=@module *)
     becomes, with target=zen4,

@@ -49,3 +49,26 @@ Value skewer::timesGates(KernelContext &context, const OtherTerm &term, const Po
                                      context.positions.indexOf(term.offsets[gate], at)));
   return factor;
 }
+
+void skewer::storeOrNothing(KernelContext &context, const OtherTerm &term, const Positions::Values &at, Value memory,
+                            Value where) {
+  VectorBuilder &b = context.b;
+  b.storeScalar(b.constantScalar(-0.0f), memory, where);
+  b.when(context.positions.predicate(*term.guard, at), [&] {
+    // The sum of 0 and -0 is 0.
+    b.storeScalar(b.addf(b.narrow(elementOf(context, term, at)), b.constantScalar(0)), memory, where);
+  });
+}
+
+Value skewer::addGated(VectorBuilder &b, const OtherTerm &term, Value gate, Value prepared, Value sum) {
+  Value more = b.fma(gate, prepared, sum);
+  if (!saysNothing(term))
+    return more;
+  auto bitsOf = [&](Value x) {
+    Type integers = cast<VectorType>(x.getType()).clone(b.builder.getI32Type());
+    return arith::BitcastOp::create(b.builder, integers, x).getResult();
+  };
+  Value isNothing =
+      arith::CmpIOp::create(b.builder, arith::CmpIPredicate::eq, bitsOf(prepared), bitsOf(b.constant(-0.0f)));
+  return b.select(isNothing, sum, more);
+}

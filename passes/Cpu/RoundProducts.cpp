@@ -2,6 +2,7 @@
 // bf16 where the target multiplies bf16 faster than f32. The tolerance of a kernel whose results are bf16 allows it, as
 // it allows rounded weights (docs/accuracy.md).
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
 #include "passes/Analysis/ByteRows.h"
 #include "passes/Passes.h"
 #include "passes/Schedule/CpuEngine.h"
@@ -12,6 +13,7 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SetVector.h"
+#include <cmath>
 
 namespace skewer {
 #define GEN_PASS_DEF_ATTNROUNDPRODUCTS
@@ -21,6 +23,13 @@ namespace skewer {
 using namespace mlir;
 using namespace skewer;
 using namespace skewer::attn;
+
+// Rounding moves a score by about 2^-9 of its size, and a weight by as much as its score. Computed queries and keys are
+// rounded if scores of unit-normal elements deviate by at most kMostDeviation (those of dim^-0.5 do by 1) and have
+// kLeastDepth products, whose errors average. On Zen 4, 128 keys, largest error relative to the tolerance of such a
+// layer, by scale × sqrt(depth): depth 64 1 0.5, 2.8 1, 4 1.3, 8 1.7; depth 8 1 0.7, 2.8 1.4; depth 2 1.4 2.9.
+static constexpr double kMostDeviation = 2;
+static constexpr int64_t kLeastDepth = 8;
 
 namespace {
 bool isBf16(Type type) { return getElementTypeOrSelf(type).isBF16(); }
@@ -107,6 +116,40 @@ private:
   bool mayRound(AttentionOp attention) {
     return shapes.walked(attention) && (!attention.getWeights() || attention.getWeights().use_empty());
   }
+  /// Returns the largest number that the value's elements, which products compute, are multiplied with, as far as
+  /// constants tell.
+  static double factorOf(Value value, unsigned depth = 0) {
+    constexpr unsigned kMostOperations = 12;
+    Operation *op = depth < kMostOperations ? value.getDefiningOp() : nullptr;
+    if (!op)
+      return 1;
+    if (isa<arith::AddFOp, arith::SubFOp>(op))
+      return std::max(factorOf(op->getOperand(0), depth + 1), factorOf(op->getOperand(1), depth + 1));
+    if (isa<arith::MulFOp>(op)) {
+      double factor = 1;
+      for (Value operand : op->getOperands()) {
+        DenseFPElementsAttr numbers;
+        if (matchPattern(belowMoves(operand), m_Constant(&numbers))) {
+          double largest = 0;
+          for (const APFloat &number : numbers)
+            largest = std::max(largest, std::abs(number.convertToDouble()));
+          factor *= largest;
+        } else {
+          factor *= factorOf(operand, depth + 1);
+        }
+      }
+      return factor;
+    }
+    auto einsum = dyn_cast<EinsumOp>(op);
+    bool isView = einsum && einsum.getInputs().size() == 1 && resolve(einsum).contracted.empty();
+    bool isPassed = isView || isWidening(op) || isa<arith::TruncFOp, arith::NegFOp, IndexMapOpInterface>(op);
+    return isPassed ? factorOf(op->getOperand(0), depth + 1) : 1;
+  }
+  static Value belowMoves(Value value) {
+    while (auto move = value.getDefiningOp<RearrangeOp>())
+      value = move.getInput();
+    return value;
+  }
   bool isNarrow(Value value) { return isBf16(value.getType()) || rounded.contains(value); }
 
   /// Returns whether the attention that returns the value then multiplies weights and values as pairs of bf16.
@@ -162,11 +205,18 @@ private:
     bool isStored = products.contains(value);
     bool all = shape.value.argument != number || (isStored && isNarrow(asRead(attention->getResult(0))));
     all &= isStored || shape.queries >= kFewQueries;
+    bool areSmall = llvm::all_of(shape.content, [&](const ContentTerm &term) {
+      if (products.contains(operands[term.query.argument]) && products.contains(operands[term.key.argument]))
+        return true; // as a module's projections are, whose sizes nothing tells
+      double factors = factorOf(operands[term.query.argument]) * factorOf(operands[term.key.argument]);
+      return term.depth >= kLeastDepth &&
+             std::abs(term.scale) * factors * std::sqrt(double(term.depth)) <= kMostDeviation;
+    });
     // Weights without a softmax may have both signs, so that their sum may be small: it needs the digits of the scores.
     bool sumsMayCancel = attention.getTotal() && !attention.getTotal().use_empty();
     for (const ContentTerm &term : shape.content)
       if (term.query.argument == number || term.key.argument == number)
-        all &= !sumsMayCancel && !multipliesBytes(shape) && isNarrow(operands[term.query.argument]) &&
+        all &= areSmall && !sumsMayCancel && !multipliesBytes(shape) && isNarrow(operands[term.query.argument]) &&
                isNarrow(operands[term.key.argument]);
     for (const RowTerm &term : shape.rows) {
       all &= term.table != number;

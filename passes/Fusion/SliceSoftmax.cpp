@@ -4,6 +4,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "passes/Analysis/AxisNames.h"
 #include "passes/Fusion/Views.h"
 
 using namespace mlir;
@@ -41,9 +42,10 @@ public:
         return false;
       axes.push_back(dimension.axes[0]);
     }
+    taken = axes;
     if (softmax.getMask())
       for (const std::string &name : readsOf(*parse(std::string_view(*softmax.getMask()))))
-        taken.insert(name);
+        taken.push_back(name);
     along = llvm::find(axes, softmax.getOver().str()) - axes.begin();
     if (along == axes.size() || shapeOf(softmax.getInput())[along] == kRuntime || !collect(softmax.getResult(), {}) ||
         slices.size() < 2)
@@ -110,10 +112,12 @@ private:
     // Dimensions keep the names of those that they are.
     std::vector<std::string> names;
     for (size_t d = 0; d < shapeOf(slice.tensor).size(); ++d) {
-      std::string name = freshName(d);
+      std::string name;
       for (auto [axis, subscript] : llvm::zip(axes, slice.place))
         if (subscript.isSymbol() && dimensionOf(subscript) == d && !llvm::is_contained(names, axis))
           name = axis;
+      if (name.empty())
+        taken.push_back(name = nextLeadingName(taken));
       names.push_back(name);
     }
     Substitution named, moved;
@@ -141,19 +145,11 @@ private:
       softmax->erase();
   }
 
-  /// Returns a name for a dimension that no axis of the softmax has, and no index operand of its mask.
-  std::string freshName(size_t d) const {
-    std::string name = "x" + std::to_string(d);
-    while (llvm::is_contained(axes, name) || taken.count(name))
-      name += "x";
-    return name;
-  }
-
   SoftmaxOp softmax;
   ImplicitLocOpBuilder b;
-  std::vector<std::string> axes; // of the weights
-  std::set<std::string> taken;   // the index operands of the mask
-  size_t along = 0;              // the axis of the rows
+  std::vector<std::string> axes;  // of the weights
+  std::vector<std::string> taken; // names of axes and of the index operands of the mask
+  size_t along = 0;               // the axis of the rows
   SmallVector<Slice> slices;
 };
 } // namespace

@@ -13,6 +13,16 @@
 #include <unistd.h>
 
 namespace skewer::fuzz {
+
+Spec specOfSeed(uint64_t seed, bool forGpu, const std::string &type) {
+  Spec spec = forGpu ? specForGpu(seed) : randomSpec(seed);
+  if (!type.empty()) {
+    spec.type = spec.tableType = type;
+    normalise(spec);
+  }
+  return spec;
+}
+
 namespace {
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
@@ -43,7 +53,7 @@ public:
   }
 
 private:
-  Spec specOf(uint64_t seed) const { return options.gpu ? specForGpu(seed) : randomSpec(seed); }
+  Spec specOf(uint64_t seed) const { return specOfSeed(seed, options.gpu, options.type); }
   Plan planOf(uint64_t seed) const {
     Plan plan = options.gpu ? planForGpu(seed) : planFor(seed);
     plan.onlyFusion = options.onlyFusion;
@@ -91,9 +101,10 @@ private:
                                 outcome.message);
     if (options.shrink) {
       Failure failure = outcome.failure;
+      std::string step = failure == Failure::Compile ? outcome.message : ""; // that fails
       spec = shrink(std::move(spec), [&](const Spec &smaller) {
         Outcome tried = Child::start(subjectOf(smaller), plan, options.limitSeconds).wait();
-        if (tried.failure != failure)
+        if (tried.failure != failure || (!step.empty() && tried.message != step))
           return false;
         outcome = std::move(tried);
         return true;
@@ -101,10 +112,11 @@ private:
     }
     std::string text = print(spec);
     llvm::outs() << fmt::format("as small as it got: {}\n{}", outcome.message, text);
-    llvm::outs() << fmt::format("again: skewer-fuzz --seeds {}:{}{}   target {}{}{}{}, operands of seed {}\n\n", seed,
-                                seed + 1, plan.gpu ? " --gpu" : "", plan.gpu ? textOf(*plan.gpu) : plan.target,
-                                plan.threads ? ", threads" : "", plan.unfused ? ", unfused" : "",
-                                plan.poison ? ", one NaN" : "", plan.operandSeed);
+    llvm::outs() << fmt::format("again: skewer-fuzz --seeds {}:{}{}{}   target {}{}{}{}, operands of seed {}\n\n", seed,
+                                seed + 1, plan.gpu ? " --gpu" : "",
+                                options.type.empty() ? "" : " --type=" + options.type,
+                                plan.gpu ? textOf(*plan.gpu) : plan.target, plan.threads ? ", threads" : "",
+                                plan.unfused ? ", unfused" : "", plan.poison ? ", one NaN" : "", plan.operandSeed);
     llvm::outs().flush();
     if (options.saveFolder.empty())
       return;

@@ -13,6 +13,7 @@ struct CampaignOptions {
   unsigned jobs = 1, limitSeconds = 60; // of one seed
   double seconds = 0;                   // start no seed after this time; 0: go to the end
   bool gpu = false;                     // GPU kernels instead of this processor's
+  std::string type;                     // of operands and results; empty: what the seed says
   bool onlyFusion = false, shrink = true, guardPages = true, quiet = false;
   bool wholeTolerance = false; // says how much of the tolerance the largest error takes
   unsigned mostFailures = 10; // then stop
@@ -25,6 +26,9 @@ struct CampaignResult {
   unsigned failures = 0;
   Coverage coverage;
 };
+
+/// Returns the layer of a seed, in this type if one is named.
+Spec specOfSeed(uint64_t seed, bool forGpu, const std::string &type);
 
 CampaignResult runCampaign(const CampaignOptions &);
 

@@ -23,6 +23,9 @@ static cl::opt<bool> printOnly("print", cl::desc("Print the specs and do nothing
 static cl::opt<bool> onlyFusion("only-fusion", cl::desc("Check, fuse and schedule; make no code"), cl::cat(category));
 static cl::opt<bool> gpu("gpu", cl::desc("As kernels for GPUs, run by the interpreter, in f16, bf16 and f32"),
                          cl::cat(category));
+static cl::opt<std::string>
+    type("type", cl::desc("Type of operands and results: f32, f16 or bf16 (default: what the seed says)"),
+         cl::value_desc("name"), cl::cat(category));
 static cl::opt<bool> coverage("coverage",
                               cl::desc("Print what the seeds held; a class, kind of term or mask that did "
                                        "not occur, or was never fused, is a failure"),
@@ -60,9 +63,13 @@ int main(int argc, char **argv) {
     llvm::errs() << "skewer-fuzz: error: --seeds expects BEGIN:END with BEGIN before END, found '" << seeds << "'\n";
     return 2;
   }
+  if (!llvm::is_contained({"", "f32", "f16", "bf16"}, type.getValue())) {
+    llvm::errs() << "skewer-fuzz: error: --type expects f32, f16 or bf16, found '" << type << "'\n";
+    return 2;
+  }
   if (printOnly) {
     for (uint64_t seed = options.seeds.begin; seed < options.seeds.end; ++seed)
-      llvm::outs() << fmt::format("# seed {}\n{}\n", seed, print(gpu ? specForGpu(seed) : randomSpec(seed)));
+      llvm::outs() << fmt::format("# seed {}\n{}\n", seed, print(specOfSeed(seed, gpu, type)));
     return 0;
   }
   options.jobs = std::max(1u, jobs.getValue());
@@ -70,6 +77,7 @@ int main(int argc, char **argv) {
   options.limitSeconds = limit;
   options.mostFailures = std::max(1u, failures.getValue());
   options.gpu = gpu;
+  options.type = type;
   options.onlyFusion = onlyFusion;
   options.shrink = !noShrink;
   options.guardPages = !noGuard;

@@ -188,3 +188,29 @@ func.func @sum(%x: tensor<64x64xbf16>, %wq: tensor<64x64xbf16>, %wk: tensor<64x6
   %t = arith.truncf %total : tensor<64xf32> to tensor<64xbf16>
   return %o, %t : tensor<64x64xbf16>, tensor<64xbf16>
 }
+
+// -----
+// Scores that nothing scales are large: a rounded query would move weights by more than the result's own rounding.
+// CHECK-LABEL: func.func @large
+// CHECK-NOT: arith.truncf
+func.func @large(%q: tensor<64x64xbf16>, %k: tensor<64x64xbf16>, %v: tensor<64x64xbf16>, %c: tensor<64x64xbf16>) -> tensor<64x64xbf16> {
+  %qw = arith.extf %q : tensor<64x64xbf16> to tensor<64x64xf32>
+  %cw = arith.extf %c : tensor<64x64xbf16> to tensor<64x64xf32>
+  %t = arith.mulf %qw, %cw : tensor<64x64xf32>
+  %o = attn.attention "i j" value "j d -> i d"(%v) score {
+    attn.term "i d, j d"(%t, %k) scale 1.000000e+00 : tensor<64x64xf32>, tensor<64x64xbf16>
+  } : tensor<64x64xbf16> -> tensor<64x64xbf16>
+  return %o : tensor<64x64xbf16>
+}
+// The same scores in the usual scale.
+// CHECK-LABEL: func.func @usual
+// CHECK: arith.truncf
+func.func @usual(%q: tensor<64x64xbf16>, %k: tensor<64x64xbf16>, %v: tensor<64x64xbf16>, %c: tensor<64x64xbf16>) -> tensor<64x64xbf16> {
+  %qw = arith.extf %q : tensor<64x64xbf16> to tensor<64x64xf32>
+  %cw = arith.extf %c : tensor<64x64xbf16> to tensor<64x64xf32>
+  %t = arith.mulf %qw, %cw : tensor<64x64xf32>
+  %o = attn.attention "i j" value "j d -> i d"(%v) score {
+    attn.term "i d, j d"(%t, %k) scale 1.250000e-01 : tensor<64x64xf32>, tensor<64x64xbf16>
+  } : tensor<64x64xbf16> -> tensor<64x64xbf16>
+  return %o : tensor<64x64xbf16>
+}

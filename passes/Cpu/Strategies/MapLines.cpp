@@ -81,7 +81,7 @@ public:
       Value from = b.add(start, b.mul(outer, columns));
       return [this, from, gate](Value x, Value sum) {
         Value term = b.load(tableMemory, b.add(from, x));
-        return gate ? b.fma(gate, term, sum) : b.addf(sum, term);
+        return gate ? addGated(b, terms.front(), gate, term, sum) : b.addf(sum, term);
       };
     });
   }
@@ -93,6 +93,8 @@ private:
   Value columnsOf(Value queryWidth, Value width) { return b.add(b.add(queryWidth, width), -1); }
 
   void storeSum(Value where, const Positions::Values &at) {
+    if (gated && saysNothing(terms.front()))
+      return storeOrNothing(context, terms.front(), at, tableMemory, where);
     b.storeScalar(b.constantScalar(0), tableMemory, where);
     for (const OtherTerm &term : terms) {
       auto add = [&] {

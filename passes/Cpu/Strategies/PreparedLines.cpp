@@ -61,6 +61,7 @@ private:
   bool isCentred() const {
     return kind == BiasKind::Difference && !overMap() && !isMask() && !gated && kernel.softmax.mayShift();
   }
+  const OtherTerm &gatedTerm() const { return shape.others[terms.front()]; }
   std::optional<SmallVector<unsigned>> argumentsOfTable() const;
   void findSizes();
   /// Stores the values at `target`: all of them, or one row of a score table.
@@ -164,6 +165,8 @@ std::optional<SmallVector<unsigned>> PreparedLine::argumentsOfTable() const {
 
 void PreparedLine::prepare(Value target, Value targetBase, Value queryRow) {
   auto storeAt = [&](Value where, const Positions::Values &at) {
+    if (gated && saysNothing(gatedTerm()))
+      return storeOrNothing(context, gatedTerm(), at, target, where);
     Value lows = isCentred() ? lowsMemory : Value();
     for (Value part : {target, lows})
       if (part)
@@ -246,7 +249,7 @@ KeyRange PreparedLine::visibleKeys() {
 void PreparedLine::packQueries(const RowBlock &block) {
   if (!gated)
     return;
-  const OtherTerm &term = shape.others[terms.front()];
+  const OtherTerm &term = gatedTerm();
   b.loop(b.index(0), b.mul(block.groups, tileRows), 1, [&](Value row) {
     b.storeScalar(b.constantScalar(0), gatesMemory, row);
     b.when(b.less(row, block.rows), [&] {
@@ -308,7 +311,7 @@ std::optional<AlongOuter> PreparedLine::mapPart(const BiasRow &row) {
     return [this, at, gate](Value x, Value sum) {
       Value term = b.load(bufferMemory, b.add(at, x)), nothing = b.constant(-kInfinity);
       if (gate)
-        return b.fma(gate, term, sum);
+        return addGated(b, gatedTerm(), gate, term, sum);
       return isMask() ? b.select(b.compare(arith::CmpFPredicate::OEQ, term, nothing), nothing, sum) : b.addf(sum, term);
     };
   });
@@ -332,7 +335,7 @@ void PreparedLine::addToScores(ScoreTile &tile) {
     for (int64_t v = 0; v < tile.vectors; ++v) {
       Value x = b.load(line, b.add(source.start, r * source.rowStride + v * lanes));
       Value &sum = tile.sums[r * tile.vectors + v];
-      sum = gate ? b.fma(gate, x, sum) : b.addf(sum, x);
+      sum = gate ? addGated(b, gatedTerm(), gate, x, sum) : b.addf(sum, x);
     }
   }
 }
