@@ -94,8 +94,8 @@ static std::optional<NarrowRows> scaledRows(EinsumOp einsum) {
   std::vector<Expr> extents = extentsOf(einsum.getResult());
   if (!extents.back().isConstant(shape.back())) // rows of one length for all lengths
     return std::nullopt;
-  for (auto [subscript, dimension] : llvm::zip_equal(resolved.subscripts.front(), *resolved.spec.result))
-    if (!(subscript == flatIndex(dimension, resolved.sizes)))
+  for (auto [subscript, dimension, size] : llvm::zip_equal(resolved.subscripts.front(), *resolved.spec.result, shape))
+    if (!(subscript == flatIndex(dimension, resolved.sizes)) && !(size == 1 && subscript.isConstant(0)))
       return std::nullopt;
   const subscript::Dimension &last = resolved.spec.result->back();
   for (size_t number = 1; number < einsum.getInputs().size(); ++number) {
@@ -145,7 +145,18 @@ static Value productOfRows(OpBuilder &builder, Value tensor) {
     return {};
   // Ones only repeat a tensor along a run-time size.
   llvm::erase_if(product.factors, [](const Factor &factor) { return splatValue(factor.operand) == 1.0; });
-  auto isRows = [&](const Factor &factor) { return widenedBytes(factor.operand) && factor.subscripts == at; };
+  auto isRows = [&](const Factor &factor) {
+    if (!widenedBytes(factor.operand) || shapeOf(factor.operand) != shape)
+      return false;
+    for (auto [subscript, axis, size] : llvm::zip_equal(factor.subscripts, at, shape))
+      if (!(subscript == axis) && !(size == 1 && subscript.isConstant(0)))
+        return false;
+    return true;
+  };
+  // A scale of f16 or bf16 is widened where it is read.
+  for (Factor &factor : product.factors)
+    if (isWidening(factor.operand.getDefiningOp()) && !isOfBytes(getElementTypeOrSelf(widenedFrom(factor.operand))))
+      factor.operand = widenedFrom(factor.operand);
   auto rows = llvm::find_if(product.factors, isRows);
   auto isNumber = [](const Factor &factor) { // which has no memory of its own
     return isa_and_nonnull<arith::ConstantOp, tensor::SplatOp>(memoryOf(factor.operand).getDefiningOp());
@@ -153,6 +164,7 @@ static Value productOfRows(OpBuilder &builder, Value tensor) {
   if (rows == product.factors.end() || product.factors.size() < 2 || llvm::any_of(product.factors, isNumber))
     return {};
   std::rotate(product.factors.begin(), rows, std::next(rows));
+  product.factors.front().subscripts = at;
   Operation *widening = builder.clone(*product.factors.front().operand.getDefiningOp());
   product.factors.front().operand = widening->getResult(0);
   Value made = buildEinsum(builder, product, names, cast<RankedTensorType>(tensor.getType()));
