@@ -129,6 +129,15 @@ TEST(GpuNarrowRows, ScalesOfSixteenBits) {
     expectReadInPlace(expectOnEngines(text, toleranceOf(type), tileOf(32, 16)), text);
   }
 }
+/// Queries of a batch of one lose that axis where the scales of keys go to them; they still are rows of an argument.
+TEST(GpuNarrowRows, ABatchOfOne) {
+  std::string text =
+      "param N = 40, heads = 3, dim = 16\nkernel one(q, k, v : f8e4m3[1, heads, N, dim], qs, ks, vs : "
+      "f32[heads] ~ 0.5) -> bf16[1, heads, N, dim] {\n  s = einsum(\"b h i d, b h j d -> b h i j\", q * "
+      "qs[:, None, None], k * ks[:, None, None]) * dim^-0.5\n  return einsum(\"b h i j, b h j d -> b h i "
+      "d\", softmax(s), v * vs[:, None, None])\n}\n";
+  expectReadInPlace(expectOnEngines(text, kBrain, tileOf(32, 16)), text);
+}
 /// Rows that do not consist of whole chunks, wide ones, one row of scores, single buffers, parts of the columns.
 TEST(GpuNarrowRows, EveryWidthAndTile) {
   unsigned number = 0;
