@@ -94,8 +94,8 @@ static std::optional<NarrowRows> scaledRows(EinsumOp einsum) {
   std::vector<Expr> extents = extentsOf(einsum.getResult());
   if (!extents.back().isConstant(shape.back())) // rows of one length for all lengths
     return std::nullopt;
-  for (auto [subscript, dimension] : llvm::zip_equal(resolved.subscripts.front(), *resolved.spec.result))
-    if (!(subscript == flatIndex(dimension, resolved.sizes)))
+  for (auto [subscript, dimension, size] : llvm::zip_equal(resolved.subscripts.front(), *resolved.spec.result, shape))
+    if (!(subscript == flatIndex(dimension, resolved.sizes)) && !(size == 1 && subscript.isConstant(0)))
       return std::nullopt;
   const subscript::Dimension &last = resolved.spec.result->back();
   for (size_t number = 1; number < einsum.getInputs().size(); ++number) {
@@ -124,6 +124,31 @@ std::optional<NarrowRows> skewer::narrowRows(Value operand) {
   return NarrowRows{stored, {}, shapeOf(stored).back()};
 }
 
+/// Returns names for the axes of an argument that `subscripts` read in the order in which its elements lie in memory:
+/// those of the axes of a tensor of this shape, and new names for axes of one element if the tensor has others of
+/// these. Empty if the argument is read otherwise.
+static std::vector<std::string> namesInOrder(ArrayRef<Expr> subscripts, ArrayRef<int64_t> own,
+                                             ArrayRef<std::string> names, ArrayRef<int64_t> shape) {
+  std::vector<std::string> result;
+  size_t next = 0;
+  auto skipOnes = [&] {
+    while (next < shape.size() && shape[next] == 1)
+      ++next;
+  };
+  for (auto [k, subscript] : llvm::enumerate(subscripts)) {
+    if (own[k] == 1) {
+      result.push_back(own == shape ? names[k] : "one" + std::to_string(k));
+      continue;
+    }
+    skipOnes();
+    if (next == shape.size() || own[k] != shape[next] || !(subscript == Expr::symbol(names[next])))
+      return {};
+    result.push_back(names[next++]);
+  }
+  skipOnes();
+  return next == shape.size() ? result : std::vector<std::string>();
+}
+
 /// Returns the factors of a tensor as an einsum of the form of `scaledRows`; null if it is not the product of widened
 /// bytes and scales.
 static Value productOfRows(OpBuilder &builder, Value tensor) {
@@ -136,29 +161,68 @@ static Value productOfRows(OpBuilder &builder, Value tensor) {
     sizes[names.back()] = shape[k];
     at.push_back(Expr::symbol(names.back()));
   }
-  std::vector<Summand> summands = Expansion(domainOf(sizes), std::nullopt).expand(tensor, at);
-  if (summands.size() != 1)
+  auto expanded = [&](Value value, const std::vector<Expr> &subscripts) -> std::optional<Summand> {
+    std::vector<Summand> summands = Expansion(domainOf(sizes), std::nullopt).expand(value, subscripts);
+    if (summands.size() != 1)
+      return std::nullopt;
+    const Summand &one = summands.front();
+    if (one.value || one.application || !one.contracted.empty() || !one.guard.isConstant(1) || one.scale != 1)
+      return std::nullopt;
+    return one;
+  };
+  std::optional<Summand> whole = expanded(tensor, at);
+  if (!whole)
     return {};
-  Summand &product = summands.front();
-  if (product.value || product.application || !product.contracted.empty() || !product.guard.isConstant(1) ||
-      product.scale != 1)
-    return {};
+  Summand &product = *whole;
+  // The rows may be an operand of a product that multiplies them by another scale.
+  for (size_t k = 0; k < product.factors.size(); ++k)
+    while (product.factors[k].operand.getDefiningOp<arith::MulFOp>() &&
+           countElements(product.factors[k].operand) == countElements(tensor)) {
+      auto parts = expanded(product.factors[k].operand, product.factors[k].subscripts);
+      if (!parts || parts->factors.size() < 2)
+        break;
+      product.factors.erase(product.factors.begin() + long(k));
+      product.factors.insert(product.factors.begin() + long(k), parts->factors.begin(), parts->factors.end());
+    }
   // Ones only repeat a tensor along a run-time size.
   llvm::erase_if(product.factors, [](const Factor &factor) { return splatValue(factor.operand) == 1.0; });
-  auto isRows = [&](const Factor &factor) { return widenedBytes(factor.operand) && factor.subscripts == at; };
-  auto rows = llvm::find_if(product.factors, isRows);
+  auto namesOf = [&](const Factor &factor) {
+    if (!widenedBytes(factor.operand))
+      return std::vector<std::string>();
+    return namesInOrder(factor.subscripts, shapeOf(factor.operand), names, shape);
+  };
+  // A scale of f16 or bf16 is widened where it is read.
+  for (Factor &factor : product.factors)
+    if (isWidening(factor.operand.getDefiningOp()) && !isOfBytes(getElementTypeOrSelf(widenedFrom(factor.operand))))
+      factor.operand = widenedFrom(factor.operand);
+  auto rows = llvm::find_if(product.factors, [&](const Factor &factor) { return !namesOf(factor).empty(); });
   auto isNumber = [](const Factor &factor) { // which has no memory of its own
     return isa_and_nonnull<arith::ConstantOp, tensor::SplatOp>(memoryOf(factor.operand).getDefiningOp());
   };
   if (rows == product.factors.end() || product.factors.size() < 2 || llvm::any_of(product.factors, isNumber))
     return {};
   std::rotate(product.factors.begin(), rows, std::next(rows));
-  Operation *widening = builder.clone(*product.factors.front().operand.getDefiningOp());
-  product.factors.front().operand = widening->getResult(0);
-  Value made = buildEinsum(builder, product, names, cast<RankedTensorType>(tensor.getType()));
+  Factor &stored = product.factors.front();
+  std::vector<std::string> ownNames = namesOf(stored);
+  Operation *widening = builder.clone(*stored.operand.getDefiningOp());
+  stored.operand = widening->getResult(0);
+  auto type = cast<RankedTensorType>(stored.operand.getType());
+  if (type != tensor.getType()) { // with other axes of one element
+    subscript::Substitution first;
+    for (auto [name, size] : llvm::zip_equal(names, shape))
+      if (size == 1)
+        first[name] = Expr(0);
+    for (Factor &factor : product.factors)
+      for (Expr &subscript : factor.subscripts)
+        subscript = substitute(subscript, first);
+  }
+  stored.subscripts.clear();
+  for (const std::string &name : ownNames)
+    stored.subscripts.push_back(Expr::symbol(name));
+  Value made = buildEinsum(builder, product, ownNames, type);
   auto einsum = made ? made.getDefiningOp<EinsumOp>() : EinsumOp();
   if (einsum && scaledRows(einsum))
-    return made;
+    return type == tensor.getType() ? made : ReshapeOp::create(builder, made.getLoc(), tensor.getType(), made);
   if (einsum)
     einsum.erase();
   if (widening->use_empty())

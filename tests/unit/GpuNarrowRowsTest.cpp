@@ -118,6 +118,26 @@ TEST(GpuNarrowRows, QueriesKeysAndValues) {
     EXPECT_EQ(outcome.ir.find("tf32") == std::string::npos, isNarrow);
   }
 }
+/// Scales of 16 bits are read as they are too, and an axis of one element does not matter.
+TEST(GpuNarrowRows, ScalesOfSixteenBits) {
+  for (const char *type : {"f16", "bf16"}) {
+    std::string operands = std::string(type) + "[1, heads, N, dim]", scales = std::string(type) + "[1, heads, N]";
+    std::string text = "param N = 40, heads = 2, dim = 16\nkernel narrow(q : " + operands +
+                       ", k, v : f8e4m3[1, heads, N, dim], ks, vs : " + scales + " ~ 0.5) -> " + operands +
+                       " {\n  s = einsum(\"b h i d, b h j d -> b h i j\", q, k * ks[..., None]) * dim^-0.5\n"
+                       "  return einsum(\"b h i j, b h j d -> b h i d\", softmax(s), v * vs[..., None])\n}\n";
+    expectReadInPlace(expectOnEngines(text, toleranceOf(type), tileOf(32, 16)), text);
+  }
+}
+/// Queries of a batch of one lose that axis where the scales of keys go to them; they still are rows of an argument.
+TEST(GpuNarrowRows, ABatchOfOne) {
+  std::string text =
+      "param N = 40, heads = 3, dim = 16\nkernel one(q, k, v : f8e4m3[1, heads, N, dim], qs, ks, vs : "
+      "f32[heads] ~ 0.5) -> bf16[1, heads, N, dim] {\n  s = einsum(\"b h i d, b h j d -> b h i j\", q * "
+      "qs[:, None, None], k * ks[:, None, None]) * dim^-0.5\n  return einsum(\"b h i j, b h j d -> b h i "
+      "d\", softmax(s), v * vs[:, None, None])\n}\n";
+  expectReadInPlace(expectOnEngines(text, kBrain, tileOf(32, 16)), text);
+}
 /// Rows that do not consist of whole chunks, wide ones, one row of scores, single buffers, parts of the columns.
 TEST(GpuNarrowRows, EveryWidthAndTile) {
   unsigned number = 0;
