@@ -117,12 +117,18 @@ private:
     return shapes.walked(attention) && (!attention.getWeights() || attention.getWeights().use_empty());
   }
   /// Returns the largest number that the value's elements, which products compute, are multiplied with, as far as
-  /// constants tell.
+  /// constants and types of 8 bits tell.
   static double factorOf(Value value, unsigned depth = 0) {
     constexpr unsigned kMostOperations = 12;
     Operation *op = depth < kMostOperations ? value.getDefiningOp() : nullptr;
     if (!op)
       return 1;
+    if (isWidening(op)) {
+      constexpr double kLargestI8 = 128, kLargestF8 = 448;
+      Type from = getElementTypeOrSelf(op->getOperand(0).getType());
+      if (from.getIntOrFloatBitWidth() == 8)
+        return from.isInteger() ? kLargestI8 : kLargestF8;
+    }
     if (isa<arith::AddFOp, arith::SubFOp>(op))
       return std::max(factorOf(op->getOperand(0), depth + 1), factorOf(op->getOperand(1), depth + 1));
     if (isa<arith::MulFOp>(op)) {
