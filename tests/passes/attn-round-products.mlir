@@ -214,3 +214,17 @@ func.func @usual(%q: tensor<64x64xbf16>, %k: tensor<64x64xbf16>, %v: tensor<64x6
   } : tensor<64x64xbf16> -> tensor<64x64xbf16>
   return %o : tensor<64x64xbf16>
 }
+
+// -----
+// Numbers of 8 bits may be large, whatever scales them.
+// CHECK-LABEL: func.func @bytes
+// CHECK-NOT: arith.truncf
+func.func @bytes(%q: tensor<64x64xi8>, %k: tensor<64x64xbf16>, %v: tensor<64x64xbf16>, %c: tensor<64x64xbf16>) -> tensor<64x64xbf16> {
+  %qw = arith.sitofp %q : tensor<64x64xi8> to tensor<64x64xf32>
+  %cw = arith.extf %c : tensor<64x64xbf16> to tensor<64x64xf32>
+  %t = arith.mulf %qw, %cw : tensor<64x64xf32>
+  %o = attn.attention "i j" value "j d -> i d"(%v) score {
+    attn.term "i d, j d"(%t, %k) scale 1.250000e-01 : tensor<64x64xf32>, tensor<64x64xbf16>
+  } : tensor<64x64xbf16> -> tensor<64x64xbf16>
+  return %o : tensor<64x64xbf16>
+}
