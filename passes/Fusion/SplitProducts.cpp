@@ -284,10 +284,38 @@ struct MultiplyLater : ProductPattern {
     llvm::append_range(rest, later);
     if (!product.canWrite(first, dimensions) || !product.canWrite(rest, product.result()))
       return failure();
+    if (isDearer(product, first, rest))
+      return failure();
     auto type = RankedTensorType::get(shape, Float32Type::get(op.getContext()));
     rest.front().first = product.einsum(first, dimensions, type, false);
     product.rewriter.replaceOp(op, product.einsum(rest, product.result(), op.getType(), false));
     return success();
+  }
+
+  /// Returns whether the weights, the first of `first`, had better meet the later tensors before the values: heads that
+  /// are mixed after the softmax would weigh the values of every head.
+  static bool isDearer(Product &product, ArrayRef<NamedTensor> first, ArrayRef<NamedTensor> rest) {
+    auto axesIn = [](ArrayRef<NamedTensor> tensors) {
+      std::set<std::string> axes;
+      for (const NamedTensor &one : tensors)
+        axes.merge(axesOf(one.second));
+      return axes;
+    };
+    auto elements = [&](const std::set<std::string> &axes, std::set<std::string> more) {
+      more.insert(axes.begin(), axes.end());
+      double count = 1; // axes of run-time sizes count as one
+      for (const std::string &axis : more)
+        if (auto size = product.resolved.sizes.find(axis); size != product.resolved.sizes.end() && size->second > 0)
+          count *= double(size->second);
+      return count;
+    };
+    std::set<std::string> weights = axesIn(first.take_front()), values = axesIn(first.drop_front()),
+                          later = axesIn(rest.drop_front()), result = axesOf(product.result()), kept;
+    for (const std::set<std::string> *axes : {&weights, &later})
+      for (const std::string &axis : *axes)
+        if (values.count(axis) || result.count(axis))
+          kept.insert(axis);
+    return elements(weights, values) + elements(axesIn(rest), {}) > elements(weights, later) + elements(kept, values);
   }
 
   /// Returns the dimension along which the softmax of these weights runs.

@@ -194,7 +194,7 @@ class GpuTest(unittest.TestCase):
         done = self.run_matrix(script, "--quick")
         self.assertEqual(done.returncode, 1)
         self.assertIn("WRONG  segments 2x3x7x11x32 f16: exit code 1\n  the error is above the tolerance", done.stdout)
-        self.assertRegex(done.stdout, r"gpu-test: 18 right, 1 wrong")
+        self.assertRegex(done.stdout, r"gpu-test: 20 right, 1 wrong")
 
     @unittest.skipIf(os.path.exists("/usr/local/cuda/bin/compute-sanitizer"), "there is a compute-sanitizer")
     def test_a_missing_sanitizer_is_said(self):
