@@ -36,9 +36,9 @@ bool skewer::mayAddStrided(const AttentionShape &shape) {
   const ContentTerm &content = shape.content.front();
   const RowTerm &term = shape.rows.front();
   const Walk &a = content.query, &q = term.vector;
-  double factor = term.scale / content.scale;
+  double factor = term.scale / content.scale, scale = shape.scoreFactor * content.scale;
   return !content.key.picked && (term.linear.shift.isConstant(0) || shape.hasLength()) &&
          term.linear.isWhole(shape.queries, shape.keys) && a.argument == q.argument && a.base == q.base &&
          a.query == q.query && a.depth == q.depth && content.depth == term.depth && std::isfinite(factor) &&
-         std::abs(factor) < kLargeFactor && std::abs(content.scale) * std::sqrt(double(content.depth)) <= kLargeScores;
+         std::abs(factor) < kLargeFactor && std::abs(scale) * std::sqrt(double(content.depth)) <= kLargeScores;
 }

@@ -87,7 +87,7 @@ Summation ContentProducts::summation() const {
   for (const ContentTerm &term : shape.content) {
     if (context.isHuge(term.scale, term.depth))
       return kCompensated;
-    large |= std::abs(term.scale) * std::sqrt(double(term.depth)) > kLargeScores;
+    large |= shape.scoreFactor * std::abs(term.scale) * std::sqrt(double(term.depth)) > kLargeScores;
   }
   return {chunkOf(large ? kChunk : g.rowStep > 1 ? kStridedChunk : kChain, g.depth), false, g.rowStep > 1};
 }
