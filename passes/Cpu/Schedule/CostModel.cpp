@@ -29,7 +29,7 @@ static constexpr double kBlockShareOfL1 = 0.7, kTileShareOfL1 = 0.9, kBlockShare
 static constexpr double kPackedWeightCycles = 1.5;
 // Instructions of one vector of weights that are made as integers of 16 bits, packed, with their sum and a test: on the
 // pipes of FMAs, and others. Counted in generated code (passes/Cpu/PackedWeights.cpp).
-static constexpr double kPowerMultiplies = 4, kPowerAdds = 4.5;
+static constexpr double kPowerMultiplies = 3, kPowerAdds = 4;
 // If what exponentials subtract is loose (Weighing::looseReferences), cycles of a row for each block of keys: its
 // reference and its sum are loaded, and the sum is stored.
 static constexpr double kLooseRow = 15;
