@@ -5,7 +5,8 @@
 
 namespace skewer {
 
-/// What `bf16Powers` takes: what a factor of 2 adds to a number, and the number whose power is 1.
+/// The scale of the numbers that `bf16Powers` takes: a number larger by kPowerOctave has twice the power, and kPowerOne
+/// has the power 1.
 constexpr float kPowerOctave = 128, kPowerOne = 127 * kPowerOctave;
 
 /// Returns whether `bf16Powers` can be used: it takes AVX-512 with permutations of bytes.

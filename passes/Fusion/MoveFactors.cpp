@@ -230,8 +230,8 @@ struct MoveScale : ProductPattern {
     return success();
   }
 
-  /// Makes the factors operands of the product, beside the values, which are read at the same places: the pattern for
-  /// rows that are read alike multiplies them.
+  /// Makes the factors operands of the product. They are read at the same places as the values. Another pattern
+  /// multiplies rows that are read at the same places.
   static LogicalResult multiplyRows(Product &product, unsigned number, const WeightsApart &apart,
                                     const Factors &factors) {
     SmallVector<NamedTensor> operands{{apart.partner, product.dimensions(number)},

@@ -319,8 +319,8 @@ kernel chosen(q : f32[2, 4, 5, 20], k, v : f32[2, N, 20], blocks : i32[2, 4, T] 
                   kWide, inParts(2));
 }
 
-/// A hidden value that is no number: one block computes its rows again, with fewer keys in a step, and still has the
-/// keys that the blocks beside it leave to it. Tiles by an interval, tiles in a list, and both ends of the keys.
+/// A hidden value is NaN, so one block computes its rows again, with fewer keys in a step. It must take the keys of its
+/// own part. The masks give an interval of tiles, a list of tiles, and both ends of the keys.
 TEST(GpuKeyParts, BlocksThatComputeAgainHaveTheirPart) {
   unsigned order = 0;
   for (const char *mask : {"j < n[b]", "j < n[b] and j >= n[b] - 70", "j <= i + 100", "(i + j // 24) % 3 != 1",

@@ -166,7 +166,7 @@ TEST(GpuNarrowRows, OtherFactorsAreComputedBefore) {
       kHalf);
   EXPECT_EQ(outcome.program.launches.size(), 2u);
 }
-/// The same cache for two attentions, for keys and values both, and beside a reader of another kind.
+/// One cache is read by two attentions, as keys and as values of one attention, and by something else too.
 TEST(GpuNarrowRows, CachesWithSeveralReaders) {
   std::string head = "param N = 20, M = 40, dim = 16\nsize batch\nkernel shared(q, r : f16[batch, N, dim], c : "
                      "f8e4m3[batch, M, dim], s : f32[batch, M] ~ 0.5) -> f16[batch, N, dim] {\n"

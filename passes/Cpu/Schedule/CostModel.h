@@ -43,7 +43,7 @@ struct AttentionSizes {
   /// The depth of keys that are multiplied where they lie, with the lanes along the depth. If a block reads them once,
   /// it has at most `turnKeys` of them; 0: any number.
   int64_t depthInPlace = 0, turnKeys = 0;
-  /// Whether they are whole vectors of integers of 8 bits, as are the queries.
+  /// Whether queries and these keys are i8, and their depth fills whole vectors.
   bool bytesInPlace = false;
   /// Whether a strategy reads panels of keys, so that each panel has whole vectors of keys.
   bool readsPanels = false;
@@ -55,7 +55,7 @@ struct AttentionSizes {
   ElementType element = {};
   /// The values, except whether they are read once, which depends on the blocks.
   WeighedValues values = {};
-  /// Whether weights may have few digits, so that an engine may make them packed, without a copy in f32.
+  /// Whether weights may have few digits. An engine may then make packed weights of the scores, without weights in f32.
   bool mayMakePowers = false;
   int64_t heads = 1; // product of the leading sizes that are known
   /// The mask: the interval of key - query of visible pairs, if it is an interval (its ends may be open); and the pairs
