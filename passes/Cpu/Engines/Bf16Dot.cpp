@@ -19,20 +19,11 @@ Value skewer::roundedPairs(VectorBuilder &b, Value first, Value second) {
 }
 
 Value Bf16Pairs::loadSteps(VectorBuilder &b, Value memory, Value at, int64_t count, double) const {
-  VectorType type = pairsOf(b);
   if (holdsFloats(memory)) {
     Value second = count > b.lanes ? b.loadFirst(memory, b.add(at, b.lanes), count - b.lanes) : b.constant(0);
     return roundedPairs(b, b.loadFirst(memory, at, std::min(count, b.lanes)), second);
   }
-  if (count == type.getNumElements())
-    return vector::BitCastOp::create(b.builder, b.vector, vector::LoadOp::create(b.builder, type, memory, at));
-  SmallVector<bool> exists(type.getNumElements(), false);
-  std::fill_n(exists.begin(), count, true);
-  auto bits = VectorType::get(type.getShape(), b.builder.getI1Type());
-  Value mask = arith::ConstantOp::create(b.builder, DenseElementsAttr::get(bits, exists));
-  Value none = arith::ConstantOp::create(b.builder, cast<TypedAttr>(b.builder.getZeroAttr(type)));
-  Value pairs = vector::MaskedLoadOp::create(b.builder, type, memory, at, mask, none);
-  return vector::BitCastOp::create(b.builder, b.vector, pairs);
+  return loadAsSteps(b, pairsOf(b), memory, at, count);
 }
 
 Value Bf16Pairs::addProducts(VectorBuilder &b, Value x, Value y, Value sum) const {

@@ -31,16 +31,7 @@ Value ByteQuads::raised(VectorBuilder &b, Value steps) {
 }
 
 Value ByteQuads::loadSteps(VectorBuilder &b, Value memory, Value at, int64_t count, double) const {
-  VectorType type = quadsOf(b);
-  if (count == type.getNumElements())
-    return vector::BitCastOp::create(b.builder, b.vector, vector::LoadOp::create(b.builder, type, memory, at));
-  SmallVector<bool> exists(type.getNumElements(), false);
-  std::fill_n(exists.begin(), count, true);
-  auto bits = VectorType::get(type.getShape(), b.builder.getI1Type());
-  Value mask = arith::ConstantOp::create(b.builder, DenseElementsAttr::get(bits, exists));
-  Value none = arith::ConstantOp::create(b.builder, cast<TypedAttr>(b.builder.getZeroAttr(type)));
-  Value bytes = vector::MaskedLoadOp::create(b.builder, type, memory, at, mask, none);
-  return vector::BitCastOp::create(b.builder, b.vector, bytes);
+  return loadAsSteps(b, quadsOf(b), memory, at, count);
 }
 
 Value ByteQuads::loadStep(VectorBuilder &b, const RowSource &source, Value step) const {

@@ -133,3 +133,15 @@ SmallVector<Value> VectorEngine::multiply(VectorBuilder &b, const TileProduct &p
       sum = b.mulf(sum, b.constant(product.scale));
   return sums;
 }
+
+Value skewer::loadAsSteps(VectorBuilder &b, VectorType type, Value memory, Value at, int64_t count) {
+  if (count == type.getNumElements())
+    return vector::BitCastOp::create(b.builder, b.vector, vector::LoadOp::create(b.builder, type, memory, at));
+  SmallVector<bool> exists(type.getNumElements(), false);
+  std::fill_n(exists.begin(), count, true);
+  auto bits = VectorType::get(type.getShape(), b.builder.getI1Type());
+  Value mask = arith::ConstantOp::create(b.builder, DenseElementsAttr::get(bits, exists));
+  Value none = arith::ConstantOp::create(b.builder, cast<TypedAttr>(b.builder.getZeroAttr(type)));
+  Value elements = vector::MaskedLoadOp::create(b.builder, type, memory, at, mask, none);
+  return vector::BitCastOp::create(b.builder, b.vector, elements);
+}

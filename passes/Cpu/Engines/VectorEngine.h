@@ -36,4 +36,7 @@ protected:
 /// Returns the engine of widestVectorsFor.
 const VectorEngine &widestEngineFor(ElementType element, const Target &);
 
+/// Returns the first `count` elements of a vector in memory as a vector of steps; the others are 0 and are not read.
+mlir::Value loadAsSteps(VectorBuilder &, mlir::VectorType, mlir::Value memory, mlir::Value at, int64_t count);
+
 } // namespace skewer
