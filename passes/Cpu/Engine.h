@@ -117,6 +117,11 @@ public:
   /// Return the parts of a factor of products that are packed with one operand, and that are applied to the sums.
   double packedFactor(double factor) const { return packsFloats() ? factor : 1; }
   double factorOfSums(double factor) const { return packsFloats() ? 1 : factor; }
+  /// Returns whether the sums of a product of this scale go to memory as they are. Such an engine takes several groups
+  /// of rows at once; scaled sums pass through registers, which hold those of one group.
+  bool storesSums(double scale, bool compensated) const {
+    return cost.rowsInMemory() && !compensated && factorOfSums(scale) == 1;
+  }
   int64_t stepsOf(int64_t depth) const { return cost.stepsOf(depth); }
   /// Emit what the engine needs before the first product of a phase and after the last one, for a range of work items.
   virtual void begin(VectorBuilder &) const {}

@@ -17,9 +17,7 @@ void KeyRows::planKeys(Layout &layout, int64_t productRows) {
   compensated = context.isHuge(term.scale, term.depth);
   bool large = shape.scoreFactor * std::abs(term.scale) * std::sqrt(double(term.depth)) >= kLargeFactor;
   chunk = large ? kChunk : std::max<int64_t>(steps(), 1);
-  // Sums that are scaled pass through registers, which hold those of one group.
-  bool goesThroughMemory = engine.cost.rowsInMemory() && !compensated && engine.factorOfSums(term.scale) == 1;
-  rowsTogether = goesThroughMemory ? tileRows * g.groupsTogether : tileRows;
+  rowsTogether = engine.storesSums(term.scale, compensated) ? tileRows * g.groupsTogether : tileRows;
   // Rows that are taken together may reach beyond the last row.
   table.copyFloats = (table.itemsOfCopy + rowsTogether) * steps();
   int64_t panels = llvm::alignTo(keyVectors, tileVectors);

@@ -68,9 +68,7 @@ OffsetLogits::OffsetLogits(CpuKernel &kernel, const RowTerm &term)
 }
 
 void OffsetLogits::plan(Layout &layout) {
-  // Sums that are scaled pass through registers, which hold those of one group.
-  bool goesThroughMemory = engine.cost.rowsInMemory() && !summation().compensated;
-  if (isWhole() && goesThroughMemory && engine.factorOfSums(term.scale) == 1)
+  if (isWhole() && engine.storesSums(term.scale, summation().compensated))
     together = g.groupsTogether;
   table.plan(layout, Layout::Zone::Windows);
   layout.reserve(queries, ownQueries ? rowBlock * steps() : 0, Layout::Zone::Windows);
